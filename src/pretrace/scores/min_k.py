@@ -1,0 +1,81 @@
+"""Scores from the least likely tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.registry import require
+from pretrace.scores.registered import scores
+from pretrace.types import Evidence, Needs, Quantity
+
+Numbers = npt.NDArray[np.floating[Any]]
+
+TINY_STD = 1e-6
+"""The least standard deviation a token is divided by: a near-certain prediction has almost none."""
+
+
+def lowest(values: Numbers, k: float) -> Numbers:
+    """The lowest max(1, int(k·n)) values, in no particular order.
+
+    >>> sorted(lowest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
+    [-9.0, -4.0]
+    """
+    count = max(1, int(k * len(values)))
+    return values if count >= len(values) else np.partition(values, count - 1)[:count]
+
+
+@scores.add("min_k")
+@dataclass(frozen=True)
+class MinK:
+    """Mean log-probability of the share k of tokens that are least likely (Shi et al. 2024; FSD eq. 3).
+
+    min_k(x) = mean of the lowest max(1, int(k·n)) logp_i
+
+    >>> from pretrace.testing import make_evidence
+    >>> MinK(k=0.7)(make_evidence(logp=[-1.0, -2.0, -6.0]))
+    -4.0
+    """
+
+    k: float = 0.2
+    needs = Needs(Quantity.LOGP)
+
+    def __post_init__(self) -> None:
+        require(0 < self.k <= 1, f"min_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return float(lowest(evidence.plain.logp, self.k).mean(dtype=np.float64))
+
+
+@scores.add("min_k_plus_plus")
+@dataclass(frozen=True)
+class MinKPlusPlus:
+    """Mean of the lowest standardised log-probabilities (Min-K%++, Zhang et al. 2024b).
+
+    z_i = (logp_i − mean_i) / max(std_i, 1e-6), where mean and std are those of log p(v) when v is drawn
+    from the model's own distribution; min_k_plus_plus(x) = mean of the lowest max(1, int(k·n)) z_i
+
+    >>> from pretrace.testing import make_evidence
+    >>> e = make_evidence(logp=[-1.0, -2.0, -6.0], mean=[-2.0, -2.0, -2.0], std=[1.0, 1.0, 2.0])
+    >>> MinKPlusPlus(k=0.7)(e)
+    -1.0
+    """
+
+    k: float = 0.2
+    needs = Needs(Quantity.LOGP | Quantity.MOMENTS)
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.k <= 1,
+            f"min_k_plus_plus: k is a share of the tokens, above 0 and at most 1; found {self.k}.",
+        )
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        trace = evidence.plain
+        assert trace.mean is not None  # `needs` asked for both
+        assert trace.std is not None
+        z = (trace.logp - trace.mean) / np.maximum(trace.std, TINY_STD)
+        return float(lowest(z, self.k).mean(dtype=np.float64))

@@ -1,0 +1,92 @@
+"""What a user needs to test a score of their own: made-up evidence, and a back end without a model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.types import Encoded, Evidence, Quantity, Text, Trace, View
+
+Numbers = Sequence[float] | npt.NDArray[Any]
+
+
+def make_trace(
+    logp: Numbers,
+    *,
+    tokens: Sequence[int] | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+) -> Trace:
+    """A trace of the given log-probabilities; tokens are 0, 1, 2, … unless given."""
+    ids = range(len(logp)) if tokens is None else tokens
+    return Trace(
+        tokens=np.array(ids, dtype=np.int32),
+        logp=np.array(logp, dtype=np.float32),
+        mean=None if mean is None else np.array(mean, dtype=np.float32),
+        std=None if std is None else np.array(std, dtype=np.float32),
+    )
+
+
+def make_evidence(text: str = "three little tokens", **views: Any) -> Evidence:
+    """Evidence of one text: `logp`, `tokens`, `mean`, `std` of the plain view, and by name the
+    log-probabilities of other views: `lower=[…]`, or of other models: `reference=[…]`, `tuned=[…]`."""
+    plain = {key: views.pop(key) for key in ("logp", "tokens", "mean", "std") if key in views}
+    known = {View(): (make_trace(**plain),)}
+    for name, logp in views.items():
+        view = View(rewrite=name) if name == "lower" else View(model=name)
+        known[view] = (make_trace(logp),)
+    return Evidence(Text("made-up", text), known)
+
+
+class FakeBackend:
+    """A back end that needs no model: a token is a character, and its log-probability is a fixed
+    pseudo-random number that depends on the character and the one before, higher for `familiar` texts."""
+
+    offers = Quantity.LOGP | Quantity.MOMENTS
+    tokenizer_hash = "characters"
+    vocabulary = 1 << 16
+
+    def __init__(self, familiar: Sequence[str] = (), *, name: str = "fake", max_tokens: int = 4096) -> None:
+        self.name = name
+        self.max_tokens = max_tokens
+        self.familiar = frozenset(familiar)
+        digest = hashlib.sha256("\x00".join(sorted(self.familiar)).encode("utf-8", "replace")).hexdigest()
+        self.fingerprint = f"fake {name} {max_tokens} {digest}"
+        self.facts: Mapping[str, Any] = {"name": name, "family": "fake", "vocabulary": self.vocabulary}
+
+    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+        """One token a character."""
+        made = []
+        for text in texts:
+            ids = np.array([ord(character) % self.vocabulary for character in text], dtype=np.int32)
+            cut = max(0, len(ids) - self.max_tokens)
+            made.append(Encoded(np.zeros(0, dtype=np.int32), ids[: self.max_tokens], cut))
+        return made
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """Every character is a token."""
+        starts = np.arange(len(text), dtype=np.int64)
+        return np.stack([starts, starts + 1], axis=1)
+
+    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+        """Four texts a batch."""
+        order = [i for i, e in enumerate(encoded) if e.predicted]
+        return [tuple(order[i : i + 4]) for i in range(0, len(order), 4)]
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, /) -> list[Trace]:
+        """Traces whose numbers depend on the text alone."""
+        return [self._trace(e, want) for e in batch]
+
+    def _trace(self, encoded: Encoded, want: Quantity) -> Trace:
+        tokens = encoded.tokens.astype(np.int64)
+        known = "".join(map(chr, tokens)) in self.familiar
+        noise = (tokens[1:] * 7919 + tokens[:-1] * 104729) % 1009 / 1009
+        logp = (-0.5 - 4 * noise + (1.0 if known else 0.0)).clip(max=-0.01).astype(np.float32)
+        moments = Quantity.MOMENTS in want
+        mean = np.full_like(logp, -2.5) if moments else None
+        std = np.full_like(logp, 1.5) if moments else None
+        return Trace(encoded.tokens[1:], logp, mean, std, encoded.cut)

@@ -1,0 +1,192 @@
+"""A trace against the naive loop: one text, the whole model, the whole log-softmax, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import make_model, make_tokenizer
+
+from pretrace.backends import _logits, open_model
+from pretrace.backends.huggingface import HuggingFace, ModelSettings
+from pretrace.backends.tokens import STARTS
+from pretrace.errors import ModelError, PretraceError
+from pretrace.store.traces import open_store
+from pretrace.tracing import trace
+from pretrace.types import Quantity, Trace
+
+ALL = Quantity.LOGP | Quantity.MOMENTS
+FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
+SCALED = ["granite", "gemma2"]  # these do more to their logits than the output layer
+
+
+def backend(family: str, *, start: bool = False, **settings: Any) -> HuggingFace:
+    model, tokenizer = make_model(family), make_tokenizer(start=start)
+    return HuggingFace(model, tokenizer, name=family, weights="test", settings=ModelSettings(**settings))
+
+
+def naive(model: Any, ids: list[int], first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Straight from the definitions, a position at a time."""
+    with torch.inference_mode():
+        logits = model(torch.tensor([ids])).logits[0].double()
+    logp, mean, std = [], [], []
+    for i in range(first, len(ids)):
+        row = logits[i - 1]
+        log_p = row - torch.log(torch.exp(row).sum())
+        p = torch.exp(log_p)
+        logp.append(float(log_p[ids[i]]))
+        mean.append(float((p * log_p).sum()))
+        std.append(float((p * (log_p - mean[-1]) ** 2).sum().sqrt()))
+    return np.array(logp), np.array(mean), np.array(std)
+
+
+def traces(model: HuggingFace, texts: list[str], want: Quantity = ALL) -> list[Trace]:
+    return trace(model, texts, want, store=open_store(None))
+
+
+@pytest.mark.parametrize("family", FAMILIES + SCALED)
+@pytest.mark.parametrize("start", [False, True])
+def test_a_trace_equals_the_naive_loop(family: str, start: bool, sentences: list[str]) -> None:
+    model = backend(family, start=start)
+    for text, one in zip(sentences, traces(model, sentences), strict=True):
+        ids = model.encode([text])[0]
+        whole = [*ids.prefix.tolist(), *ids.tokens.tolist()]
+        logp, mean, std = naive(model.model, whole, max(1, len(ids.prefix)))
+        assert one.tokens.tolist() == whole[max(1, len(ids.prefix)) :]
+        np.testing.assert_allclose(one.logp, logp, atol=1e-5)
+        assert one.mean is not None
+        assert one.std is not None
+        np.testing.assert_allclose(one.mean, mean, atol=1e-5)
+        np.testing.assert_allclose(one.std, std, atol=1e-5)
+        assert one.logp.dtype == np.float32
+
+
+def test_the_output_layer_is_applied_apart_only_where_that_is_right() -> None:
+    assert all(backend(family).split for family in FAMILIES)
+    assert not any(backend(family).split for family in SCALED)
+
+
+def test_slices_and_blocks_do_not_change_the_numbers(
+    monkeypatch: pytest.MonkeyPatch, sentences: list[str]
+) -> None:
+    whole = traces(backend("llama"), sentences)
+    monkeypatch.setattr(_logits, "_CPU_SLICE", 16)
+    monkeypatch.setattr(_logits, "_CACHE_BYTES", 8 * 416 * 3)  # three rows a block: blocks end ragged
+    small = backend("llama")
+    assert small._sweep(True).slice == 16
+    for a, b in zip(whole, traces(small, sentences), strict=True):
+        np.testing.assert_allclose(a.logp, b.logp, atol=1e-5)
+        np.testing.assert_allclose(a.std, b.std, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", STARTS)
+@pytest.mark.parametrize("own", [False, True])
+def test_start_tokens(kind: str, own: bool) -> None:
+    model = backend("llama", start=own, **{"start": kind} if False else {})
+    model = HuggingFace(
+        make_model("llama"),
+        make_tokenizer(start=own),
+        name="x",
+        weights="w",
+        settings=ModelSettings(start=kind),
+    )
+    [one] = model.encode(["The cat sat"])
+    expected = {"tokenizer": int(own), "always": 1, "never": 0}[kind]
+    assert len(one.prefix) == expected
+    [seen] = traces(model, ["The cat sat"])
+    assert len(seen) == len(one.tokens) - (0 if expected else 1) == one.predicted
+
+
+def test_the_limit_cuts_and_counts() -> None:
+    model = backend("llama", max_tokens=8)
+    text = "The cat sat on the mat, and the dog looked on."
+    total = len(backend("llama").encode([text])[0].tokens)
+    [one] = traces(model, [text])
+    assert len(one) == 7
+    assert one.cut == total - 8
+
+
+def test_texts_with_nothing_to_predict() -> None:
+    found = traces(backend("llama"), ["", "a", "The cat sat"])
+    assert [len(t) for t in found][:2] == [0, 0]
+    assert len(found[2]) > 0
+    assert len(traces(backend("llama", start=True), ["a"])[0]) == 1
+
+
+def test_spans_cover_the_text(sentences: list[str]) -> None:
+    model = backend("llama")
+    for text in [*sentences, "  leading and trailing  \n\n", "🙂🙂 naïve"]:
+        spans = model.spans(text)
+        assert len(spans) == len(model.encode([text])[0].tokens)
+        assert "".join(text[a:b] for a, b in spans) == text
+
+
+def test_bfloat16_stays_close(sentences: list[str]) -> None:
+    rounded = make_model("llama").to(torch.bfloat16)
+    model = HuggingFace(rounded, make_tokenizer(), name="x", weights="w", settings=ModelSettings())
+    assert model.split
+    for a, b in zip(traces(backend("llama"), sentences), traces(model, sentences), strict=True):
+        assert float(np.abs(a.logp - b.logp).mean()) < 0.2
+
+
+def test_a_folder_opens(model_folder: Any, sentences: list[str]) -> None:
+    model = open_model(str(model_folder))
+    assert len(traces(model, sentences)) == len(sentences)  # type: ignore[arg-type]
+    assert model.facts["family"] == "gpt_neox"
+    assert len(model.facts["weights"]) == 64
+
+
+def test_what_is_no_model_is_refused(tmp_path: Any) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(ModelError, match=r"config\.json"):
+        open_model(str(tmp_path))
+    with pytest.raises(ModelError, match="no GGUF file"):
+        open_model(str(tmp_path / "missing.gguf"))
+    with pytest.raises(ModelError, match="is a file"):
+        open_model(str(tmp_path / "notes.txt"))
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF but not really")
+    with pytest.raises(PretraceError):
+        open_model(str(tmp_path / "broken.gguf"))
+    with pytest.raises(ModelError, match="hub"):
+        open_model("nobody/has-this-model")
+
+
+def test_pickled_weights_need_a_word(model_folder: Any, tmp_path: Any) -> None:
+    import shutil
+
+    folder = tmp_path / "pickled"
+    shutil.copytree(model_folder, folder)
+    from safetensors.torch import load_file
+
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="allow-pickle"):
+        open_model(str(folder))
+    assert open_model(str(folder), allow_pickle=True).facts["family"] == "gpt_neox"
+
+
+def test_wrong_values_are_named(model_folder: Any) -> None:
+    for setting in ({"dtype": "float8"}, {"device": "warp"}, {"start": "maybe"}, {"max_tokens": 1}):
+        with pytest.raises(ModelError, match=str(next(iter(setting.values())))):
+            open_model(str(model_folder), **setting)
+
+
+def test_damaged_weights_are_named(model_folder: Any, tmp_path: Any) -> None:
+    import shutil
+
+    folder = tmp_path / "damaged"
+    shutil.copytree(model_folder, folder)
+    (folder / "model.safetensors").write_bytes(b"\x00" * 100)
+    with pytest.raises(ModelError, match="could not be opened"):
+        open_model(str(folder))
+
+
+def test_numbers_that_are_not_finite_are_an_error() -> None:
+    model = make_model("llama")
+    with torch.no_grad():
+        model.lm_head.weight[5] = float("nan")
+    broken = HuggingFace(model, make_tokenizer(), name="broken", weights="w", settings=ModelSettings())
+    with pytest.raises(ModelError, match="finite"):
+        traces(broken, ["The cat sat on the mat"])

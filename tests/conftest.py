@@ -1,0 +1,43 @@
+"""Tiny real models, made once a session. Nothing is downloaded and nothing outside the test's folders is touched."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers of pytest-xdist share the cores
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from pathlib import Path
+
+import pytest
+from tiny import SENTENCES, make_model, make_tokenizer
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's cache."""
+    monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def sentences() -> list[str]:
+    return list(SENTENCES)
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GPT-NeoX with its tokenizer, saved as a user would have it."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-neox"
+    make_model("gpt_neox").save_pretrained(folder)
+    make_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reference_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Llama with another tokenizer rule, for `ref`."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-llama"
+    make_model("llama").save_pretrained(folder)
+    make_tokenizer(start=True).save_pretrained(folder)
+    return folder

@@ -1,0 +1,43 @@
+"""The public names are pinned; importing them or asking for help loads no heavy library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pretrace
+
+PUBLIC = [
+    "Columns",
+    "Corpus",
+    "Evaluation",
+    "Frequencies",
+    "Models",
+    "Options",
+    "PretraceError",
+    "Run",
+    "Text",
+    "Trace",
+    "__version__",
+    "corpora",
+    "count",
+    "detect",
+    "evaluate",
+    "load_run",
+    "open_corpus",
+    "open_model",
+    "save_run",
+    "scores",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert pretrace.__all__ == PUBLIC
+    assert all(hasattr(pretrace, name) for name in PUBLIC)
+
+
+def test_import_is_light() -> None:
+    heavy = ["torch", "transformers", "sklearn", "scipy", "matplotlib", "pyarrow", "datasets", "pandas"]
+    code = f"import sys, pretrace, pretrace.cli; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

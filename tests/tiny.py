@@ -1,0 +1,68 @@
+"""Tiny real models of several families, for the tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+SENTENCES = [
+    "The cat sat on the mat, and the dog looked on.",
+    "In 1869 the railway reached the valley; nothing was the same again.",
+    "def parse(text): return text.split(',')  # naive",
+    "Ärger über Öl – naïve café, 東京 and 🙂 too.",
+    "one two three four five six seven eight nine ten eleven twelve",
+    "Whoever wrote THIS in CAPITALS must have been ANGRY at 3:45 pm.",
+]
+
+
+def make_tokenizer(*, start: bool = False) -> Any:
+    """A byte-level BPE of 400 tokens; with `start` it puts <s> in front by itself, as Llama's does."""
+    import tokenizers
+    from tokenizers import models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    rust = tokenizers.Tokenizer(models.BPE())
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    rust.train_from_iterator(SENTENCES * 3, trainer)
+    if start:
+        rust.post_processor = processors.TemplateProcessing(
+            single="<s> $A", special_tokens=[("<s>", rust.token_to_id("<s>"))]
+        )
+    return PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
+
+
+def make_model(family: str, vocabulary: int = 416) -> Any:
+    """A seeded random model of a family: a few thousand weights, but the family's real code.
+
+    The logits table is larger than the tokenizer's vocabulary, as Pythia's is.
+    """
+    import torch
+    import transformers as t
+
+    torch.manual_seed(7)
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": vocabulary}
+    inner = {"intermediate_size": 48, "max_position_embeddings": 256}
+    configs = {
+        "gpt_neox": lambda: t.GPTNeoXConfig(**size, **inner),
+        "llama": lambda: t.LlamaConfig(**size, **inner, num_key_value_heads=2),
+        "opt": lambda: t.OPTConfig(
+            **size, ffn_dim=48, max_position_embeddings=256, word_embed_proj_dim=16, pad_token_id=1
+        ),
+        "gemma3_text": lambda: t.Gemma3TextConfig(
+            **size, **inner, num_key_value_heads=2, head_dim=8, sliding_window=16
+        ),
+        "granite": lambda: t.GraniteConfig(**size, **inner, num_key_value_heads=2, logits_scaling=4.0),
+        "gemma2": lambda: t.Gemma2Config(
+            **size, **inner, num_key_value_heads=2, head_dim=8, final_logit_softcapping=0.5
+        ),
+    }
+    model = t.AutoModelForCausalLM.from_config(configs[family]())
+    with torch.no_grad():  # fresh weights are so small that every prediction would be uniform
+        for parameter in model.parameters():
+            parameter.mul_(4.0)
+    return model.eval()
