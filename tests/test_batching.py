@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import make_model, make_tokenizer
 
-from pretrace.backends.huggingface import HuggingFace, ModelSettings
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
 from pretrace.backends.packing import pack
 from pretrace.store.traces import open_store
 from pretrace.tracing import trace

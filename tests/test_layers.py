@@ -14,7 +14,7 @@ FLOORS = [
     {"scores", "backends", "corpora", "frequencies", "testing"},
     {"tuning"},
     {"tracing", "examples", "record"},
-    {"detect", "inference"},
+    {"detection", "inference"},
     {"report"},
     {"runs"},
     {"scale", "web", "cli", "demo", "__init__", "__main__"},

@@ -11,8 +11,9 @@ import pytest
 import torch
 from tiny import make_model, make_tokenizer
 
-from pretrace.backends.huggingface import HuggingFace, ModelSettings
-from pretrace.detect import Models, Options, detect
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.detection import Models, Options, detect
 from pretrace.scores import scores
 from pretrace.statistics.roc import auc
 from pretrace.types import Corpus, Run, Text

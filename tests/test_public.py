@@ -19,15 +19,14 @@ PUBLIC = [
     "Text",
     "Trace",
     "__version__",
-    "corpora",
     "count",
     "detect",
     "evaluate",
+    "known_corpora",
     "load_run",
     "open_corpus",
     "open_model",
     "save_run",
-    "scores",
 ]
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 from pretrace.backends import open_model
-from pretrace.corpora import Columns, corpora, open_corpus
-from pretrace.detect import Models, Options, detect, evaluate
+from pretrace.corpora import Columns, known_corpora, open_corpus
+from pretrace.detection import Models, Options, detect, evaluate
 from pretrace.errors import PretraceError
 from pretrace.runs import load_run, save_run
-from pretrace.scores import scores
 from pretrace.types import Corpus, Evaluation, Run, Text, Trace
 
 __all__ = [
@@ -30,12 +29,11 @@ __all__ = [
     "Text",
     "Trace",
     "__version__",
-    "corpora",
     "detect",
     "evaluate",
+    "known_corpora",
     "load_run",
     "open_corpus",
     "open_model",
     "save_run",
-    "scores",
 ]

@@ -10,7 +10,8 @@ import torch
 from tiny import make_model, make_tokenizer
 
 from pretrace.backends import _logits, open_model
-from pretrace.backends.huggingface import HuggingFace, ModelSettings
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
 from pretrace.backends.tokens import STARTS
 from pretrace.errors import ModelError, PretraceError
 from pretrace.store.traces import open_store

@@ -19,9 +19,10 @@ BACKENDS = {
 def open_model(model: str, **settings: Any) -> Backend:
     """A back end for a hub id, a folder, a `.gguf` file or `smollm2`.
 
-    Keyword arguments are the fields of `backends.huggingface.ModelSettings`: revision, dtype, device,
+    Keyword arguments are the fields of `backends.loading.ModelSettings`: revision, dtype, device,
     device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle. Raises ModelError.
     """
-    from pretrace.backends.huggingface import ModelSettings, open_huggingface
+    from pretrace.backends.huggingface import open_huggingface
+    from pretrace.backends.loading import ModelSettings
 
     return open_huggingface(model, ModelSettings(**settings))

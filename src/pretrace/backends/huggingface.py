@@ -2,67 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import json
-import pickle
-import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors import SafetensorError
 
 from pretrace.backends import packing, precision
 from pretrace.backends._logits import Sweep, read
+from pretrace.backends.loading import ModelSettings, load
 from pretrace.backends.tokens import Tokens
-from pretrace.backends.weights import Located, locate, weights_hash
 from pretrace.errors import ModelError
 from pretrace.types import Encoded, Quantity, Trace
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 4096
-# What the readers of configurations, tokenizers, safetensors, GGUF and pickles raise for files they cannot make
-# sense of.
-_LOADING_FAILS = (
-    OSError,
-    ValueError,
-    LookupError,
-    ImportError,
-    RuntimeError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    struct.error,
-    pickle.UnpicklingError,
-    SafetensorError,
-)
 _GPU_BUDGET = 32768
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """How a model is opened.
-
-    `dtype` is "auto" (float32 on a CPU, the checkpoint's own elsewhere) or a key of DTYPES; `device` is
-    "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs accelerate).
-    `max_tokens` None means the model's own context. `trust_remote_code` runs Python code that comes with
-    the model, `allow_pickle` opens weights whose format can run code: both only for origins you trust.
-    """
-
-    revision: str | None = None
-    dtype: str = "auto"
-    device: str = "auto"
-    device_map: str | None = None
-    start: str = "tokenizer"
-    max_tokens: int | None = None
-    token_budget: int | None = None
-    trust_remote_code: bool = False
-    allow_pickle: bool = False
 
 
 class HuggingFace:
@@ -216,101 +173,12 @@ class HuggingFace:
 
 
 def open_huggingface(model: str, settings: ModelSettings | None = None) -> HuggingFace:
-    """The back end for a hub id, a folder, a `.gguf` file, or `smollm2` from its package.
-
-    Raises ModelError where there is no model, or none that may be opened safely.
-    """
+    """The back end for a hub id, a folder, a `.gguf` file, or `smollm2`; ModelError where there is none."""
     settings = settings or ModelSettings()
-    located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
-    files = located.weight_files(allow_pickle=settings.allow_pickle)
-    tokenizer = load_tokenizer(located, settings)
-    weights = _load_weights(located, settings)
-    from pretrace.store.traces import cache_folder
-
-    digest = weights_hash(files, cache_folder() / "hashes")
-    return HuggingFace(weights, tokenizer, name=located.label, weights=digest, settings=settings)
-
-
-def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
-    """The transformers tokenizer that lies beside the weights (or inside the GGUF file)."""
-    from transformers import AutoTokenizer
-
-    return _load(AutoTokenizer, located, settings, {})
-
-
-def _load_weights(located: Located, settings: ModelSettings) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    device = _device(settings.device)
-    options: dict[str, Any] = {"dtype": _dtype(settings.dtype, device)}
-    if not settings.allow_pickle and not located.gguf:
-        options["use_safetensors"] = True
-    if settings.device_map:
-        return _load(AutoModelForCausalLM, located, settings, {**options, "device_map": settings.device_map})
-    try:
-        return _load(AutoModelForCausalLM, located, settings, options).to(device)
-    except torch.OutOfMemoryError:
-        raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
-
-
-def _load(kind: Any, located: Located, settings: ModelSettings, options: dict[str, Any]) -> Any:
-    """`from_pretrained` with its many ways to fail turned into one that says what to do."""
-    if located.gguf:
-        options = {**options, "gguf_file": located.gguf}
-    try:
-        with _quiet():
-            return kind.from_pretrained(
-                str(located.folder), trust_remote_code=settings.trust_remote_code, **options
-            )
-    except _LOADING_FAILS as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise
-        reason = " ".join(str(error).split())[:300]
-        if "trust_remote_code" in reason:
-            raise ModelError(
-                f"{located.label} brings its own Python code; pass --trust-remote-code to run it, "
-                "if you trust its origin: it can do anything you can."
-            ) from None
-        raise ModelError(
-            f"{located.label} could not be opened as a causal language model: {reason}"
-        ) from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No progress bars or advice of other libraries between our own lines."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with redirect_stderr(io.StringIO()):  # the GGUF reader draws its own bar, and takes no for no answer
-            yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def _device(wanted: str) -> torch.device:
-    if wanted == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(wanted)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ModelError(f"--device {wanted} cannot be used here: {reason}") from None
-    return device
-
-
-def _dtype(wanted: str, device: torch.device) -> Any:
-    if wanted == "auto":
-        return torch.float32 if device.type == "cpu" else "auto"
-    if wanted not in DTYPES:
-        raise ModelError(f"--dtype must be auto or one of {', '.join(DTYPES)}, found {wanted!r}.")
-    return DTYPES[wanted]
+    loaded = load(model, settings)
+    return HuggingFace(
+        loaded.model, loaded.tokenizer, name=loaded.name, weights=loaded.weights, settings=settings
+    )
 
 
 def _context(config: Any) -> int | None:

@@ -1,0 +1,193 @@
+"""From a name to a loaded model: settings, safety, and the many ways a file can be wrong."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+
+from pretrace.backends.weights import Located, locate, weights_hash
+from pretrace.errors import ModelError, OutputError
+from pretrace.store.atomic import new_folder
+from pretrace.store.traces import cache_folder
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_SMALL_GGUF = 300 << 20  # bytes
+# What the readers of configurations, tokenizers, safetensors, GGUF and pickles raise for files they cannot make
+# sense of.
+_LOADING_FAILS = (
+    OSError,
+    ValueError,
+    LookupError,
+    ImportError,
+    RuntimeError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    struct.error,
+    pickle.UnpicklingError,
+    SafetensorError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a model is opened.
+
+    `dtype` is "auto" (float32 on a CPU, the checkpoint's own elsewhere) or a key of DTYPES; `device` is
+    "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs accelerate).
+    `max_tokens` None means the model's own context. `trust_remote_code` runs Python code that comes with
+    the model, `allow_pickle` opens weights whose format can run code: both only for origins you trust.
+    """
+
+    revision: str | None = None
+    dtype: str = "auto"
+    device: str = "auto"
+    device_map: str | None = None
+    start: str = "tokenizer"
+    max_tokens: int | None = None
+    token_budget: int | None = None
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A transformers model and its tokenizer. `weights` is the hash that names the weights for the cache."""
+
+    model: Any
+    tokenizer: Any
+    name: str
+    weights: str
+
+
+def load(model: str, settings: ModelSettings) -> Loaded:
+    """The weights and tokenizer of a hub id, a folder, a `.gguf` file, or `smollm2` from its package.
+
+    Raises ModelError where there is no model, or none that may be opened safely.
+    """
+    device = _device(settings.device)
+    dtype = _dtype(settings.dtype, device)
+    located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
+    files = located.weight_files(allow_pickle=settings.allow_pickle)
+    digest = weights_hash(files, cache_folder() / "hashes")
+    if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
+        located = _unpacked(located, digest, settings)
+    return Loaded(
+        _load_weights(located, settings, dtype, device),
+        load_tokenizer(located, settings),
+        located.label,
+        digest,
+    )
+
+
+def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
+    """The transformers tokenizer that lies beside the weights (or inside the GGUF file)."""
+    from transformers import AutoTokenizer
+
+    return _from_pretrained(AutoTokenizer, located, settings, {})
+
+
+def _load_weights(located: Located, settings: ModelSettings, dtype: Any, device: torch.device) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    options: dict[str, Any] = {"dtype": dtype}
+    if not settings.allow_pickle and not located.gguf:
+        options["use_safetensors"] = True
+    if settings.device_map:
+        options["device_map"] = settings.device_map
+    try:
+        model = _from_pretrained(AutoModelForCausalLM, located, settings, options)
+        return model if settings.device_map else model.to(device)
+    except torch.OutOfMemoryError:
+        raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
+
+
+def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located:
+    """The same weights as float32 safetensors in the cache, written on first use.
+
+    Reading a GGUF file takes half a minute on a small processor, most of it in its vocabulary, and would
+    be paid by every command. Large files are read as they are: their float32 copy would fill the disk.
+    """
+    folder = cache_folder() / "gguf" / digest[:32]
+    unpacked = replace(located, folder=folder, gguf=None)
+    if (folder / "config.json").is_file():
+        return unpacked
+    tokenizer = load_tokenizer(located, settings)
+    model = _load_weights(located, settings, torch.float32, torch.device("cpu"))
+    del model.config.quantization_config  # it is not quantised any more
+    model.hf_quantizer, model.is_quantized = None, False
+    try:
+        with new_folder(folder) as partial, _quiet():
+            model.save_pretrained(partial)
+            tokenizer.save_pretrained(partial)
+    except (OutputError, OSError):
+        return located  # no room or no right to keep a copy: read the file itself
+    return unpacked
+
+
+def _from_pretrained(kind: Any, located: Located, settings: ModelSettings, options: dict[str, Any]) -> Any:
+    """`from_pretrained` with its many ways to fail turned into one that says what to do."""
+    if located.gguf:
+        options = {**options, "gguf_file": located.gguf}
+    try:
+        with _quiet():
+            return kind.from_pretrained(
+                str(located.folder), trust_remote_code=settings.trust_remote_code, **options
+            )
+    except _LOADING_FAILS as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        reason = " ".join(str(error).split())[:300]
+        if "trust_remote_code" in reason:
+            raise ModelError(
+                f"{located.label} brings its own Python code; pass --trust-remote-code to run it, "
+                "if you trust its origin: it can do anything you can."
+            ) from None
+        raise ModelError(
+            f"{located.label} could not be opened as a causal language model: {reason}"
+        ) from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars or advice of other libraries between our own lines."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with redirect_stderr(io.StringIO()):  # the GGUF reader draws its own bar, and takes no for no answer
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(wanted)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ModelError(f"--device {wanted} cannot be used here: {reason}") from None
+    return device
+
+
+def _dtype(wanted: str, device: torch.device) -> Any:
+    if wanted == "auto":
+        return torch.float32 if device.type == "cpu" else "auto"
+    if wanted not in DTYPES:
+        raise ModelError(f"--dtype must be auto or one of {', '.join(DTYPES)}, found {wanted!r}.")
+    return DTYPES[wanted]

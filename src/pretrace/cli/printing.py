@@ -1,0 +1,153 @@
+"""What the commands print: results to standard output, plain enough to read without colour."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Plain
+
+from pretrace.types import Estimate, Run
+
+if TYPE_CHECKING:
+    from pretrace.cli.job import Job
+    from pretrace.frequencies import Frequencies
+
+_PREVIEW = 5
+
+
+def finished(job: Job) -> None:
+    """Carry a job out and print its results and where they lie."""
+    from pretrace.cli.work import carry_out
+
+    run = carry_out(job)
+    console = Console(highlight=False)
+    results(run, console)
+    losses(run, console)
+    console.print(Plain(f"Report: {job.out / 'report.html'}"), soft_wrap=True)
+
+
+def results(run: Run, console: Console) -> None:
+    """The evaluation as a table with its findings, or the ends of the score table."""
+    if run.evaluation is not None:
+        console.print(measured(run))
+        for finding in run.evaluation.findings:
+            console.print(Plain(f"- {finding}"))
+        return
+    console.print(_preview(run))
+
+
+def measured(run: Run) -> Table:
+    """Each score and control with its figures and 95% intervals."""
+    assert run.evaluation is not None
+    title = f"{run.corpus}: {len(run.ids)} texts, {run.evaluation.groups} documents; 95% intervals"
+    table = Table(title=Plain(title), box=SIMPLE)
+    table.add_column("score")
+    for name in ("AUC", "TPR at 5% FPR", "accuracy"):
+        table.add_column(name, justify="right")
+    for row in run.evaluation.rows:
+        name = row.name if row.kind == "score" else f"{row.name} (never saw the model)"
+        table.add_row(Plain(name), *map(_interval, (row.auc, row.tpr, row.accuracy)))
+    return table
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"{estimate.value:.3f} \\[{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _preview(run: Run) -> Table:
+    order = (-run.matrix[:, 0]).argsort(kind="stable")
+    many = len(order) > 2 * _PREVIEW
+    table = Table(title=Plain(f"{run.corpus}: {len(order)} texts by {run.scores[0]}"), box=SIMPLE)
+    table.add_column("id", overflow="fold", max_width=40)
+    table.add_column("tokens", justify="right")
+    for name in run.scores:
+        table.add_column(Plain(name), justify="right")
+    chosen = [*order[:_PREVIEW], None, *order[-_PREVIEW:]] if many else list(order)
+    for i in chosen:
+        if i is None:
+            table.add_row(*["…"] * (2 + len(run.scores)))
+        else:
+            values = (f"{value:.4g}" for value in run.matrix[i])
+            table.add_row(Plain(run.ids[i]), str(run.tokens[i]), *values)
+    return table
+
+
+def losses(run: Run, console: Console) -> None:
+    """What was not scored and what was cut, so that nothing is lost in silence."""
+    if run.skipped:
+        names = ", ".join(f"{s.id!r} ({s.reason})" for s in run.skipped[:3])
+        more = f" and {len(run.skipped) - 3} more" if len(run.skipped) > 3 else ""
+        console.print(
+            Plain(f"Not scored: {_many(len(run.skipped), 'text')}: {names}{more}; all in skipped.csv.")
+        )
+    cut = run.cut > 0
+    if cut.any():
+        first = run.ids[int(cut.argmax())]
+        share = run.cut.sum() / (run.cut.sum() + run.tokens.sum())
+        console.print(
+            Plain(
+                f"Cut: {_many(int(cut.sum()), 'text')} (the first is {first!r}) lost {int(run.cut.sum()):,} tokens at "
+                f"the end, {share:.1%} of all; --windows reads them whole."
+            )
+        )
+    for note in run.settings.get("texts", {}).get("notes", ()):
+        console.print(Plain(f"Note: {note}"))
+
+
+def _many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def counted(table: Frequencies, out: Path) -> None:
+    """What a count found."""
+    seen = int((table.counts > 0).sum())
+    print(f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}")
+
+
+def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
+    """A text's tokens coloured by surprise."""
+    from pretrace.backends import open_model
+    from pretrace.errors import TextsError
+    from pretrace.examples import heat_of
+    from pretrace.report.heat import print_heat
+    from pretrace.store.traces import open_store
+    from pretrace.tracing import trace
+    from pretrace.types import Quantity, Text
+
+    content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+    if not content.strip():
+        raise TextsError("the text is empty; pass a sentence or two, or - to read standard input.")
+    backend = open_model(model, **opening)
+    one = trace(backend, [content], Quantity.LOGP, store=open_store(None))[0]
+    print_heat(heat_of(Text("text", content), one, backend, limit=None), Console(highlight=False))
+
+
+def rendered(folder: Path) -> None:
+    """The report of a run, made anew."""
+    from pretrace.runs import load_run, save_run
+
+    save_run(load_run(folder), folder)
+    print(f"Report: {folder / 'report.html'}")
+
+
+def names() -> None:
+    """Scores, corpora and back ends, one line each."""
+    from pretrace.backends import BACKENDS
+    from pretrace.corpora import known_corpora
+    from pretrace.scores import scores
+
+    found = known_corpora()
+    rows = {
+        "Scores (higher = more likely a member)": {scores.signature(n): scores.summary(n) for n in scores},
+        "Corpora": {found.signature(n): found.summary(n) for n in found},
+        "Models (--model)": BACKENDS,
+    }
+    for title, lines in rows.items():
+        width = max(map(len, lines))
+        print(title, *(f"  {name:<{width}}  {line}" for name, line in lines.items()), "", sep="\n")

@@ -1,0 +1,52 @@
+"""A progress bar with tokens a second and the time left; silent where nobody watches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from pretrace.tracing import Progress as TraceProgress
+from pretrace.tracing import Silent
+
+
+class Bar:
+    """Shows passes over texts as they are done."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self.progress = progress
+        self.task = task
+        self.tokens = 0
+        self.seconds = 0.0
+
+    def begin(self, texts: int) -> None:
+        """So many passes over a text lie ahead."""
+        self.progress.update(self.task, total=texts)
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        """So many are done; what came from the store does not count for the speed."""
+        if fresh:
+            self.tokens += tokens
+            self.seconds += seconds
+        rate = f"{self.tokens / self.seconds:,.0f} tokens/s" if self.seconds else "from the cache"
+        self.progress.update(self.task, advance=texts, rate=rate)
+
+
+@contextmanager
+def watched(what: str) -> Iterator[TraceProgress]:
+    """Progress on standard error if that is a terminal, none otherwise."""
+    if not sys.stderr.isatty():
+        yield Silent()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield Bar(progress, progress.add_task(what, rate="", total=None))

@@ -1,0 +1,273 @@
+"""The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, folders.
+
+Everything but `.json` is read as a stream, in memory that does not grow with the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import itertools
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, cast
+
+from pretrace.corpora.columns import kind_of, mended
+from pretrace.corpora.reading import Reading, Row
+from pretrace.errors import TextsError
+
+FIELD_LIMIT = 10 * 1024 * 1024
+"""Longest field of a CSV file in characters: a quote that is never closed stops here."""
+
+BATCH_ROWS = 256
+READ_AHEAD = 1024 * 1024
+"""Bytes of a parquet column read at a time."""
+
+
+def rows_of(path: Path, reading: Reading) -> Iterator[Row]:
+    """The rows of a file or folder, in order. Raises TextsError for whatever is wrong with it."""
+    with refused_politely(reading.source):
+        if path.is_dir():
+            yield from folder_rows(path, reading)
+        elif path.is_fifo():
+            with path.open("rb") as pipe:
+                yield from sniffed_rows(pipe, reading)
+        else:
+            read = _format_of(path, reading.source)
+            with _opened(path) as stream:
+                yield from read(stream, reading)
+
+
+def sniffed_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
+    """Rows of a stream without a name: JSON lines where the first line that is not blank is a JSON object,
+    a text a line otherwise."""
+    lines = _lines(stream, reading.source)
+    head: list[tuple[int, str, bool]] = []
+    for line in lines:
+        head.append(line)
+        if line[1].strip():
+            break
+    read = _json_of if head and _is_object(head[-1][1]) else _text_of
+    return read(itertools.chain(head, lines), reading)
+
+
+def text_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
+    """A text a line; blank lines are skipped and counted."""
+    return _text_of(_lines(stream, reading.source), reading)
+
+
+def json_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
+    """A JSON object a line."""
+    return _json_of(_lines(stream, reading.source), reading)
+
+
+def json_list_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
+    """The objects of a JSON list, read as a whole; JSON lines under the wrong name are read as such."""
+    if not stream.peek(4096).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+        yield from json_rows(stream, reading)
+        return
+    _refuse_utf16(stream, reading.source)
+    content, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
+    items = cast(list[object], _parsed(content, reading.source))
+    for number, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise TextsError(f"{reading.source}: row {number} is {kind_of(item)}, not an object.")
+        yield Row(item, None, damaged)
+
+
+def csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",") -> Iterator[Row]:
+    """The rows of a table with a header; fields may hold line ends inside quotes."""
+    _refuse_utf16(stream, reading.source)
+    # surrogateescape keeps the bytes that are not UTF-8 apart, so that they can be counted by field
+    lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT))
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] = []
+    places: dict[str, int] = {}
+    start = 1
+    try:
+        for cells in table:
+            line, start = start, table.line_num + 1
+            if not cells:
+                continue
+            if not header:
+                header = [_escaped(cell)[0] for cell in cells]
+                places = {name: header.index(name) for name in reading.pick(header)}
+                continue
+            if len(cells) != len(header):
+                raise TextsError(
+                    f"{reading.source}, line {line}: {len(cells)} fields, and the header names {len(header)}."
+                )
+            mended_cells = {name: _escaped(cells[place]) for name, place in places.items()}
+            fields = {name: cell for name, (cell, _) in mended_cells.items()}
+            yield Row(fields, line, any(bad for _, bad in mended_cells.values()))
+    except csv.Error as error:
+        raise TextsError(
+            f"{reading.source}, line {start}: {error}; look at the quotes of the row that starts there."
+        ) from None
+
+
+def parquet_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
+    """The rows of a parquet file, of which only the columns wanted are read, a few hundred rows at a time."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        # both settings are needed, or the whole column of a row group is held in memory
+        table = parquet.ParquetFile(
+            stream, buffer_size=READ_AHEAD, pre_buffer=False, page_checksum_verification=True
+        )
+        names = reading.pick(table.schema_arrow.names)
+        for batch in table.iter_batches(batch_size=BATCH_ROWS, columns=list(names)):
+            cells = [_cells(batch.column(name)) for name in names]
+            for row in zip(*cells, strict=True):
+                yield Row(dict(zip(names, row, strict=True)))
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise TextsError(f"{reading.source} is not a whole parquet file: {reason}.") from None
+
+
+def parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
+    """The rows of a gzipped parquet file: unpacked to a temporary file, since parquet is read from its end."""
+    with tempfile.TemporaryFile() as whole:
+        shutil.copyfileobj(stream, whole)
+        whole.seek(0)
+        yield from parquet_rows(whole, reading)
+
+
+def folder_rows(folder: Path, reading: Reading) -> Iterator[Row]:
+    """Each `.txt` file below a folder as one text, just as it stands, in the order of the relative paths.
+    The path is the id; what is not a `.txt` file is counted."""
+    names = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if not file.is_dir()}
+    texts = {name: file for name, file in sorted(names.items()) if name.lower().endswith((".txt", ".txt.gz"))}
+    if not texts:
+        raise TextsError(f"{reading.source} holds no .txt file: name a file in it, or another folder.")
+    reading.left_out += len(names) - len(texts)
+    for name, file in texts.items():
+        with refused_politely(str(file)), _opened(file) as stream:
+            _refuse_utf16(stream, str(file))
+            text, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
+        yield Row({"text": text, "id": name}, None, damaged)
+
+
+@contextmanager
+def refused_politely(source: str) -> Iterator[None]:
+    """Turn what the operating system and gzip say of a source into a TextsError."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TextsError(f"{source} is not a whole gzip file: {error}") from None
+    except OSError as error:
+        raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None
+
+
+_Format = Callable[[io.BufferedReader, Reading], Iterator[Row]]
+
+FORMATS: dict[str, _Format] = {
+    ".jsonl": json_rows,
+    ".ndjson": json_rows,
+    ".json": json_list_rows,
+    ".csv": csv_rows,
+    ".tsv": partial(csv_rows, delimiter="\t"),
+    ".parquet": parquet_rows,
+    ".txt": text_rows,
+}
+
+
+def _format_of(path: Path, source: str) -> _Format:
+    name = path.name.lower()
+    suffix = Path(name.removesuffix(".gz")).suffix
+    if suffix not in FORMATS:
+        raise TextsError(
+            f"{source}: its name does not tell its format; give a file that ends in {', '.join(FORMATS)} "
+            "(each also with .gz), or a folder of .txt files."
+        )
+    return parquet_gz_rows if name.endswith(".parquet.gz") else FORMATS[suffix]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader]:
+    if not path.name.lower().endswith(".gz"):
+        with path.open("rb") as stream:
+            yield stream
+        return
+    with gzip.open(path, "rb") as packed:
+        yield io.BufferedReader(cast(io.RawIOBase, packed))
+
+
+def _refuse_utf16(stream: io.BufferedReader, source: str) -> None:
+    """The mark alone may be two stray bytes; with a NUL near it, the file really is UTF-16."""
+    head = stream.peek(4096)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in head:
+        raise TextsError(f"{source} is written in UTF-16, and UTF-8 is wanted: convert it first.")
+
+
+def _lines(stream: io.BufferedReader, source: str) -> Iterator[tuple[int, str, bool]]:
+    """Number (from 1), text without its line end, and whether bytes were replaced."""
+    _refuse_utf16(stream, source)
+    for number, raw in enumerate(stream, start=1):
+        if number == 1:
+            raw = raw.removeprefix(codecs.BOM_UTF8)
+        line, damaged = mended(raw.removesuffix(b"\n").removesuffix(b"\r"))
+        yield number, line, damaged
+
+
+def _text_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterator[Row]:
+    for number, line, damaged in lines:
+        if line.strip():
+            yield Row({"text": line}, number, damaged)
+        else:
+            reading.blank += 1
+
+
+def _json_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterator[Row]:
+    for number, line, damaged in lines:
+        if not line.strip():
+            continue
+        item = _parsed(line, f"{reading.source}, line {number}")
+        if not isinstance(item, dict):
+            raise TextsError(f"{reading.source}, line {number} is {kind_of(item)}, not a JSON object.")
+        yield Row(item, number, damaged)
+
+
+def _parsed(content: str, where: str) -> object:
+    """A JSON value; control characters inside strings are let through, for they harm nobody."""
+    try:
+        return json.loads(content, strict=False)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
+        raise TextsError(f"{where} is not JSON: {error.msg}, at {place}; mend it or take it out.") from None
+    except (ValueError, RecursionError) as error:
+        raise TextsError(f"{where} is JSON that cannot be read: {error}.") from None
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line, strict=False), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _escaped(cell: str) -> tuple[str, bool]:
+    if cell.isascii():
+        return cell, False
+    return mended(cell.encode("utf-8", "surrogateescape"))
+
+
+def _cells(column: object) -> list[object]:
+    """The cells of one batch of a parquet column; strings that are not UTF-8 come back as bytes."""
+    import pyarrow
+
+    array = cast("pyarrow.Array", column)
+    try:
+        return cast(list[object], array.to_pylist())
+    except UnicodeDecodeError:
+        return cast(list[object], array.cast(pyarrow.binary()).to_pylist())

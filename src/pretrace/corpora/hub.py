@@ -1,0 +1,92 @@
+"""Data sets of the Hugging Face hub, through the package `datasets` (the extra `hub`).
+
+Run here: a data set folder on disk through this same code (`hub:./folder`), unknown configurations and
+splits, a broken file, offline mode, and a hub that cannot be reached. Not run, since no hub was in reach:
+a download, a gated data set, and offline mode with a data set already in the cache.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from pretrace.corpora.columns import Columns
+from pretrace.corpora.files import USUAL
+from pretrace.corpora.reading import Reading, Row
+from pretrace.errors import MissingPackageError, TextsError
+from pretrace.types import Corpus
+
+T = TypeVar("T")
+
+
+def read_hub(address: str, columns: Columns = USUAL) -> Corpus:
+    """The texts of `NAME[:CONFIG][:SPLIT]`, a data set of the hub.
+
+    Of two parts the second is a configuration where the data set has one of that name, else a split;
+    `NAME::SPLIT` says that it is a split. Without a split the only one is taken; where there are several
+    one must be named. As `datasets` has it, a folder of that path comes before the hub. Rows follow the
+    same rules as those of files. Raises MissingPackageError without `datasets`, TextsError where the data
+    set, configuration, split or a column is not to be had.
+    """
+    if importlib.util.find_spec("datasets") is None:
+        raise MissingPackageError("datasets", "reading from the Hugging Face hub", "hub")
+    import datasets
+
+    name, config, split = _parts(address)
+    split = split or _only_split(name, config)
+    table = _asked_of_hub(name, lambda: datasets.load_dataset(name, config, split=split))
+    full_name = f"{name}:{config or ''}:{split}"
+    reading = Reading(columns, f"hub:{full_name}")
+    return reading.corpus(_rows(table, reading), full_name)
+
+
+def _parts(address: str) -> tuple[str, str | None, str | None]:
+    name, *rest = address.split(":")
+    if not name or len(rest) > 2:
+        raise TextsError(f"'hub:{address}' is not a data set of the hub: write hub:NAME[:CONFIG][:SPLIT].")
+    if len(rest) == 2:
+        return name, rest[0] or None, rest[1] or None
+    if not rest or not rest[0]:
+        return name, None, None
+    import datasets
+
+    configs = _asked_of_hub(name, lambda: datasets.get_dataset_config_names(name))
+    return (name, rest[0], None) if rest[0] in configs else (name, None, rest[0])
+
+
+def _only_split(name: str, config: str | None) -> str:
+    import datasets
+
+    splits: list[str] = _asked_of_hub(name, lambda: datasets.get_dataset_split_names(name, config))
+    if len(splits) == 1:
+        return splits[0]
+    where = f"hub:{name}:{config or ''}"
+    if not splits:
+        raise TextsError(f"hub:{name} does not list its splits: name one, as in {where}:test.")
+    raise TextsError(f"hub:{name} has the splits {', '.join(splits)}: name one, as in {where}:{splits[0]}.")
+
+
+def _rows(table: Any, reading: Reading) -> Iterator[Row]:
+    names = reading.pick(table.column_names)
+    for row in table.select_columns(list(names)):
+        yield Row(row)
+
+
+def _asked_of_hub(name: str, ask: Callable[[], T]) -> T:
+    """The answer of the hub, or a TextsError that says what to do where there is none."""
+    from datasets.exceptions import DatasetsError
+    from huggingface_hub.errors import HfHubHTTPError
+
+    # The hub's client has had three HTTP libraries; its own error descends from the root of the one in use.
+    http = HfHubHTTPError.__bases__
+    failures = (OSError, ValueError, RuntimeError, DatasetsError, *http)
+    try:
+        return ask()
+    except failures as error:
+        cause = error.__cause__ or error
+        reason = " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
+        raise TextsError(
+            f"hub:{name} cannot be had: {reason[:300]}. Check the name; without a network, download the data set "
+            "elsewhere and give the path of its parquet, CSV or JSON lines file."
+        ) from None

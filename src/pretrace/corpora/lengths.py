@@ -1,0 +1,143 @@
+"""Long texts cut into windows that a model can read whole, so that nothing of them goes unread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pretrace.corpora.reading import counted, refuse_repeated_ids
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.types import Backend, Corpus, Encoded, Text
+
+ENCODED_TOGETHER = 64
+FIRST_CHARACTERS_PER_TOKEN = 6.0
+MARGIN = 1.25
+
+
+def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> Corpus:
+    """The corpus with each text of more than `max_tokens` tokens cut into consecutive windows that fit.
+
+    `max_tokens` counts what the model reads, start token included, as `Backend.max_tokens` does, which is
+    its default and its upper bound. A text that fits stays as it is. The windows of the text ID are
+    ID#0, ID#1, …, with its label and, as their group, its document: they are not independent. Put
+    together they are the text again; none begins inside a character. Each is encoded by itself and made
+    shorter until it fits, since a text cut off may take more tokens than it did as a part.
+
+    A last window that is short of two tokens or holds only white space is drawn together with the one
+    before it and the two are cut in the middle; where that is no better (a page of white space) it stays,
+    because nothing may be lost, and `notes` counts it. Raises ExpressionError for `max_tokens` below 2,
+    TextsError where a single character takes more tokens than allowed or a new id exists already.
+    """
+    limit = backend.max_tokens if max_tokens is None else min(max_tokens, backend.max_tokens)
+    require(limit >= 2, f"windows need a max_tokens of at least 2, found {limit}.")
+    texts: list[Text] = []
+    cut = made = poor = 0
+    for text, encoded in _encoded(corpus, backend):
+        if _fits(encoded, limit):
+            texts.append(text)
+            continue
+        pieces = _Cutter(backend, limit, text).pieces()
+        texts += [
+            replace(text, id=f"{text.id}#{place}", text=piece, group=text.document)
+            for place, piece in enumerate(pieces)
+        ]
+        cut, made = cut + 1, made + len(pieces)
+        poor += sum(_poor(piece, backend) for piece in pieces)
+    if not cut:
+        return corpus
+    refuse_repeated_ids([text.id for text in texts], f"{corpus.name} cut into windows")
+    notes = [f"{counted(cut, 'text')} of more than {limit} tokens cut into {made} windows."]
+    notes += [f"{counted(poor, 'window')} of only white space or fewer than 2 tokens kept."] if poor else []
+    return replace(corpus, texts=tuple(texts), notes=(*corpus.notes, *notes))
+
+
+class _Cutter:
+    """Cuts one text. The rest of a text is only ever encoded a little further than one window reaches, so
+    that the work grows with the text and not with its square."""
+
+    def __init__(self, backend: Backend, limit: int, text: Text) -> None:
+        self.backend = backend
+        self.limit = limit
+        self.text = text
+        self.reach = max(1, int(limit * FIRST_CHARACTERS_PER_TOKEN))
+
+    def pieces(self) -> list[str]:
+        """The windows of the text, in order, none of them empty."""
+        pieces: list[str] = []
+        rest = 0
+        while rest < len(self.text.text):
+            pieces.append(self.text.text[rest : rest + self._window(rest)])
+            rest += len(pieces[-1])
+        if len(pieces) > 1 and _poor(pieces[-1], self.backend):
+            pieces[-2:] = self._evened(*pieces[-2:])
+        return pieces
+
+    def _window(self, start: int) -> int:
+        """Characters of the window that starts here."""
+        while True:
+            ahead = self.text.text[start : start + self.reach]
+            encoded = self._encode(ahead)
+            if not _fits(encoded, self.limit):
+                break
+            if start + len(ahead) == len(self.text.text):
+                return len(ahead)
+            self.reach *= 2
+        size = self._fitting(ahead, self.limit - len(encoded.prefix))
+        self.reach = int(size * MARGIN) + 4
+        return size
+
+    def _fitting(self, ahead: str, tokens: int) -> int:
+        """Characters of the first `tokens` tokens, or of somewhat fewer: as many as fit on their own."""
+        spans = self.backend.spans(ahead)
+        tried = len(ahead)
+        for count in range(min(tokens, len(spans) - 1), 0, -1):
+            # a gap between two tokens goes to the second, which is how a space is encoded; where two
+            # tokens share a character the cut comes before it
+            size = int(min(spans[count - 1, 1], spans[count, 0]))
+            if 0 < size < tried:
+                tried = size
+                if _fits(self._encode(ahead[:size]), self.limit):
+                    return size
+        return self._by_halves(ahead[:tried])
+
+    def _by_halves(self, ahead: str) -> int:
+        """The same where no boundary of a token will do: inside what the tokenizer took for one token."""
+        size = len(ahead)
+        while not _fits(self._encode(ahead[:size]), self.limit):
+            if size == 1:
+                raise TextsError(
+                    f"the text {self.text.id!r} has a character that alone takes more than {self.limit} tokens: "
+                    "allow longer windows."
+                )
+            size //= 2
+        return size
+
+    def _evened(self, before: str, last: str) -> list[str]:
+        """Two windows of about as many tokens each, or the two as they were where that mends nothing."""
+        both = before + last
+        spans = self.backend.spans(both)
+        middle = len(spans) // 2
+        size = int(min(spans[middle - 1, 1], spans[middle, 0])) if middle else 0
+        halves = [both[:size], both[size:]]
+        better = all(
+            _fits(self._encode(half), self.limit) and not _poor(half, self.backend) for half in halves
+        )
+        return halves if better else [before, last]
+
+    def _encode(self, text: str) -> Encoded:
+        return self.backend.encode([text])[0]
+
+
+def _encoded(corpus: Corpus, backend: Backend) -> Iterator[tuple[Text, Encoded]]:
+    for start in range(0, len(corpus), ENCODED_TOGETHER):
+        texts = corpus.texts[start : start + ENCODED_TOGETHER]
+        yield from zip(texts, backend.encode([text.text for text in texts]), strict=True)
+
+
+def _fits(encoded: Encoded, limit: int) -> bool:
+    return encoded.cut == 0 and encoded.length <= limit
+
+
+def _poor(piece: str, backend: Backend) -> bool:
+    return not piece.strip() or len(backend.encode([piece])[0].tokens) < 2

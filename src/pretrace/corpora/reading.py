@@ -1,0 +1,151 @@
+"""Rows of any source turned into texts, by one set of rules, with a count of all that was mended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pretrace.corpora.columns import Columns, kind_of, listed, membership, mended, name_of
+from pretrace.errors import TextsError
+from pretrace.types import Corpus, Text
+
+
+class Row(NamedTuple):
+    """One record of a source: its cells by column, its line (from 1) where it has one, and whether bytes
+    of it were already replaced while decoding."""
+
+    fields: Mapping[str, object]
+    line: int | None = None
+    damaged: bool = False
+
+
+class Reading:
+    """One pass over one source: what to read of it, and what had to be mended on the way.
+
+    The formats yield rows and ask `pick` for the columns worth reading; `corpus` and `strings` make
+    texts of the rows. `source` is how messages name the source.
+    """
+
+    def __init__(self, columns: Columns, source: str) -> None:
+        self.columns = columns
+        self.source = source
+        self.blank = 0
+        self.left_out = 0
+        self._not_utf8 = 0
+        self._surrogates = 0
+        self._unnamed = 0
+        self._found = columns
+
+    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
+        """The columns to read, for formats that know all of theirs beforehand."""
+        picked = self.columns.pick(found, self.source)
+        names = tuple(dict.fromkeys(filter(None, (picked.text, picked.label, picked.id, picked.group))))
+        for name in names:
+            if list(found).count(name) > 1:
+                raise TextsError(f"{self.source} has more than one column {name!r}: rename all but one.")
+        return names
+
+    def strings(self, rows: Iterable[Row]) -> Iterator[str]:
+        """The texts alone, one at a time."""
+        return (text for _, _, text in self._read(rows))
+
+    def corpus(self, rows: Iterable[Row], name: str) -> Corpus:
+        """All texts of a source. Raises TextsError for a cell that makes no sense and for repeated ids."""
+        texts = tuple(self._text(number, row, text) for number, row, text in self._read(rows))
+        refuse_repeated_ids([text.id for text in texts], self.source)
+        return Corpus(name=name, texts=texts, source=self.source, notes=self._notes(len(texts)))
+
+    def _read(self, rows: Iterable[Row]) -> Iterator[tuple[int, Row, str]]:
+        unseen = self.columns.named
+        first: tuple[str, ...] = ()
+        number = -1
+        for number, row in enumerate(rows):
+            if number == 0:
+                first = tuple(row.fields)
+                self._found = self.columns.pick_loosely(first, self.source)
+            if unseen:
+                unseen -= row.fields.keys()
+            yield number, row, self._string(number, row)
+        if number < 0:
+            raise TextsError(f"{self.source} holds no texts: give a source with at least one.")
+        if unseen:
+            raise TextsError(
+                f"{self.source} has no column {min(unseen)!r}; its first row has {listed(first)}."
+            )
+
+    def _string(self, number: int, row: Row) -> str:
+        column = self._found.text or ""
+        value = row.fields.get(column)
+        if not isinstance(value, str | bytes):
+            raise TextsError(
+                f"{self._where(number, row)} has no text: the column {column!r} should hold a string and holds "
+                f"{kind_of(value)}; mend the row or take it out."
+            )
+        text, replaced = mended(value)
+        if "\ufffd" in text and (row.damaged or (replaced and isinstance(value, bytes))):
+            self._not_utf8 += 1
+        elif replaced:
+            self._surrogates += 1
+        return text
+
+    def _text(self, number: int, row: Row, text: str) -> Text:
+        label = row.fields.get(self._found.label or "")
+        try:
+            member = membership(label)
+        except ValueError:
+            raise TextsError(
+                f"{self._where(number, row)} has the label {_short(label)}; a label is 1 or member, 0 or "
+                f"non-member, or empty where nobody knows. An empty label column name leaves the column out."
+            ) from None
+        identity = self._name(number, row, self._found.id)
+        self._unnamed += not identity
+        group = self._name(number, row, self._found.group)
+        return Text(id=identity or str(number), text=text, member=member, group=group)
+
+    def _name(self, number: int, row: Row, column: str | None) -> str:
+        value = row.fields.get(column or "")
+        try:
+            return name_of(value)
+        except ValueError:
+            raise TextsError(
+                f"{self._where(number, row)} holds {_short(value)} in the column {column!r}, where a name or "
+                "a number was wanted."
+            ) from None
+
+    def _where(self, number: int, row: Row) -> str:
+        return f"{self.source}: row {number}" + ("" if row.line is None else f" (line {row.line})")
+
+    def _notes(self, texts: int) -> tuple[str, ...]:
+        bytes_of, pairs_of = counted(self._not_utf8, "text"), counted(self._surrogates, "text")
+        some_unnamed = self._unnamed if self._unnamed < texts else 0  # all of them: there simply are no ids
+        told = {
+            f"{bytes_of} held bytes that are not UTF-8; they were replaced by U+FFFD.": self._not_utf8,
+            f"{pairs_of} held half a surrogate pair; it was replaced by U+FFFD.": self._surrogates,
+            f"{counted(self.blank, 'blank line')} skipped.": self.blank,
+            f"{counted(self.left_out, 'file')} in the folder left out: not .txt.": self.left_out,
+            f"{counted(self._unnamed, 'row')} without an id took the row number.": some_unnamed,
+        }
+        return tuple(note for note, count in told.items() if count)
+
+
+def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
+    """Raise TextsError, naming up to three ids and how often each occurs, unless all ids differ."""
+    if len(set(ids)) == len(ids):
+        return
+    repeated = [(name, count) for name, count in Counter(ids).most_common() if count > 1]
+    shown = ", ".join(f"{_short(name)} ({count} times)" for name, count in repeated[:3])
+    more = f" and {len(repeated) - 3} more" if len(repeated) > 3 else ""
+    raise TextsError(
+        f"{source}: every text needs an id of its own, found {shown}{more}; mend the ids, or name another id column."
+    )
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, for notes: "1 text", "3 texts"."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

@@ -1,0 +1,132 @@
+"""Docstrings of Python's standard library: a corpus that every machine with Python already has.
+
+They are in the data of nearly every language model, they fall into documents (modules), and a model
+planted with one half of the modules can be asked about both.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import platform
+import sysconfig
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from pretrace.corpora.columns import mended
+from pretrace.corpora.registered import corpora
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.types import Corpus, Text
+
+SKIPPED_FOLDERS = {
+    "__pycache__",
+    "_bundled",
+    "dist-packages",
+    "idle_test",
+    "idlelib",
+    "lib2to3",
+    "site-packages",
+    "test",
+    "tests",
+}
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@corpora.add("stdlib")
+def stdlib(min_chars: int = 300, max_chars: int | None = None) -> Corpus:
+    """Docstrings of this Python's standard library, from `min_chars` to `max_chars` characters.
+
+    Read from the source files with `ast`, never imported, in the order of the files; cleaned as
+    `inspect.cleandoc` does. The id is `module:qualified.name` (`module:<module>` for a module's own),
+    the group is the dotted module, the label unknown. A text that stands in several places is kept
+    where it stands first, since it would leak between two halves. The texts differ a little between
+    versions of Python: `source` names the version. Raises ExpressionError for a limit out of range.
+    """
+    require(min_chars >= 1, f"stdlib: min_chars must be at least 1, found {min_chars}.")
+    if max_chars is not None:
+        require(
+            max_chars >= min_chars,
+            f"stdlib: max_chars must be at least min_chars={min_chars}, found {max_chars}.",
+        )
+    folder = Path(sysconfig.get_path("stdlib"))
+    kept: dict[str, Text] = {}
+    left_out: Counter[str] = Counter()
+    docstrings, unread = _all_docstrings(folder)
+    left_out["source files left out for not parsing"] = unread
+    for module, name, docstring in docstrings:
+        if len(docstring) < min_chars:
+            continue
+        if max_chars is not None and len(docstring) > max_chars:
+            left_out[f"docstrings left out for having more than {max_chars} characters"] += 1
+        elif docstring in kept:
+            left_out["docstrings left out for standing elsewhere too, where they were kept"] += 1
+        else:
+            kept[docstring] = Text(id=f"{module}:{name}", text=docstring, group=module)
+    if not kept:
+        raise TextsError(f"no docstring below {folder} has the length asked for: give stdlib other limits.")
+    notes = tuple(f"{what}: {count}." for what, count in sorted(left_out.items()) if count)
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return Corpus("stdlib", tuple(kept.values()), f"docstrings of the standard library of {python}", notes)
+
+
+@functools.cache  # parsing takes seconds, and an installed library does not change under a process
+def _all_docstrings(folder: Path) -> tuple[tuple[tuple[str, str, str], ...], int]:
+    """Module, qualified name and cleaned docstring of everything that has one; files that do not parse."""
+    made: list[tuple[str, str, str]] = []
+    unread = 0
+    for path in _sources(folder):
+        tree = _parsed(path)
+        if tree is None:
+            unread += 1
+            continue
+        module = _module(path.relative_to(folder))
+        made += [(module, name, docstring) for name, docstring in _docstrings(tree)]
+    return tuple(made), unread
+
+
+def _sources(folder: Path) -> list[Path]:
+    paths = (path.relative_to(folder) for path in folder.rglob("*.py"))
+    wanted = (path for path in paths if not SKIPPED_FOLDERS.intersection(path.parts[:-1]))
+    return [folder / path for path in sorted(wanted, key=Path.as_posix)]
+
+
+def _module(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _parsed(path: Path) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # escapes like "\d" in old sources
+            return ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return None
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Qualified name and cleaned docstring of all that has one, in the order of the source.
+
+    A name that is defined again (a setter, the other branch of an `if`) gets `~2`, `~3`, …
+    """
+    seen: Counter[str] = Counter()
+    for name, node in _documented(tree, ""):
+        docstring = ast.get_docstring(node)
+        if docstring is not None:
+            seen[name] += 1
+            yield name if seen[name] == 1 else f"{name}~{seen[name]}", mended(docstring)[0]
+
+
+def _documented(node: ast.AST, prefix: str) -> Iterator[tuple[str, Documented]]:
+    if isinstance(node, ast.Module):
+        yield "<module>", node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + child.name, child
+            yield from _documented(child, f"{prefix}{child.name}.")
+        else:
+            yield from _documented(child, prefix)

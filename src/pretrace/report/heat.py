@@ -1,0 +1,165 @@
+"""Texts as coloured tokens: one scale for the page and for the terminal.
+
+The colour says how likely the model held the token that stands there, in six steps of probability. The steps grow
+darker as the token grows more surprising, so they survive a grey printer; the ink on them stays readable.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text as Line
+
+from pretrace.report import wording
+from pretrace.report.visible import named, shortened, visible
+from pretrace.types import Heat
+
+MAX_PIECES = 600
+MAX_PIECE = 200
+"""Characters of one piece that are shown; a token of ordinary text has a dozen."""
+
+UNSEEN = "#e4e4e8"
+# A terminal may be dark or light: only what surprises is marked, by colours that stand out on both.
+_TERMINAL = (
+    Style.null(),
+    Style.null(),
+    Style(underline=True),
+    Style(color="#ffffff", bgcolor="#7d5a1e"),
+    Style(color="#ffffff", bgcolor="#b4560f"),
+    Style(color="#ffffff", bgcolor="#c62f1e", bold=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the scale: probabilities from `floor` up to the step before."""
+
+    floor: float
+    colour: str
+    words: str
+
+
+STEPS = (
+    Step(0.5, "#ffffff", "1 in 2"),
+    Step(0.1, "#fff1cf", "1 in 10"),
+    Step(0.01, "#fedd9a", "1 in 100"),
+    Step(0.001, "#fdbd68", "1 in 1,000"),
+    Step(0.0001, "#f2953a", "1 in 10,000"),
+    Step(0.0, "#dd6f1e", "less"),
+)
+_ASCII = str.maketrans("⟦⟧↵→−“”·", '[]$>-""*')
+_CEILINGS = tuple(math.log(step.floor) for step in STEPS[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One text in figures: tokens given, tokens the model predicted, their mean log-probability in nats
+    (None where nothing was predicted), the perplexity in words, and the most surprising tokens."""
+
+    tokens: int
+    predicted: int
+    mean: float | None
+    perplexity: str
+    surprising: tuple[tuple[str, float], ...]
+
+
+def heat_step(logp: float | None) -> int | None:
+    """The index in STEPS of a log-probability in nats; None where the model predicted nothing."""
+    if logp is None or math.isnan(logp):
+        return None
+    return next((i for i, ceiling in enumerate(_CEILINGS) if logp >= ceiling), len(STEPS) - 1)
+
+
+def heat_colour(logp: float | None) -> str:
+    """The CSS colour behind a token of this log-probability (nats): white where expected, darker where not.
+
+    >>> heat_colour(-0.1), heat_colour(-20.0), heat_colour(None)
+    ('#ffffff', '#dd6f1e', '#e4e4e8')
+    """
+    step = heat_step(logp)
+    return UNSEEN if step is None else STEPS[step].colour
+
+
+def summarise(heat: Heat, *, most: int = 5) -> Summary:
+    """The figures of one text, over all its pieces, shown or not."""
+    known = [(p, v) for p, v in zip(heat.pieces, heat.logp, strict=True) if v is not None and v == v]
+    if not known:
+        return Summary(len(heat.pieces), 0, None, "", ())
+    # Summed as Python floats: -inf stays -inf, and numpy would only warn about it.
+    mean = sum(value for _, value in known) / len(known)
+    surprising = sorted(known, key=lambda pair: pair[1])[:most]
+    return Summary(len(heat.pieces), len(known), mean, wording.perplexity(mean), tuple(surprising))
+
+
+def print_heat(heat: Heat, console: Console) -> None:
+    """Print a text's tokens by how surprising each was, then a legend and the figures.
+
+    Where the console has no colour, tokens below 1 in 1,000 stand in ⟦brackets⟧, below 1 in 10,000 in two.
+    """
+    plain = console.no_color or console.color_system is None
+    head = Line(named(heat.id), style="bold")
+    if heat.note:
+        head.append(f"  {visible(heat.note)}", style="not bold italic")
+    lines = [head, _body(heat, plain)]
+    if len(heat.pieces) > MAX_PIECES:
+        lines.append(Line(f"… the first {MAX_PIECES} of {wording.count(len(heat.pieces))} tokens"))
+    lines += [Line(), _legend(plain), _figures(summarise(heat))]
+    for line in lines:
+        if console.options.ascii_only:
+            # One character for one, so that the colours stay on their tokens.
+            line.plain = line.plain.translate(_ASCII).encode("ascii", "replace").decode()
+        console.print(line)
+
+
+def shown(piece: str) -> str:
+    """A piece as it is displayed: unseen characters spelled out, line ends and tabs marked and kept."""
+    text = visible(shortened(piece, MAX_PIECE).replace("\r\n", "\n"), keep="\n\t")
+    return text.replace("\n", "↵\n").replace("\t", "→\t") or "·"
+
+
+def _body(heat: Heat, plain: bool) -> Line:
+    line = Line(overflow="fold")
+    for piece, logp in zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True):
+        _append(line, shown(piece), heat_step(logp), plain)
+    return line
+
+
+def _append(line: Line, piece: str, step: int | None, plain: bool) -> None:
+    if not plain:
+        line.append(piece, _style(step))
+        return
+    depth = max(0, (step or 0) - 3)
+    # The mark goes inside the space before a word and the line's end after it, where the eye looks for it.
+    core = piece.strip(" \n") or piece
+    before, _, after = piece.partition(core)
+    line.append(f"{before}{'⟦' * depth}{core}{'⟧' * depth}{after}")
+
+
+def _style(step: int | None) -> Style:
+    return Style(dim=True) if step is None else _TERMINAL[step]
+
+
+def _legend(plain: bool) -> Line:
+    if plain:
+        return Line("⟦token⟧ held less likely than 1 in 1,000, ⟦⟦token⟧⟧ than 1 in 10,000")
+    legend = Line("probability at least")
+    for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
+        legend.append("  ")
+        legend.append(step.words, style)
+    return legend
+
+
+def _figures(summary: Summary) -> Line:
+    if summary.mean is None:
+        return Line(f"{wording.plural(summary.tokens, 'token')}, none of them predicted")
+    parts = [
+        wording.plural(summary.predicted, "token") + " predicted",
+        f"mean log-probability {wording.fixed(summary.mean)} nats",
+        f"perplexity {summary.perplexity}",
+    ]
+    flat = [(shown(piece).replace("\n", "").replace("\t", ""), logp) for piece, logp in summary.surprising]
+    worst = ", ".join(f"“{shortened(piece, 40)}” ({wording.fixed(logp, 1)})" for piece, logp in flat)
+    return Line(f"{' · '.join(parts)}\nmost surprising: {worst}")

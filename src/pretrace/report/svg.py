@@ -1,0 +1,122 @@
+"""A matplotlib figure as an SVG that can stand in a page: clean, reproducible, with identifiers of its own.
+
+Text stays text (`svg.fonttype = "none"`): it can be searched and read aloud, takes the page's typeface, prints sharp
+at any size, and needs no glyph outlines, whose shared identifiers would clash between plots.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+from matplotlib import style
+from matplotlib.figure import Figure
+
+from pretrace.report.visible import visible
+
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "pretrace",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "axes.labelsize": 9.0,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "axes.edgecolor": "#8a8a8a",
+    "axes.labelcolor": "#333333",
+    "text.color": "#1c1c1c",
+    "xtick.color": "#8a8a8a",
+    "ytick.color": "#8a8a8a",
+    "xtick.labelcolor": "#333333",
+    "ytick.labelcolor": "#333333",
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 3.0,
+    "ytick.major.size": 3.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "lines.solid_capstyle": "round",
+    "lines.dash_capstyle": "butt",
+}
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+# matplotlib's settings belong to the process; two pages drawn at once must not mix them.
+_LOCK = threading.RLock()
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Within: matplotlib's defaults with our style on top, whatever the user's own settings are."""
+    with _LOCK, style.context(["default", STYLE]):
+        yield
+
+
+def to_svg(figure: Figure, *, name: str, label: str) -> Markup:
+    """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes.
+
+    `name` starts every identifier inside, so it must be unique in the page; `label` is read to those who cannot
+    see the plot.
+    """
+    raw = io.BytesIO()
+    with styled(), warnings.catch_warnings():
+        # Only the width of a label is guessed without the glyph; the browser has the letters.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(raw, format="svg", metadata={"Date": None})
+    root = ElementTree.fromstring(raw.getvalue())
+    _strip(root)
+    _own_names(root, name)
+    width, height = root.get("width", ""), root.get("height", "")
+    root.attrib.clear()
+    size = f"0 0 {width.removesuffix('pt')} {height.removesuffix('pt')}"
+    root.attrib.update({"class": "plot", "width": width, "height": height, "viewBox": size})
+    root.attrib.update({"role": "img", "aria-label": visible(label), "stroke-linejoin": "round"})
+    return Markup(ElementTree.tostring(root, encoding="unicode"))  # escaped by ElementTree
+
+
+def _strip(element: ElementTree.Element) -> None:
+    """Drop metadata, styles, namespaces and the white space between elements, in place."""
+    element.tag = _local(element.tag)
+    element.attrib = {_local(key): " ".join(value.split()) for key, value in element.attrib.items()}
+    if element.tag not in ("text", "tspan"):
+        element.text = None
+    element.tail = None if element.tag != "tspan" else element.tail
+    for child in list(element):
+        if _local(child.tag) in ("metadata", "style"):
+            element.remove(child)
+        else:
+            _strip(child)
+
+
+def _own_names(root: ElementTree.Element, name: str) -> None:
+    """Put `name` before every identifier that is referred to, and drop the others, in place."""
+    used: set[str] = set()
+    for element in root.iter():
+        used.update(target for value in element.attrib.values() for target in _REFERENCE.findall(value))
+        used.add(element.get("href", "").removeprefix("#"))
+    for element in root.iter():
+        attributes = element.attrib
+        if attributes.get("id") not in used:
+            attributes.pop("id", None)
+        for key, value in attributes.items():
+            if key == "id":
+                attributes[key] = f"{name}-{value}"
+            elif key == "href":
+                attributes[key] = f"#{name}-{value.removeprefix('#')}"
+            else:
+                attributes[key] = _REFERENCE.sub(rf"url(#{name}-\1)", value)
+
+
+def _local(tag: str) -> str:
+    return tag.rpartition("}")[2]

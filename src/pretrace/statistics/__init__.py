@@ -1,0 +1,1 @@
+"""What the scores are worth: ROC figures, intervals over documents, and the blind baseline beside them."""

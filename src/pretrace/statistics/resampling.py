@@ -1,0 +1,229 @@
+"""Intervals by resampling documents: a bootstrap over groups, the same resamples for every score.
+
+Pieces of one document are not independent, so whole groups are drawn with replacement and every text
+counts as often as its group was drawn. The draw is stratified by what a group holds: among groups of
+members alone, of non-members alone and of both, each keeps its number of groups. How many documents of
+either kind there are was decided by whoever made the corpus and is no finding; and so every resample
+has members and non-members, and none has to be thrown away.
+
+Intervals are percentile intervals, expanded for few groups (Hesterberg 2015, "What teachers should know
+about the bootstrap", section 4.4): plain percentiles of n groups are too narrow by the factor that
+separates a normal interval from Student's, so for n groups of the scarcer class the outer share left
+off on each side is not 2.5% but what gives that width back. Below about 20 groups they stay rough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import ExpressionError
+from pretrace.registry import require
+from pretrace.statistics.roc import Bools, Ladder
+from pretrace.statistics.splits import MEMBERS, NONMEMBERS, Grouping
+from pretrace.types import Doubles, Estimate
+
+FPR = 0.05
+LOW_FPR = 0.001
+LOW_FPR_NONMEMBERS = 10_000
+"""Non-members from which on the true positive rate at 0.1% false positives is given: ten of them may pass."""
+
+WORK = 2_000_000_000
+"""Look-ups (texts x scores x resamples) a bootstrap may take: well under a minute on one core."""
+FEWEST_RESAMPLES = 200
+"""A 95% interval from fewer would hang on the four outermost resamples."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """One figure of every score: `value` [scores] on the texts themselves, `drawn` [resamples, scores].
+
+    `tail` is the share of resamples that a 95% interval leaves off on each side.
+    """
+
+    value: Doubles
+    drawn: Doubles
+    tail: float = 0.025
+
+    def estimate(self, score: int) -> Estimate:
+        """The figure with its 95% percentile interval, which always holds the figure itself."""
+        return _interval(float(self.value[score]), self.drawn[:, score], self.tail)
+
+    def widened(self, score: int, factor: float) -> Spread:
+        """The same with one score's resamples moved away from its value by a factor, within 0 and 1."""
+        drawn = self.drawn.copy()
+        away = self.value[score] + factor * (drawn[:, score] - self.value[score])
+        drawn[:, score] = np.clip(away, 0, 1)
+        return Spread(self.value, drawn, self.tail)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bootstrap:
+    """All figures of all scores under the same resamples.
+
+    `tpr` is at 5% false positives, `low_tpr` at 0.1% and None below 10,000 non-members, `accuracy` None
+    where no thresholds were given. `resamples` is the number made, which may be fewer than asked for.
+    """
+
+    auc: Spread
+    tpr: Spread
+    low_tpr: Spread | None
+    accuracy: Spread | None
+    resamples: int
+
+    def widened(self, score: int, factor: float) -> Bootstrap:
+        """The same with every figure of one score spread wider: see `Spread.widened`."""
+        return Bootstrap(
+            auc=self.auc.widened(score, factor),
+            tpr=self.tpr.widened(score, factor),
+            low_tpr=self.low_tpr and self.low_tpr.widened(score, factor),
+            accuracy=self.accuracy and self.accuracy.widened(score, factor),
+            resamples=self.resamples,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calls:
+    """Thresholds [scores] chosen beforehand, and which texts [texts] their accuracy is measured on."""
+
+    thresholds: Doubles
+    tested: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much the first figure exceeds the second, with a two-sided p-value for their being equal."""
+
+    estimate: Estimate
+    p: float
+
+
+def group_bootstrap(
+    matrix: Doubles,
+    members: Bools,
+    *,
+    groups: Sequence[str],
+    calls: Calls | None = None,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> Bootstrap:
+    """AUC, true positive rates and accuracy of each column of `matrix` [texts, scores], with resamples.
+
+    The row order does not matter. Above WORK look-ups fewer resamples are made, never under 200.
+    ExpressionError when the matrix has a NaN, TextsError when a class is missing.
+    """
+    require(resamples > 0, f"a bootstrap takes at least one resample, found {resamples}.")
+    if matrix.ndim != 2 or len(matrix) != len(members):
+        raise ExpressionError(f"wanted scores for {len(members)} texts, found an array of {matrix.shape}.")
+    grouping = Grouping.of(groups, members)
+    ladders = [Ladder.of(column, members) for column in matrix.T]
+    rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
+    judge = _Judge.of(matrix, members, grouping.codes, calls) if calls else None
+    made = affordable(resamples, texts=matrix.shape[0], scores=matrix.shape[1])
+
+    whole = np.ones(len(grouping), dtype=np.float32)
+    value = _figures(ladders, whole[grouping.codes], rates)
+    drawn = np.empty((made, *value.shape))
+    right = np.empty((made, matrix.shape[1]))
+    for i, times in enumerate(_draws(grouping, made, seed, judge)):
+        drawn[i] = _figures(ladders, times[grouping.codes], rates)
+        if judge:
+            right[i] = judge.accuracy(times)
+    tail = tail_share(min(grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)))
+    spreads = [Spread(value[:, k], drawn[:, :, k], tail) for k in range(1 + len(rates))]
+    return Bootstrap(
+        auc=spreads[0],
+        tpr=spreads[1],
+        low_tpr=spreads[2] if len(rates) > 1 else None,
+        accuracy=Spread(judge.accuracy(whole), right, tail) if judge else None,
+        resamples=made,
+    )
+
+
+def paired_difference(spread: Spread, first: int, second: int) -> Difference:
+    """How much one score's figure exceeds another's, both taken from the same resamples.
+
+    The p-value is twice the smaller share of resamples on either side of zero (zero itself counts to
+    both), the sample as it stands included, so it is never below 2 / (resamples + 1).
+    """
+    apart = spread.drawn[:, first] - spread.drawn[:, second]
+    tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
+    p = min(1.0, 2 * (1 + int(tail)) / (1 + len(apart)))
+    value = float(spread.value[first] - spread.value[second])
+    return Difference(_interval(value, apart, spread.tail), p)
+
+
+def affordable(resamples: int, *, texts: int, scores: int) -> int:
+    """How many resamples are made: those asked for, or on a large matrix as many as WORK allows."""
+    return min(resamples, max(FEWEST_RESAMPLES, WORK // max(1, texts * scores)))
+
+
+def tail_share(groups: int) -> float:
+    """The share of resamples a 95% percentile interval leaves off on each side, 0.025 for many groups.
+
+    Phi(-sqrt(n / (n - 1)) t), with t the 97.5% quantile of Student's distribution for n - 1 degrees of
+    freedom, by its expansion in 1 / (n - 1) (Abramowitz and Stegun 26.7.5); 0 for a single group.
+    """
+    if groups < 2:
+        return 0.0
+    normal, v = NormalDist(), groups - 1
+    z = normal.inv_cdf(0.975)
+    t = z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
+    t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
+    return normal.cdf(-math.sqrt(groups / v) * t)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judge:
+    """Accuracy from counts a group: `right` [groups, scores] of `tested` [groups] texts."""
+
+    right: Doubles
+    tested: Doubles
+
+    @classmethod
+    def of(cls, matrix: Doubles, members: Bools, codes: npt.NDArray[np.int64], calls: Calls) -> _Judge:
+        count = int(codes.max()) + 1
+        inside = codes[calls.tested]
+        right = np.empty((count, matrix.shape[1]))
+        for k, threshold in enumerate(calls.thresholds):
+            hits = (matrix[calls.tested, k] >= threshold) == members[calls.tested]
+            right[:, k] = np.bincount(inside, weights=hits, minlength=count)
+        return cls(right, np.bincount(inside, minlength=count).astype(np.float64))
+
+    def accuracy(self, times: npt.NDArray[np.float32]) -> Doubles:
+        weights = times.astype(np.float64)
+        return np.asarray(weights @ self.right / (weights @ self.tested))
+
+
+def _draws(
+    grouping: Grouping, count: int, seed: int, judge: _Judge | None
+) -> Iterator[npt.NDArray[np.float32]]:
+    """How often each group is drawn, [groups], one resample after the other."""
+    rng = np.random.default_rng(seed)
+    strata = grouping.strata
+    while count:
+        times = np.zeros(len(grouping), dtype=np.float32)
+        for stratum in strata:
+            picks = rng.integers(0, len(stratum), len(stratum))
+            times[stratum] = np.bincount(picks, minlength=len(stratum))
+        # Among very few groups a draw can miss every text that accuracy is measured on.
+        if judge is None or times @ judge.tested > 0:
+            count -= 1
+            yield times
+
+
+def _figures(ladders: Sequence[Ladder], weights: npt.NDArray[np.float32], rates: Sequence[float]) -> Doubles:
+    """AUC and true positive rates, [scores, 1 + rates]."""
+    figures = [ladder.figures(weights, rates) for ladder in ladders]
+    return np.array(figures).reshape(len(ladders), 1 + len(rates))
+
+
+def _interval(value: float, drawn: Doubles, tail: float) -> Estimate:
+    low, high = np.quantile(drawn, (tail, 1 - tail))
+    # A rate at a fixed false positive rate is a step function, and its resamples can all miss the value.
+    return Estimate(value, min(float(low), value), max(float(high), value))

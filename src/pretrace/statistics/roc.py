@@ -1,0 +1,189 @@
+"""How well one score tells members from non-members: AUC, true positive rate at a false positive rate,
+the ROC curve, the most accurate threshold.
+
+A text is called a member where its score is at least the threshold. Nothing here looks at more than
+the order of the scores, so every figure is the same after any strictly rising transform of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.types import Curve, Doubles
+
+Bools = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.int32]
+
+CURVE_POINTS = 400
+"""The most points a thinned curve keeps: finer than a plot can show."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ladder:
+    """One score of all texts, sorted once, so that its figures under any weights cost one pass.
+
+    `members` and `nonmembers` are row numbers by rising score; `below[i]` and `upto[i]` count the
+    non-members that score less than, and not more than, the i-th member (they differ in ties).
+    """
+
+    members: Indices
+    nonmembers: Indices
+    below: Indices
+    upto: Indices
+    member_scores: Doubles
+    nonmember_scores: Doubles
+
+    @classmethod
+    def of(cls, scores: npt.ArrayLike, members: npt.ArrayLike) -> Ladder:
+        """The ladder of one score; TextsError when a class is missing, ExpressionError on a NaN."""
+        values, labels = _checked(scores, members)
+        up = np.argsort(values, kind="stable").astype(np.int32)
+        positive, negative = up[labels[up]], up[~labels[up]]
+        high, low = values[positive], values[negative]
+        below = np.searchsorted(low, high, side="left").astype(np.int32)
+        upto = np.searchsorted(low, high, side="right").astype(np.int32)
+        if np.array_equal(below, upto):
+            upto = below  # no member ties with a non-member: `figures` then looks things up once
+        return cls(positive, negative, below, upto, high, low)
+
+    def figures(self, weights: npt.NDArray[np.float32], rates: Sequence[float]) -> tuple[float, ...]:
+        """AUC, then the true positive rate at each false positive rate, every text counted `weights` times.
+
+        Weights are whole numbers, one a text; each class must keep some weight.
+        """
+        gained = weights[self.members].astype(np.float64)
+        passed = np.zeros(len(self.nonmembers) + 1)
+        np.cumsum(weights[self.nonmembers], dtype=np.float64, out=passed[1:])
+        total, found = passed[-1], gained.sum()
+        beaten = passed[self.below]
+        if self.upto is not self.below:
+            beaten = (beaten + passed[self.upto]) / 2
+        auc = float(gained @ beaten / (found * total))
+        return auc, *(float(gained[self._cut(passed, rate) :].sum() / found) for rate in rates)
+
+    def _cut(self, passed: Doubles, rate: float) -> int:
+        """The first member above the lowest threshold whose false positive rate does not exceed `rate`."""
+        total = int(passed[-1])
+        first = int(np.searchsorted(passed, total - allowance(total, rate), side="left"))
+        if first == 0:
+            return 0
+        # The non-member at first - 1 must stay below the threshold, and so must whoever ties with it.
+        return int(np.searchsorted(self.member_scores, self.nonmember_scores[first - 1], side="right"))
+
+
+def allowance(nonmembers: int, rate: float) -> int:
+    """The most false positives k with k / nonmembers <= rate, exact where rate * nonmembers is rounded."""
+    k = int(rate * nonmembers)
+    while k < nonmembers and (k + 1) / nonmembers <= rate:
+        k += 1
+    while k > 0 and k / nonmembers > rate:
+        k -= 1
+    return k
+
+
+def auc(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
+    """The chance that a random member scores above a random non-member, a tie counting half.
+
+    This is the area under the ROC curve (Mann-Whitney). Errors as in `Ladder.of`.
+    """
+    ladder = Ladder.of(scores, members)
+    return ladder.figures(_ones(ladder), ())[0]
+
+
+def tpr_at_fpr(scores: npt.ArrayLike, members: npt.ArrayLike, fpr: float) -> float:
+    """The largest true positive rate among thresholds whose false positive rate is at most `fpr`.
+
+    No interpolation: the false positive rate paid is never above `fpr`. Errors as in `Ladder.of`.
+    """
+    ladder = Ladder.of(scores, members)
+    return ladder.figures(_ones(ladder), (fpr,))[1]
+
+
+def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
+    """The ROC curve from (0, 0) to (1, 1), tied scores as one step, thinned to at most 400 points.
+
+    The points kept are points of the full curve, closest together at low false positive rates. Errors
+    as in `Ladder.of`.
+    """
+    _, true, false = _steps(*_checked(scores, members))
+    true, false = np.concatenate(([0], true)), np.concatenate(([0], false))
+    corners = np.ones(len(true), dtype=bool)
+    # A point on the straight line between its neighbours adds nothing.
+    turn = np.diff(true)[:-1] * np.diff(false)[1:] - np.diff(true)[1:] * np.diff(false)[:-1]
+    corners[1:-1] = turn != 0
+    fpr, tpr = false[corners] / false[-1], true[corners] / true[-1]
+    keep = _thinned(fpr, tpr) if len(fpr) > CURVE_POINTS else slice(None)
+    return Curve(tuple(fpr[keep].tolist()), tuple(tpr[keep].tolist()))
+
+
+def best_threshold(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
+    """The threshold of highest accuracy: one of the scores, or just above all of them to call none a member.
+
+    Among equally accurate thresholds the highest is taken, which calls the fewest texts members.
+    Errors as in `Ladder.of`.
+    """
+    values, labels = _checked(scores, members)
+    thresholds, true, false = _steps(values, labels)
+    thresholds = np.concatenate(([np.nextafter(thresholds[0], np.inf)], thresholds))
+    gain = np.concatenate(([0], true - false))  # accuracy is (gain + non-members) / texts
+    return float(thresholds[np.argmax(gain)])
+
+
+def accuracy(scores: npt.ArrayLike, members: npt.ArrayLike, threshold: float) -> float:
+    """The share of texts called rightly when scores of at least `threshold` are called members."""
+    return float(np.mean((np.asarray(scores) >= threshold) == np.asarray(members, dtype=bool)))
+
+
+def _checked(scores: npt.ArrayLike, members: npt.ArrayLike) -> tuple[Doubles, Bools]:
+    values, labels = np.asarray(scores, dtype=np.float64), _labels(members)
+    if values.shape != labels.shape or values.ndim != 1:
+        raise TextsError(f"wanted one score and one label a text, found {values.shape} and {labels.shape}.")
+    if labels.all() or not labels.any():
+        has, lacks = ("members", "non-members") if labels.any() else ("non-members", "members")
+        raise TextsError(
+            f"wanted members and non-members, found {len(labels):,} {has} alone; add known {lacks}."
+        )
+    if np.isnan(values).any():
+        raise ExpressionError(
+            f"wanted a number for every text, found NaN for {int(np.isnan(values).sum()):,} of "
+            f"{len(values):,}; mend the score or leave those texts out."
+        )
+    return values, labels
+
+
+def _labels(members: npt.ArrayLike) -> Bools:
+    found = np.asarray(members)
+    # None and NaN would both turn into a bool without complaint.
+    if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
+        raise TextsError(
+            "wanted every text labelled True or False, found other labels; leave those texts out."
+        )
+    return found.astype(np.bool_)
+
+
+def _ones(ladder: Ladder) -> npt.NDArray[np.float32]:
+    return np.ones(len(ladder.members) + len(ladder.nonmembers), dtype=np.float32)
+
+
+def _steps(values: Doubles, labels: Bools) -> tuple[Doubles, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Distinct scores from high to low, and how many members and non-members score at least that."""
+    down = np.argsort(-values, kind="stable")
+    ordered, hits = values[down], labels[down]
+    last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
+    true = np.cumsum(hits, dtype=np.int64)[last]
+    return ordered[last], true, last.astype(np.int64) + 1 - true
+
+
+def _thinned(fpr: Doubles, tpr: Doubles) -> npt.NDArray[np.int64]:
+    """Indices of the points to keep: even steps along both axes and of log FPR, and the usual low rates."""
+    # At a false positive rate, the highest point; at a true positive rate, the first that reaches it.
+    low_end = np.geomspace(max(fpr[fpr > 0][0], 1e-6), 1, 140)
+    rates = np.concatenate((low_end, (0.001, 0.01, 0.05), np.linspace(0, 1, 120)))
+    across = np.searchsorted(fpr, rates, side="right") - 1
+    upward = np.searchsorted(tpr, np.linspace(0, 1, 120), side="left")
+    return np.unique(np.concatenate(([0], across, upward, [len(fpr) - 1])))

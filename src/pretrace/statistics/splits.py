@@ -1,0 +1,124 @@
+"""Whole documents to one side or the other: splits and folds that never cut a group in two.
+
+Groups are numbered by sorted name before anything is drawn, so a split depends on the seed and on which
+texts there are, and not on the order of the rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TextsError
+from pretrace.registry import require
+
+Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+Labels = Sequence[bool | None] | Bools
+
+MEMBERS, NONMEMBERS, UNLABELLED = 1, 2, 4
+"""Bits of a group's kind: what labels its texts have. MEMBERS | NONMEMBERS is a group with both."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping:
+    """Texts gathered into groups: `codes` [texts] is each text's group, numbered by sorted name; `sizes`
+    [groups] counts texts; `kinds` [groups] says what labels a group's texts have, as bits."""
+
+    codes: Numbers
+    sizes: Numbers
+    kinds: Numbers
+
+    @classmethod
+    def of(cls, groups: Sequence[str], labels: Labels | None = None) -> Grouping:
+        """The grouping of the texts; without labels all groups are of one kind. TextsError without texts."""
+        if not len(groups):
+            raise TextsError("wanted texts to split or resample, found none; check the file and its columns.")
+        number = {name: code for code, name in enumerate(sorted(set(groups)))}
+        codes = np.fromiter((number[name] for name in groups), dtype=np.int64, count=len(groups))
+        kinds = np.zeros(len(number), dtype=np.int64)
+        np.bitwise_or.at(kinds, codes, _bits(labels, len(groups)))
+        return cls(codes, np.bincount(codes, minlength=len(number)), kinds)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def strata(self) -> tuple[Numbers, ...]:
+        """The groups of each kind that occurs: members alone, non-members alone, both, …"""
+        return tuple(np.flatnonzero(self.kinds == kind) for kind in np.unique(self.kinds))
+
+    def holding(self, bit: int) -> int:
+        """How many groups hold at least one text of a label: MEMBERS or NONMEMBERS."""
+        return int(np.count_nonzero(self.kinds & bit))
+
+
+def grouped_split(groups: Sequence[str], share: float, seed: int, labels: Labels | None = None) -> Bools:
+    """Which texts a random draw of whole groups takes, about `share` of them; bool [texts].
+
+    With labels the draw is made apart among groups of members, of non-members and of both, so that
+    either side gets its share of each. Of two groups of a kind or more it takes at least one and
+    leaves at least one; a group that is the only one of its kind is left. ExpressionError unless
+    0 < share < 1.
+    """
+    require(0 < share < 1, f"a split takes a share between 0 and 1 of the texts, found {share}.")
+    grouping = Grouping.of(groups, labels)
+    rng = np.random.default_rng(seed)
+    taken = np.zeros(len(grouping), dtype=bool)
+    for stratum in grouping.strata:
+        order = rng.permutation(stratum)
+        taken[_drawn(order, grouping.sizes[order], share)] = True
+    return np.asarray(taken[grouping.codes])
+
+
+def grouped_folds(grouping: Grouping, folds: int, seed: int) -> Numbers:
+    """The fold of each text, 0 … folds - 1, shape [texts]: groups whole, sizes and kinds spread evenly.
+
+    Within each kind the groups are dealt in random order, large ones first, each to the fold that has
+    the least of that kind so far.
+    """
+    rng = np.random.default_rng(seed)
+    fold = np.zeros(len(grouping), dtype=np.int64)
+    totals = [0] * folds
+    for stratum in grouping.strata:
+        order = rng.permutation(stratum)
+        order = order[np.argsort(-grouping.sizes[order], kind="stable")]
+        heap = [(0, totals[k], k) for k in range(folds)]
+        heapq.heapify(heap)
+        for group in order.tolist():
+            load, _, k = heap[0]
+            fold[group] = k
+            size = int(grouping.sizes[group])
+            totals[k] += size
+            heapq.heapreplace(heap, (load + size, totals[k], k))
+    return np.asarray(fold[grouping.codes])
+
+
+def _drawn(order: Numbers, sizes: Numbers, share: float) -> Numbers:
+    """The groups to take: going through them in order, each that brings the number of texts nearer."""
+    target: float = float(sizes.sum()) * share
+    if len(order) < 2:
+        return order[:0]
+    took, picked = 0, []
+    for place, size in enumerate(sizes.tolist()):
+        if abs(took + size - target) < abs(took - target):
+            took += size
+            picked.append(place)
+    if not picked:
+        picked = [int(np.argmin(sizes))]
+    if len(picked) == len(order):
+        picked.pop()
+    return order[picked]
+
+
+def _bits(labels: Labels | None, texts: int) -> Numbers:
+    if labels is None:
+        return np.full(texts, UNLABELLED, dtype=np.int64)
+    if len(labels) != texts:
+        raise TextsError(f"wanted one label for each of {texts} texts, found {len(labels)}.")
+    bits = (UNLABELLED if label is None else MEMBERS if label else NONMEMBERS for label in labels)
+    return np.fromiter(bits, dtype=np.int64, count=texts)

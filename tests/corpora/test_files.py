@@ -1,0 +1,419 @@
+"""What files of each format say, and what is wrong with the ones that cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace.corpora import Columns, read_texts, stream_texts
+from pretrace.corpora.files import USUAL
+from pretrace.errors import TextsError
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def writing(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        raw = content.encode() if isinstance(content, str) else content
+        path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+        return path
+
+    return writing
+
+
+def lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def parquet(path: Path, **columns: Any) -> Path:
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def refusal(path: Path, columns: Columns = USUAL) -> str:
+    with pytest.raises(TextsError) as caught:
+        read_texts(path, columns)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+class TestColumns:
+    def test_usual_names(self, write: Write) -> None:
+        path = write("a.jsonl", lines({"id": 7, "text": "one", "label": 1, "group": "book", "year": 3}))
+        (text,) = read_texts(path).texts
+        assert (text.id, text.text, text.member, text.group) == ("7", "one", True, "book")
+
+    def test_input_stands_in_for_text(self, write: Write) -> None:
+        assert read_texts(write("a.jsonl", lines({"input": "one"}))).texts[0].text == "one"
+        assert read_texts(write("b.csv", "input,text\nno,yes\n")).texts[0].text == "yes"
+
+    def test_rows_number_themselves(self, write: Write) -> None:
+        corpus = read_texts(write("some.jsonl", lines({"text": "a"}, {"text": "b"})))
+        assert [text.id for text in corpus.texts] == ["0", "1"]
+        assert (corpus.name, corpus.notes) == ("some", ())
+
+    def test_named_columns(self, write: Write) -> None:
+        path = write("a.csv", "body,member,doc,author\nhello,yes,d1,ann\n".replace("yes", "nonmember"))
+        (text,) = read_texts(path, Columns(text="body", label="member", id="doc", group="author")).texts
+        assert (text.text, text.member, text.id, text.group) == ("hello", False, "d1", "ann")
+
+    @pytest.mark.parametrize("role", ["text", "label", "id", "group"])
+    @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "json"])
+    def test_a_named_column_must_be_there(self, tmp_path: Path, write: Write, role: str, ending: str) -> None:
+        row = {"text": "a", "author": "ann"}
+        path = {
+            "jsonl": lambda: write("a.jsonl", lines(row)),
+            "json": lambda: write("a.json", json.dumps([row])),
+            "csv": lambda: write("a.csv", "text,author\na,ann\n"),
+            "parquet": lambda: parquet(tmp_path / "a.parquet", text=["a"], author=["ann"]),
+        }[ending]()
+        message = refusal(path, Columns(**{role: "nowhere"}))
+        assert "'nowhere'" in message
+        assert "'text', 'author'" in message
+
+    def test_no_text_column_lists_what_there_is(self, write: Write) -> None:
+        message = refusal(write("a.csv", "title,body\na,b\n"))
+        assert "'text' or 'input'" in message
+        assert "'title', 'body'" in message
+
+    def test_an_empty_name_leaves_a_column_out(self, write: Write) -> None:
+        path = write("a.csv", "text,label\nnice,positive\n")
+        assert "'positive'" in refusal(path)
+        assert read_texts(path, Columns(label="")).texts[0].member is None
+
+    def test_json_lines_may_bring_a_named_label_late(self, write: Write) -> None:
+        path = write("a.jsonl", lines({"text": "a"}, {"text": "b", "seen": True}))
+        assert [t.member for t in read_texts(path, Columns(label="seen")).texts] == [None, True]
+
+    def test_two_columns_of_one_name(self, write: Write) -> None:
+        assert "more than one column 'text'" in refusal(write("a.csv", "text,text\na,b\n"))
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        ("value", "member"),
+        [
+            (1, True),
+            (0, False),
+            (1.0, True),
+            (0.0, False),
+            (True, True),
+            (False, False),
+            ("1", True),
+            ("0", False),
+            ("1.0", True),
+            ("True", True),
+            ("false", False),
+            ("member", True),
+            ("Non-Member", False),
+            ("nonmember", False),
+            ("", None),
+            (" ", None),
+            ("NaN", None),
+            (None, None),
+            (math.nan, None),
+        ],
+    )
+    def test_known(self, write: Write, value: object, member: bool | None) -> None:
+        assert read_texts(write("a.jsonl", lines({"text": "a", "label": value}))).texts[0].member is member
+
+    @pytest.mark.parametrize("value", [2, -1, 0.5, "yes", "positive", [1], {"a": 1}, math.inf])
+    def test_refused_with_line_and_value(self, write: Write, value: object) -> None:
+        message = refusal(write("a.jsonl", lines({"text": "a"}, {"text": "b", "label": value})))
+        assert "row 1 (line 2)" in message
+        assert repr(value) in message
+
+    def test_parquet_column_with_gaps(self, tmp_path: Path) -> None:
+        path = parquet(tmp_path / "a.parquet", text=list("abc"), label=[1.0, math.nan, None])
+        assert [text.member for text in read_texts(path).texts] == [True, None, None]
+
+    def test_csv_cells(self, write: Write) -> None:
+        path = write("a.csv", "text,label\na,1\nb,\nc,0\n")
+        assert [text.member for text in read_texts(path).texts] == [True, None, False]
+
+
+class TestIds:
+    def test_repeated(self, write: Write) -> None:
+        rows = [{"id": name, "text": "a"} for name in "aaabbccddx"]
+        message = refusal(write("a.jsonl", lines(*rows)))
+        assert "'a' (3 times), 'b' (2 times), 'c' (2 times) and 1 more" in message
+        assert "'x'" not in message
+
+    def test_numbers_and_gaps(self, tmp_path: Path) -> None:
+        corpus = read_texts(parquet(tmp_path / "a.parquet", text=list("abc"), id=[10.0, None, 12.0]))
+        assert [text.id for text in corpus.texts] == ["10", "1", "12"]
+        assert corpus.notes == ("1 row without an id took the row number.",)
+
+    def test_a_list_is_no_id(self, write: Write) -> None:
+        assert "row 0" in refusal(write("a.jsonl", lines({"id": [1], "text": "a"})))
+
+
+class TestTexts:
+    @pytest.mark.parametrize("value", [None, 3, 1.5, True, ["a"], {"a": "b"}])
+    def test_no_string_no_text(self, write: Write, value: object) -> None:
+        message = refusal(write("a.jsonl", lines({"text": "a"}, {"text": value})))
+        assert "row 1 (line 2) has no text" in message
+
+    def test_a_row_without_the_column(self, write: Write) -> None:
+        assert "row 1 (line 3) has no text" in refusal(write("a.jsonl", '{"text": "a"}\n\n{"txt": "b"}\n'))
+
+    def test_null_and_number_in_parquet(self, tmp_path: Path) -> None:
+        assert "row 1 has no text" in refusal(parquet(tmp_path / "a.parquet", text=["a", None]))
+        assert "row 0 has no text" in refusal(parquet(tmp_path / "b.parquet", text=[1, 2]))
+
+    def test_empty_texts_stay(self, write: Write, tmp_path: Path) -> None:
+        assert read_texts(write("a.jsonl", lines({"text": ""}))).texts[0].text == ""
+        assert read_texts(write("a.csv", 'text\n""\n"  "\n')).texts[1].text == "  "
+        assert read_texts(parquet(tmp_path / "a.parquet", text=[""])).texts[0].text == ""
+
+    def test_text_file_skips_and_counts_blank_lines(self, write: Write) -> None:
+        corpus = read_texts(write("a.txt", "\ufeffone\r\n\r\n  \ntwo\x0b2\u2028.\x00\rx\nthree"))
+        assert [text.text for text in corpus.texts] == ["one", "two\x0b2\u2028.\x00\rx", "three"]
+        assert [text.id for text in corpus.texts] == ["0", "1", "2"]
+        assert corpus.notes == ("2 blank lines skipped.",)
+
+    def test_invalid_bytes_are_replaced_and_counted(self, write: Write) -> None:
+        raw = b"caf\xe9\nfine \xef\xbf\xbd\nhalf a euro \xe2\x82\n\xed\xa0\x80\n"
+        corpus = read_texts(write("a.txt", raw))
+        assert [text.text for text in corpus.texts] == raw.decode(errors="replace").split("\n")[:-1]
+        assert corpus.notes == ("3 texts held bytes that are not UTF-8; they were replaced by U+FFFD.",)
+
+    @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json", "a.csv", "a.tsv", "a.parquet"])
+    def test_invalid_bytes_in_every_format(self, write: Write, tmp_path: Path, name: str) -> None:
+        bad, good = b"caf\xe9 \xe2\x82!", "fine \ufffd"
+        raws: dict[str, bytes] = {
+            "jsonl": b'{"text": "' + bad + b'"}\n' + lines({"text": good}).encode(),
+            "json": b'[{"text": "' + bad + b'"}, {"text": "fine"}]',
+            "csv": b"text,other\n" + bad + b",x\n" + good.encode() + b",\xff\n",
+            "tsv": b"text\n" + bad + b"\n" + good.encode() + b"\n",
+        }
+        kind = name.split(".")[1]
+        if kind == "parquet":
+            column = pa.array([bad, good.encode()]).cast(pa.string(), safe=False)
+            path = parquet(tmp_path / name, text=column)
+        else:
+            path = write(name, raws[kind])
+        corpus = read_texts(path)
+        assert corpus.texts[0].text == bad.decode(errors="replace")
+        assert corpus.notes[0].startswith("1 text held bytes that are not UTF-8")
+        assert list(stream_texts(path)) == [text.text for text in corpus.texts]
+
+    def test_halves_of_surrogate_pairs(self, write: Write) -> None:
+        raw = '{"text": "a\\ud800b", "id": "\\udfff"}\n{"text": "\\ud83d\\ude00"}\n'
+        corpus = read_texts(write("a.jsonl", raw))
+        assert [text.text for text in corpus.texts] == ["a\ufffdb", "😀"]
+        assert corpus.texts[0].id == "\ufffd"
+        assert corpus.notes[0] == "1 text held half a surrogate pair; it was replaced by U+FFFD."
+
+    def test_control_characters_in_json_strings(self, write: Write) -> None:
+        assert read_texts(write("a.jsonl", '{"text": "a\x00\tb"}\n')).texts[0].text == "a\x00\tb"
+
+    def test_byte_order_mark_and_crlf(self, write: Write) -> None:
+        for name, raw in {
+            "a.jsonl": '\ufeff{"text": "a"}\r\n',
+            "a.csv": "\ufefftext,label\r\na,1\r\n",
+            "a.json": '\ufeff [{"text": "a"}]',
+            "a.tsv": '\ufeff"text"\tlabel\r\na\t1\r\n',
+        }.items():
+            assert read_texts(write(name, raw)).texts[0].text == "a", name
+
+    def test_utf16_is_named(self, write: Write) -> None:
+        assert "UTF-16" in refusal(write("a.txt", "some text".encode("utf-16")))
+        assert "UTF-16" in refusal(write("a.csv", "text\na".encode("utf-16")))
+        assert "UTF-16" in refusal(write("a.json", '[{"text": "a"}]'.encode("utf-16")))
+        assert read_texts(write("b.txt", b"\xff\xfe odd")).notes  # two stray bytes make no UTF-16
+
+
+class TestTables:
+    def test_quotes_and_line_ends_inside_fields(self, write: Write) -> None:
+        path = write("a.csv", 'text,label\n"one ""two""\nthree, four",1\nplain,0\n')
+        assert [t.text for t in read_texts(path).texts] == ['one "two"\nthree, four', "plain"]
+
+    def test_error_names_the_line_of_the_file(self, write: Write) -> None:
+        assert "row 1 (line 5)" in refusal(write("a.csv", 'text,label\n"a\nb\nc",1\nd,maybe\n'))
+
+    def test_an_open_quote_swallows_nothing(self, write: Write) -> None:
+        assert "line 3" in refusal(write("a.csv", 'text\na\n"b\nc\nd\n'))
+
+    @pytest.mark.parametrize("row", ["a", "a,1,2"])
+    def test_wrong_number_of_fields(self, write: Write, row: str) -> None:
+        message = refusal(write("a.csv", f"text,label\nb,0\n{row}\n"))
+        assert "line 3" in message
+        assert "names 2" in message
+
+    def test_fields_up_to_ten_megabytes(self, write: Write) -> None:
+        csv.field_size_limit(131_072)
+        long = "x" * (9 * 1024 * 1024)
+        assert read_texts(write("a.csv", f"text\n{long}\n")).texts[0].text == long
+        assert "line 2" in refusal(write("b.csv", f"text\n{long}xxxxxxxxxx{long}\n"))
+
+    def test_json_list_and_json_lines_by_the_same_ending(self, write: Write) -> None:
+        assert len(read_texts(write("a.json", json.dumps([{"text": "a"}, {"text": "b"}], indent=1)))) == 2
+        assert len(read_texts(write("b.json", lines({"text": "a"}, {"text": "b"})))) == 2
+        assert "row 1 is a string" in refusal(write("c.json", '[{"text": "a"}, "b"]'))
+
+    def test_parquet_reads_only_what_it_needs(self, tmp_path: Path) -> None:
+        class Spy:
+            """A file that remembers how much was asked of it at once."""
+
+            def __init__(self, path: Path) -> None:
+                self.file, self.largest, self.closed = path.open("rb"), 0, False
+
+            def read(self, size: int = -1) -> bytes:
+                data = self.file.read(size)
+                self.largest = max(self.largest, len(data))
+                return data
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self.file, name)
+
+        from pretrace.corpora.formats import parquet_rows
+        from pretrace.corpora.reading import Reading
+
+        texts = [f"{i} {math.sin(i)}" * 25 for i in range(20_000)]
+        path = tmp_path / "a.parquet"
+        pq.write_table(pa.table({"text": texts}), path, use_dictionary=False, compression="none")
+        spy = Spy(path)
+        reading = Reading(Columns().text_alone, "a.parquet")
+        assert list(reading.strings(parquet_rows(spy, reading))) == texts  # type: ignore[arg-type]
+        assert path.stat().st_size > 10_000_000 > 3_000_000 > spy.largest
+
+    def test_parquet_of_binary_and_dictionary_columns(self, tmp_path: Path) -> None:
+        path = parquet(
+            tmp_path / "a.parquet",
+            text=pa.array([b"a", b"b"]),
+            group=pa.array(["g", "g"]).dictionary_encode(),
+        )
+        assert [(t.text, t.group) for t in read_texts(path).texts] == [("a", "g"), ("b", "g")]
+
+
+class TestFolders:
+    def test_files_in_order_with_their_paths(self, write: Write, tmp_path: Path) -> None:
+        for name, content in {
+            "c/b.txt": "second\r\n",
+            "c/a/z.txt.gz": "first",
+            "c/empty.txt": "",
+            "c/x.TXT": " \n",
+            "c/readme.md": "no",
+        }.items():
+            write(name, content)
+        corpus = read_texts(tmp_path / "c")
+        assert [(t.id, t.text) for t in corpus.texts] == [
+            ("a/z.txt.gz", "first"),
+            ("b.txt", "second\r\n"),
+            ("empty.txt", ""),
+            ("x.TXT", " \n"),
+        ]
+        assert (corpus.name, corpus.notes) == ("c", ("1 file in the folder left out: not .txt.",))
+        assert list(stream_texts(tmp_path / "c")) == ["first", "second\r\n", "", " \n"]
+
+    def test_a_folder_without_texts(self, write: Write, tmp_path: Path) -> None:
+        write("c/readme.md", "no")
+        assert "holds no .txt file" in refusal(tmp_path / "c")
+
+    def test_a_folder_has_no_labels_to_name(self, write: Write, tmp_path: Path) -> None:
+        write("c/a.txt", "a")
+        assert "'text', 'id'" in refusal(tmp_path / "c", Columns(label="member"))
+
+    def test_a_file_name_that_is_not_utf8(self, tmp_path: Path) -> None:
+        (tmp_path / "c").mkdir()
+        try:
+            (tmp_path / "c" / "caf\udce9.txt").write_text("a")
+        except OSError:
+            pytest.skip("this file system wants UTF-8 names")
+        read_texts(tmp_path / "c").texts[0].id.encode()
+
+
+class TestDamage:
+    @pytest.mark.parametrize(
+        "name", ["a.txt", "a.jsonl", "a.csv", "a.tsv", "a.json", "a.parquet", "a.txt.gz"]
+    )
+    def test_empty_files(self, write: Write, name: str) -> None:
+        assert "a." in refusal(write(name, b""))
+
+    @pytest.mark.parametrize(
+        ("name", "raw"), [("a.txt", "\n \n"), ("a.csv", "text\n"), ("a.json", "[]"), ("a.jsonl", "\n\n")]
+    )
+    def test_no_texts(self, write: Write, name: str, raw: str) -> None:
+        path = write(name, raw)
+        assert "holds no texts" in refusal(path)
+        with pytest.raises(TextsError, match="holds no texts"):
+            list(stream_texts(path))
+
+    def test_parquet_without_rows(self, tmp_path: Path) -> None:
+        assert "holds no texts" in refusal(parquet(tmp_path / "a.parquet", text=pa.array([], pa.string())))
+
+    @pytest.mark.parametrize("raw", ['{"text": "b"', "[1]", '"b"', "{'text': 'b'}", "[" * 100_000])
+    def test_broken_json_lines(self, write: Write, raw: str) -> None:
+        assert "a.jsonl, line 2" in refusal(write("a.jsonl", '{"text": "a"}\n' + raw + "\n"))
+
+    def test_a_number_too_long_for_python(self, write: Write) -> None:
+        assert "line 1" in refusal(write("a.jsonl", '{"text": "a", "n": ' + "9" * 5000 + "}\n"))
+
+    @pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.gz", "a.csv.gz", "a.parquet.gz"])
+    @pytest.mark.parametrize("damage", ["cut", "flipped", "garbled", "not gzip"])
+    def test_broken_gzip(self, tmp_path: Path, name: str, damage: str) -> None:
+        whole = gzip.compress("".join(f'{{"text": "{math.sin(i)}"}}\n' for i in range(999)).encode())
+        middle = len(whole) // 2
+        raw = {
+            "cut": whole[:-20],
+            "flipped": whole[:middle]
+            + bytes(255 - b for b in whole[middle : middle + 9])
+            + whole[middle + 9 :],
+            "garbled": whole[:10] + b"\xff" * 40 + whole[50:],
+            "not gzip": b"text\nplain\n",
+        }[damage]
+        (tmp_path / name).write_bytes(raw)
+        assert name in refusal(tmp_path / name)
+
+    def test_broken_parquet(self, tmp_path: Path) -> None:
+        path = parquet(tmp_path / "a.parquet", text=[f"{math.sin(i)}" for i in range(5000)])
+        whole = path.read_bytes()
+        for raw in (
+            whole[:-9],
+            whole[9:],
+            whole[: len(whole) // 2],
+            b"PAR1" + b"\x00" * 40 + b"PAR1",
+            b"text",
+        ):
+            path.write_bytes(raw)
+            assert "not a whole parquet file" in refusal(path)
+        (tmp_path / "b.parquet.gz").write_bytes(gzip.compress(whole[:-9]))
+        assert "not a whole parquet file" in refusal(tmp_path / "b.parquet.gz")
+
+    def test_unknown_endings_name_the_known(self, write: Write) -> None:
+        message = refusal(write("a.docx", "a"))
+        assert ".jsonl" in message
+        assert ".parquet" in message
+
+    @pytest.mark.parametrize("path", ["nowhere.jsonl", "a\0b.jsonl", "x" * 5000])
+    def test_missing(self, path: str) -> None:
+        assert "no file or folder" in refusal(Path(path))
+        with pytest.raises(TextsError, match="no file or folder"):
+            stream_texts(path)
+
+
+def test_streams_stop_at_nothing_but_the_text(write: Write) -> None:
+    path = write("a.csv", "id,text,label\n1,a,what\n1,b,ever\n")
+    assert list(stream_texts(path)) == ["a", "b"]
+    assert list(stream_texts(path, Columns(text="label"))) == ["what", "ever"]
+
+
+def test_streams_are_lazy(write: Write) -> None:
+    stream = stream_texts(write("a.jsonl", '{"text": "a"}\nbroken\n'))
+    assert next(stream) == "a"
+    with pytest.raises(TextsError, match="line 2"):
+        next(stream)

@@ -1,0 +1,141 @@
+"""From a word on the command line to a corpus."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import io
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from pretrace.corpora import Columns, known_corpora, open_corpus, read_texts
+from pretrace.errors import ExpressionError, TextsError
+
+
+@pytest.fixture
+def feed(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    def feeding(raw: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+
+    return feeding
+
+
+class TestStandardInput:
+    def test_json_lines(self, feed) -> None:  # type: ignore[no-untyped-def]
+        feed(b'\xef\xbb\xbf\n \n{"text": "a", "label": 1}\n{"text": "b"}\n')
+        corpus = open_corpus("-")
+        assert [(t.text, t.member) for t in corpus.texts] == [("a", True), ("b", None)]
+        assert corpus.name == "standard input"
+        assert not sys.stdin.buffer.closed
+
+    @pytest.mark.parametrize(
+        "raw", [b"\n\nplain {\nb\n", b'"a string"\n3\n', b"[1]\n[2]", b"{broken\n}", b'\n1\n{"text": "a"}\n']
+    )
+    def test_a_text_a_line(self, feed, raw: bytes) -> None:  # type: ignore[no-untyped-def]
+        feed(raw)
+        assert [t.text for t in open_corpus("-").texts] == raw.decode().strip().split("\n")
+
+    def test_a_later_line_that_is_no_json(self, feed) -> None:  # type: ignore[no-untyped-def]
+        feed(b'\n{"text": "a"}\nplain\n')
+        with pytest.raises(TextsError, match="standard input, line 3"):
+            open_corpus("-")
+
+    def test_nothing(self, feed) -> None:  # type: ignore[no-untyped-def]
+        feed(b" \n")
+        with pytest.raises(TextsError, match="holds no texts"):
+            open_corpus("-")
+
+    def test_a_real_pipe(self) -> None:
+        program = "from pretrace.corpora import open_corpus; print([t.text for t in open_corpus('-').texts])"
+        answer = subprocess.run(
+            [sys.executable, "-c", program], input=b"caf\xe9\n", capture_output=True, check=True
+        )
+        assert answer.stdout.decode().strip() == "['caf\ufffd']"
+
+
+class TestPaths:
+    def test_file_with_columns(self, tmp_path: Path) -> None:
+        path = tmp_path / "some.thing.csv.gz"
+        path.write_bytes(gzip.compress(b"body\nhello\n"))
+        corpus = open_corpus(str(path), Columns(text="body"))
+        assert (corpus.name, corpus.source, corpus.texts[0].text) == ("some.thing", str(path), "hello")
+
+    def test_a_path_comes_before_a_corpus(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "stdlib").mkdir()
+        (tmp_path / "stdlib" / "a.txt").write_text("mine")
+        assert open_corpus("stdlib").texts[0].text == "mine"
+        assert len(open_corpus("stdlib()")) > 100
+
+    def test_a_named_pipe(self, tmp_path: Path) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(b'{"text": "a"}\n',))
+        writer.start()
+        assert read_texts(pipe).texts[0].text == "a"
+        writer.join()
+
+    @pytest.mark.parametrize(
+        "source", ["", " ", "nowhere.jsonl", "a/b", "a\0b", "x" * 5000, "nothing(3", "__import__('os')"]
+    )
+    def test_no_such_source(self, source: str) -> None:
+        with pytest.raises(TextsError, match="there is no file, folder or corpus") as caught:
+            open_corpus(source)
+        assert "stdlib" in str(caught.value)
+        assert len(str(caught.value)) < 600
+
+    @pytest.mark.parametrize("source", ["stdlb", "stdlibs(min_chars=3)", "stdlib_"])
+    def test_a_name_that_is_near(self, source: str) -> None:
+        with pytest.raises(TextsError, match="did you mean the corpus stdlib"):
+            open_corpus(source)
+
+
+class TestBuilt:
+    def test_the_expression_is_the_name(self) -> None:
+        corpus = open_corpus(" stdlib(min_chars=3000) ")
+        assert corpus.name == "stdlib(min_chars=3000)"
+        assert min(len(text.text) for text in corpus.texts) >= 3000
+
+    @pytest.mark.parametrize(
+        "source", ["stdlib(min=3)", "stdlib(min_chars='a')", "stdlib(min_chars=0)", "stdlib(9, 8)"]
+    )
+    def test_wrong_parameters(self, source: str) -> None:
+        with pytest.raises(ExpressionError):
+            open_corpus(source)
+
+    def test_has_no_columns(self) -> None:
+        with pytest.raises(TextsError, match="'body'"):
+            open_corpus("stdlib", Columns(text="body"))
+
+    def test_a_new_corpus_is_one_new_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "three_words.py").write_text(
+            "from pretrace.corpora.registered import corpora\n"
+            "from pretrace.types import Corpus, Text\n"
+            "@corpora.add('three_words')\n"
+            "def three_words(word: str = 'hey') -> Corpus:\n"
+            "    '''Three words.'''\n"
+            "    return Corpus('three_words', tuple(Text(str(i), word) for i in range(3)))\n"
+        )
+        room = importlib.import_module("pretrace.corpora")
+        monkeypatch.setattr(room, "__path__", [*room.__path__, str(tmp_path)])
+        try:
+            assert [text.text for text in open_corpus("three_words(word='ho')").texts] == ["ho"] * 3
+            assert {"stdlib", "three_words"} <= set(known_corpora())
+        finally:
+            known_corpora()._factories.pop("three_words", None)
+            sys.modules.pop("pretrace.corpora.three_words", None)
+
+
+def test_naming_a_corpus_is_cheap() -> None:
+    """Help pages list the corpora: that may not load what only reading needs."""
+    program = (
+        "import sys; from pretrace.corpora import known_corpora; list(known_corpora());"
+        "print([m for m in ('torch', 'pyarrow', 'datasets', 'transformers') if m in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert answer.stdout.strip() == b"[]"

@@ -1,0 +1,97 @@
+"""Odd texts written by other people's writers come back as they were, in every format."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pretrace.corpora import read_texts, stream_texts
+
+ODD = st.text(
+    st.one_of(
+        st.characters(codec="utf-8"),
+        st.sampled_from("\x00\r\n\t\"',;\\\ufeff\ufffd\u2028\x85😀👩🏽‍🚀"),
+    ),
+    max_size=40,
+)
+LABELS = st.sampled_from([True, False, None])
+ROWS = st.lists(st.tuples(ODD, LABELS, ODD), min_size=1, max_size=8)
+Rows = Sequence[tuple[str, bool | None, str]]
+LONG = ("😀\x00\"\n'," * 20_000)[:100_000]
+
+
+def as_jsonl(rows: Rows, ascii_only: bool = True) -> bytes:
+    dicts = [{"text": text, "label": label, "group": group} for text, label, group in rows]
+    return "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in dicts).encode()
+
+
+def as_table(rows: Rows, delimiter: str) -> bytes:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+    writer.writerow(["text", "label", "group"])
+    writer.writerows((text, "" if label is None else int(label), group) for text, label, group in rows)
+    return out.getvalue().encode()
+
+
+def as_parquet(rows: Rows) -> bytes:
+    text, label, group = (list(column) for column in zip(*rows, strict=True))
+    columns = {
+        "text": pa.array(text, pa.string()),
+        "label": pa.array(label, pa.bool_()),
+        "group": pa.array(group),
+    }
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+WRITERS = {
+    "a.jsonl": as_jsonl,
+    "b.jsonl": lambda rows: as_jsonl(rows, ascii_only=False),
+    "a.csv": lambda rows: as_table(rows, ","),
+    "a.tsv": lambda rows: as_table(rows, "\t"),
+    "a.parquet": as_parquet,
+    "a.json": lambda rows: b"[" + as_jsonl(rows).replace(b"\n", b",").removesuffix(b",") + b"]",
+}
+
+
+@pytest.mark.parametrize("gz", ["", ".gz"])
+@pytest.mark.parametrize("name", WRITERS)
+@given(rows=ROWS)
+@example(rows=[(LONG, True, "a"), ("", None, ""), ("\ufeff", False, "\x00"), (" ", None, '"')])
+@settings(max_examples=25, deadline=None)
+def test_round_trip(name: str, gz: str, rows: Rows) -> None:
+    raw = WRITERS[name](rows)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / (name + gz)
+        path.write_bytes(gzip.compress(raw, 1) if gz else raw)
+        corpus = read_texts(path)
+        assert [(text.text, text.member, text.group) for text in corpus.texts] == list(rows)
+        assert corpus.notes == ()
+        assert list(stream_texts(path)) == [text for text, _, _ in rows]
+
+
+@given(raw=st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), min_size=1, max_size=5))
+@example(raw=[b"\xff\xfe", b"\xe2\x82", b"ok", b"\xed\xa0\x80\xf0\x9f"])
+@settings(max_examples=150, deadline=None)
+def test_any_bytes_make_texts(raw: list[bytes]) -> None:
+    """A text file of any bytes reads as Python's own replacement would have it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.txt"
+        path.write_bytes(b"the first\n" + b"\n".join(raw))
+        texts = [text.text for text in read_texts(path).texts]
+    expected = [line.removesuffix(b"\r").decode(errors="replace") for line in raw]
+    assert texts == ["the first", *(line for line in expected if line.strip())]
+    for text in texts:
+        text.encode()

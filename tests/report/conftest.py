@@ -1,0 +1,211 @@
+"""Runs to report on: made from a seed, with the numbers a real run would have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pretrace.types import Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
+
+NAMES = (
+    "loss",
+    "zlib",
+    "min_k(k=0.1)",
+    "min_k(k=0.2)",
+    "min_k_plus_plus(k=0.2)",
+    "lowercase",
+    "dc_pdd(a=0.01, variant='full')",
+    "fsd(min_k_plus_plus(k=0.2))",
+)
+PROSE = (
+    "The court held that the burden of proof lies with the party that relies on the fact.\n"
+    "In the spring of 1893 a small steamer named Halcyon left Trieste with forty crates of quicksilver, "
+    "two sealed letters and a passenger whose name appears on no list.\n\tNothing more was heard of her "
+    "until a fisherman from Vis drew up a brass plate, engraved, much corroded, and signed in a hand that "
+    "nobody could read. "
+)
+SETTINGS = {
+    "command": "pretrace detect texts.jsonl --model EleutherAI/pythia-410m --scores loss,zlib,min_k(k=0.1)",
+    "seed": 0,
+    "models": {
+        "target": {
+            "name": "EleutherAI/pythia-410m",
+            "revision": "9879c9b5f8bea9051dcb0e68dff21493d67e9d4f",
+            "weights": "sha256:3f786850e387550fdab836ed7e6dc881de23001b3f786850e387550fdab836ed",
+            "dtype": "float32",
+            "prefix": [],
+            "max_tokens": 2048,
+        },
+        "reference": {"name": "EleutherAI/pythia-70m", "revision": None},
+    },
+    "texts": {"source": "texts.jsonl", "notes": ["2 empty lines left out", "no bytes replaced"]},
+    "cut": {"texts": 4, "ids": ["wiki/00007", "wiki/00057"]},
+    "software": {"pretrace": "0.1.0", "torch": "2.13.0", "system": "Linux-6.1.0-x86_64-with-glibc2.36"},
+    "nested": [{"score": "loss", "value": -2.25}, {"score": "zlib", "value": -0.0125}],
+}
+
+
+def estimate(value: float, spread: float) -> Estimate:
+    return Estimate(value, max(0.0, value - spread), min(1.0, value + spread))
+
+
+def measured(name: str, kind: str, members: np.ndarray, others: np.ndarray) -> Measured:
+    """A row with a true ROC curve and invented intervals."""
+    pooled = np.concatenate([members, others])
+    cuts = np.quantile(pooled, np.linspace(1, 0, 120))
+    fpr = (0.0, *(float((others >= c).mean()) for c in cuts), 1.0)
+    tpr = (0.0, *(float((members >= c).mean()) for c in cuts), 1.0)
+    auc = float((members[:, None] > others[None, :]).mean())
+    low = max((t for f, t in zip(fpr, tpr, strict=True) if f <= 0.05), default=0.0)
+    return Measured(
+        name=name,
+        kind=kind,
+        auc=estimate(auc, 0.042),
+        tpr=estimate(low, 0.06),
+        accuracy=estimate(0.5 + (auc - 0.5) * 0.8, 0.045),
+        threshold=float(np.median(pooled)),
+        curve=Curve(fpr, tpr),
+    )
+
+
+def heat(id: str, surprise: float, seed: int, *, text: str = PROSE, note: str = "") -> Heat:
+    rng = np.random.default_rng(seed)
+    pieces = [word for line in text.splitlines(keepends=True) for word in split(line)]
+    logp = [None, *(-rng.exponential(surprise, len(pieces) - 1)).tolist()]
+    return Heat(id, tuple(pieces), tuple(logp), note)
+
+
+def split(line: str) -> list[str]:
+    """Pieces as a tokenizer cuts them: the space leads, long words fall apart, the line's end stands alone."""
+    words = [" " * (i > 0) + word for i, word in enumerate(line.rstrip("\n").split(" "))]
+    pieces = [part for word in words for part in (word[:6], word[6:]) if part]
+    return [*pieces, "\n"] if line.endswith("\n") else pieces
+
+
+def labelled(names: Sequence[str] = NAMES, texts: int = 200, *, seed: int = 0) -> Run:
+    rng = np.random.default_rng(seed)
+    gain = rng.uniform(0.0, 1.2, len(names))
+    member = np.arange(texts) % 2 == 0
+    matrix = rng.normal(size=(texts, len(names))) * 0.5 + member[:, None] * gain * 0.5 - 2.5
+    rows = [measured(n, "score", matrix[member, j], matrix[~member, j]) for j, n in enumerate(names)]
+    blind = rng.normal(size=texts) + member * 0.3
+    rows.append(measured("bag of words", "blind", blind[member], blind[~member]))
+    ids = tuple(f"wiki/{i:05d}" for i in range(texts))
+    findings = (
+        "The best score, fsd(min_k_plus_plus(k=0.2)), has an AUC of 0.77 (95% interval 0.73 to 0.81): that is how "
+        "often it ranks a random member above a random non-member, 0.50 being chance.",
+        "At a threshold that takes at most 5% of the non-members for members, it finds 27% (21% to 33%) of them.",
+        "A bag-of-words classifier that never saw the model tells the two sets apart too (AUC 0.68, 0.64 to 0.72): "
+        "they differ as texts, and some of the scores' success may come from that. The best score is ahead of it "
+        "by 0.09, 0.03 to 0.15.",
+        "min_k(k=0.1) is at chance on these texts (95% interval around 0.50).",
+        "The best of 8 scores was picked on the very texts it is measured on, so its figures lean upwards: confirm "
+        "it on texts that had no part in the choice.",
+    )
+    evaluation = Evaluation(
+        tuple(rows), int(member.sum()), int((~member).sum()), texts * 3 // 4, 1000, texts // 5, findings
+    )
+    return Run(
+        corpus="wikimia_64",
+        ids=ids,
+        groups=tuple(f"article-{i * 3 // 4}" for i in range(texts)),
+        members=tuple(bool(m) for m in member),
+        tokens=rng.integers(40, 90, texts).astype(np.int32),
+        cut=np.where(np.arange(texts) % 50 == 7, 120, 0).astype(np.int32),
+        scores=tuple(names),
+        matrix=matrix,
+        skipped=(
+            Skipped("wiki/empty", "no token to predict", 0),
+            Skipped("wiki/one", "no token to predict", 1),
+        ),
+        heat=(
+            heat(ids[0], 1.1, 1, note="rank 1 of 200 by score, a known member"),
+            heat(ids[3], 3.6, 2, note="rank 200 of 200 by score, a known non-member"),
+        ),
+        evaluation=evaluation,
+        settings=SETTINGS,
+    )
+
+
+def unlabelled(texts: int = 40, names: Sequence[str] = NAMES[:3], *, seed: int = 3) -> Run:
+    rng = np.random.default_rng(seed)
+    ids = tuple(f"chapter-{i:02d}.txt" for i in range(texts))
+    return Run(
+        corpus="my_novel",
+        ids=ids,
+        groups=ids,
+        members=(None,) * texts,
+        tokens=rng.integers(300, 900, texts).astype(np.int32),
+        cut=np.zeros(texts, np.int32),
+        scores=tuple(names),
+        matrix=rng.gamma(3.0, 1.0, size=(texts, len(names))) * -0.8,
+        heat=tuple(
+            heat(i, 1.8, n, note="rank 1 of 200 by score, a known member") for n, i in enumerate(ids[:1])
+        ),
+        settings={"models": {"target": {"name": "HuggingFaceTB/SmolLM2-135M"}}, "seed": 0},
+    )
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</style><script>alert(1)</script>",
+    "javascript:alert(1)",
+    '"><img src=x onerror=alert(1)>',
+    "<svg onload=alert(1)><use href='https://evil.example/x.svg#a'/></svg>",
+    "</title></head><body onload=alert(1)>",
+    "{{ 7*7 }}{% raw %}",
+    "$x^2$ \\frac{1}{2} $",
+    "a\x00b\x1b[31mred",
+    "abc\u202eevil\u2066\u200b\ufeff",
+    "\ud800 lone",
+    "\ufffe\uffff",
+    "_hidden",
+    "&lt;b&gt; &amp; ]]> <!-- -->",
+    "x" * 3000,
+    "",
+    "🦜 模型 نموذج",
+)
+
+
+def hostile() -> Run:
+    run = labelled(HOSTILE, 40)
+    n = len(run.ids)
+    ids = tuple(f"{HOSTILE[i % len(HOSTILE)]}{i}" for i in range(n))
+    evaluation = run.evaluation
+    assert evaluation is not None
+    rows = (*evaluation.rows[:-1], replace(evaluation.rows[-1], name="<script>blind</script>"))
+    pieces = (*HOSTILE, "\n", "\r\n", "\t", "")
+    logp = tuple(-0.5 * i for i in range(len(pieces) - 2))
+    return replace(
+        run,
+        corpus=HOSTILE[1],
+        ids=ids,
+        groups=ids,
+        skipped=tuple(Skipped(text, text, 0) for text in HOSTILE),
+        heat=(Heat(ids[0], pieces, (None, *logp, -math.inf), HOSTILE[3]), Heat(HOSTILE[9], ("a",), (None,))),
+        evaluation=replace(evaluation, rows=rows, findings=HOSTILE),
+        settings={
+            "model": {"name": HOSTILE[0]},
+            **{f"{text}k": text for text in HOSTILE},
+            "deep": [[HOSTILE[2]]],
+        },
+    )
+
+
+@pytest.fixture(name="labelled")
+def _labelled() -> Callable[..., Run]:
+    return labelled
+
+
+@pytest.fixture(name="unlabelled")
+def _unlabelled() -> Callable[..., Run]:
+    return unlabelled
+
+
+@pytest.fixture(name="hostile")
+def _hostile() -> Run:
+    return hostile()

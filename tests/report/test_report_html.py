@@ -1,0 +1,357 @@
+"""The page: safe whatever it is fed, the same each time, and made of the run's numbers alone."""
+
+import functools
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import UndefinedError
+
+from pretrace.errors import OutputError
+from pretrace.report import sections as rooms
+from pretrace.report.html import render, write
+from pretrace.report.sections import sections, settings, tokens
+from pretrace.report.templating import fill
+from pretrace.report.visible import named
+from pretrace.types import Estimate, Heat, Run, Skipped
+
+TAGS = """html head meta title style body header nav ol ul li a main section h1 h2 h3 p b code span div dl dt dd br
+table caption thead tbody tr th td figure figcaption svg g defs clippath rect path use text tspan line"""
+VOID = {"meta", "br"}
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
+)
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text of a page, with the nesting checked."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.data: list[str] = []
+        self.open: list[str] = []
+        self.feed(source)
+        self.close()
+        assert not self.open, f"left open: {self.open}"
+        self.text = "".join(self.data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), "an attribute is given twice"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.data.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    def attributes(self, name: str) -> list[str]:
+        return [attributes[name] or "" for _, attributes in self.elements if name in attributes]
+
+
+def check_safe(page: Page) -> None:
+    """No foreign element, no handler, no address that leads out of the page, every reference resolved."""
+    identifiers = page.attributes("id")
+    assert len(identifiers) == len(set(identifiers))
+    for tag, attributes in page.elements:
+        assert tag in TAGS.split()
+        for name, value in attributes.items():
+            value = value or ""
+            assert not name.startswith("on")
+            assert name not in {"src", "srcset", "action", "formaction", "data", "xlink:href", "ping"}
+            if name == "href":
+                assert value.startswith("#")
+                assert value[1:] in identifiers
+            if name in {"style", "clip-path", "fill", "stroke"}:
+                assert re.sub(r"url\(#([\w-]+)\)", "", value).count("url(") == 0
+                assert set(re.findall(r"url\(#([\w-]+)\)", value)) <= set(identifiers)
+                assert "expression" not in value
+    (policy,) = (a["content"] or "" for t, a in page.elements if t == "meta" and "http-equiv" in a)
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def small(labelled: Callable[..., Run]) -> Run:
+    return labelled(("min_k(k=0.1)",), 20)
+
+
+def test_the_page_is_whole_and_leads_nowhere(
+    labelled: Callable[..., Run], unlabelled: Callable[..., Run]
+) -> None:
+    for run in (labelled(), unlabelled()):
+        source = render(run)
+        assert source.startswith("<!DOCTYPE html>")
+        assert not re.search(r"https?:|//\w+\.", source.replace("EleutherAI/", ""))
+        check_safe(Page(source))
+
+
+def test_hostile_texts_stay_texts(hostile: Run) -> None:
+    source = render(hostile)
+    source.encode("utf-8")
+    page = Page(source)
+    check_safe(page)
+    assert not HIDDEN.search(source)
+    for text in hostile.scores:
+        assert named(text) in page.text
+    assert "{{ 7*7 }}" in page.text
+    assert "[U+202E]evil[U+2066]" in page.text
+
+
+def tokens_page(heat: Heat, run: Run) -> Page:
+    made = tokens.section(replace(run, heat=(heat,)))
+    assert made is not None
+    assert not HIDDEN.search(made.body)
+    return Page(str(made.body))
+
+
+@given(
+    st.lists(st.text(st.characters(codec=None), max_size=20), max_size=20), st.text(st.characters(codec=None))
+)
+def test_any_pieces_stay_text(pieces: list[str], note: str) -> None:
+    logp = tuple(-float(i) for i in range(len(pieces)))
+    empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
+    page = tokens_page(Heat("id", tuple(pieces), logp, note), empty)
+    assert {tag for tag, _ in page.elements} <= {"p", "span", "code", "ul", "li", "div", "h3"}
+    assert len(page.attributes("title")) == len(pieces)
+
+
+def test_the_same_run_has_the_same_bytes_in_another_process(labelled: Callable[..., Run]) -> None:
+    run = small(labelled)
+    page = render(run)
+    assert render(run) == page
+    script = (
+        "import hashlib, runpy, sys\n"
+        "from pretrace.report.html import render\n"
+        "make = runpy.run_path(sys.argv[1])['labelled']\n"
+        "run = make(('min_k(k=0.1)',), 20)\n"
+        "print(hashlib.sha256(render(run).encode()).hexdigest(), 'matplotlib.pyplot' in sys.modules)\n"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
+    made = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).with_name("conftest.py"))],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    assert made.stdout.split() == [hashlib.sha256(page.encode()).hexdigest(), "False"]
+
+
+def changed_row(run: Run, place: int = 0, **fields: Any) -> Run:
+    assert run.evaluation is not None
+    rows = list(run.evaluation.rows)
+    rows[place] = replace(rows[place], **fields)
+    return replace(run, evaluation=replace(run.evaluation, rows=tuple(rows)))
+
+
+def evaluated(run: Run, **fields: Any) -> Run:
+    assert run.evaluation is not None
+    return replace(run, evaluation=replace(run.evaluation, **fields))
+
+
+CHANGES: dict[str, tuple[Callable[[Run], Run], str]] = {
+    "auc": (lambda r: changed_row(r, auc=Estimate(0.6127, 0.5, 0.7)), "0.613"),
+    "auc low": (lambda r: changed_row(r, auc=Estimate(0.6, 0.4321, 0.7)), "[0.432, 0.700]"),
+    "auc high": (lambda r: changed_row(r, auc=Estimate(0.6, 0.5, 0.9876)), "[0.500, 0.988]"),
+    "tpr": (lambda r: changed_row(r, tpr=Estimate(0.1234, 0.1, 0.2)), "12.3%"),
+    "tpr interval": (lambda r: changed_row(r, tpr=Estimate(0.1234, 0.0761, 0.2)), "[7.6, 20.0]"),
+    "tpr at 0.1%": (lambda r: changed_row(r, tpr_low=Estimate(0.0432, 0.01, 0.0567)), "4.3%"),
+    "accuracy": (lambda r: changed_row(r, accuracy=Estimate(0.8771, 0.8, 0.9)), "87.7%"),
+    "threshold": (lambda r: changed_row(r, threshold=-3.14159), "−3.142"),
+    "blind": (lambda r: changed_row(r, -1, auc=Estimate(0.9191, 0.9, 0.93)), "0.919"),
+    "members": (lambda r: evaluated(r, members=4321), "4,321 members"),
+    "nonmembers": (lambda r: evaluated(r, nonmembers=5432), "5,432 non-members"),
+    "groups": (lambda r: evaluated(r, groups=777), "cut from 777 documents"),
+    "resamples": (lambda r: evaluated(r, resamples=1234), "1,234 resamples"),
+    "validation": (lambda r: evaluated(r, validation=99), "chosen on 99 texts"),
+    "finding": (lambda r: evaluated(r, findings=("It & that.",)), "It & that."),
+    "tokens": (lambda r: replace(r, tokens=r.tokens * 0 + 5000), "100,000"),
+    "cut": (lambda r: replace(r, cut=r.cut * 0 + 7), "140 tokens at their ends"),
+    "skipped": (lambda r: replace(r, skipped=(Skipped("gone", "too odd", 3),)), "1 of 21 texts (4.8%)"),
+    "heat": (
+        lambda r: replace(r, heat=(Heat("h", ("ab", "c"), (-0.5, -2.0)),)),
+        "mean log-probability −1.250 nats",
+    ),
+    "settings": (lambda r: replace(r, settings={"a": {"b": [1, 2.5, None]}}), "a.b1, 2.5, none"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_every_number_comes_from_the_run(change: str, labelled: Callable[..., Run]) -> None:
+    run = small(labelled)
+    alter, expected = CHANGES[change]
+    assert expected not in unchanged_text(labelled)
+    assert expected in text_of(alter(run))
+
+
+@functools.cache
+def unchanged_text(labelled: Callable[..., Run]) -> str:
+    return text_of(small(labelled))
+
+
+def text_of(run: Run) -> str:
+    source = "".join(f"<p>{section.title}</p>{section.body}" for section in sections(run))
+    return re.sub(r"\s+", " ", Page(source).text)
+
+
+def test_plots_change_with_the_run(labelled: Callable[..., Run]) -> None:
+    run = small(labelled)
+    before = {section.anchor: section.body for section in sections(run)}
+    matrix = run.matrix.copy()
+    matrix[0, 0] += 0.3
+    after = {section.anchor: section.body for section in sections(replace(run, matrix=matrix))}
+    assert before["distributions"] != after["distributions"]
+    assert run.evaluation is not None
+    curve = run.evaluation.rows[0].curve
+    bent = replace(curve, tpr=tuple(t**0.9 for t in curve.tpr))
+    after = {section.anchor: section.body for section in sections(changed_row(run, curve=bent))}
+    assert before["roc"] != after["roc"]
+
+
+def test_the_control_stands_apart_and_the_low_rate_only_where_measured(labelled: Callable[..., Run]) -> None:
+    run = small(labelled)
+    body = next(str(section.body) for section in sections(run) if section.anchor == "results")
+    assert re.search(r'<tbody class="controls">.*bag of words', body, re.S)
+    assert "0.1% FPR" not in body
+    assert "No control was run" in text_of(evaluated(run, rows=run.evaluation.rows[:-1]))  # type: ignore[union-attr]
+    weak = changed_row(run, -1, auc=Estimate(0.45, 0.4, 0.5))
+    assert "no better than chance" in text_of(weak)
+
+
+def test_an_unlabelled_run_promises_no_error_rate(unlabelled: Callable[..., Run]) -> None:
+    run = unlabelled()
+    text = text_of(run)
+    anchors = [section.anchor for section in sections(run)]
+    assert anchors == ["summary", "distributions", "texts", "tokens", "skipped", "limits", "settings"]
+    assert "no error rate can be given" in text
+    assert render(run).count('role="img"') == len(run.scores)
+    best = run.ids[int(np.argmax(run.column(run.scores[0])))]
+    assert re.search(rf"1 ?{re.escape(best)}", text)
+    assert "20 texts between" in text
+
+
+@pytest.mark.parametrize("kind", [True, False])
+def test_labels_of_one_kind_give_no_error_rate(kind: bool, unlabelled: Callable[..., Run]) -> None:
+    run = replace(unlabelled(6), members=(kind,) * 6)
+    assert f"All labelled texts here are {'members' if kind else 'non-members'}." in text_of(run)
+
+
+def test_mixed_labels_without_an_evaluation(unlabelled: Callable[..., Run]) -> None:
+    run = replace(unlabelled(6), members=(True, False, None, None, None, None))
+    text = text_of(run)
+    assert "states no error rates" in text
+    assert "(1 member, 1 non-member, 4 without a label)" in text
+
+
+@pytest.mark.parametrize("texts", [0, 1, 2])
+def test_few_texts(texts: int, unlabelled: Callable[..., Run]) -> None:
+    run = replace(unlabelled(texts), skipped=(Skipped("a", "no token", 0),) * 60, settings={})
+    page = Page(render(run))
+    check_safe(page)
+    assert f"60 of {60 + texts} texts" in re.sub(r"\s+", " ", page.text)
+    assert "The first 50 of 60; all of them stand in skipped.csv." in page.text
+    assert "a model the run does not name" in page.text
+
+
+def test_nothing_at_all() -> None:
+    empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
+    page = Page(render(empty))
+    check_safe(page)
+    assert "the run holds no text" in page.text
+
+
+def test_heat_maps_show_line_ends_and_stop_somewhere(labelled: Callable[..., Run]) -> None:
+    run = small(labelled)
+    page = tokens_page(Heat(run.ids[0], ("a\n", "\t", "b") * 1000, (None, -0.1, -9.5) * 1000), run)
+    assert page.text.count("a↵\n") == 200
+    assert "The first 600 of 3,000 tokens are shown" in page.text
+    titles = page.attributes("title")
+    assert len(titles) == 600
+    assert titles[1] == "log-probability −0.100 nats; probability 0.905"
+    assert titles[2] == "log-probability −9.500 nats; probability 7.49e−5 (1 in 13,000)"
+    classes = [a["class"] for t, a in page.elements if t == "span" and "title" in a]
+    assert classes[:3] == ["hn", "h0", "h5"]
+    assert tokens.section(replace(run, heat=())) is None
+
+
+def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
+    flat = dict(
+        settings.flattened(
+            {"a": {"b": {}, "c": "x" * 5000}, "d": [{"e": True}, [1, 2]], "f": {1, 2}, "g": ""}
+        )
+    )
+    assert flat == {
+        "a.b": "none",
+        "a.c": "x" * 5000,
+        "d.1.e": "yes",
+        "d.2": "1, 2",
+        "f": "1, 2",
+        "g": "(empty)",
+    }
+    run = Run(
+        "c",
+        (),
+        (),
+        (),
+        np.zeros(0, np.int32),
+        np.zeros(0, np.int32),
+        (),
+        np.zeros((0, 0)),
+        settings=flat | {"h": "ab" * 32},
+    )
+    made = settings.section(run)
+    assert made is not None
+    assert "(5,000 characters; run.json has them all)" in made.body
+    assert f'<td class="mono">{"ab" * 32}</td>' in made.body
+
+
+def test_a_new_section_is_one_new_file(
+    tmp_path: Path, labelled: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "extra.py").write_text(
+        "from markupsafe import Markup\nfrom pretrace.report.sections import Section\nORDER = 15\n"
+        "def section(run):\n    return Section('Extra', 'extra', Markup('<p>{}</p>').format(run.corpus))\n"
+    )
+    monkeypatch.setattr(rooms, "__path__", [*rooms.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "pretrace.report.sections.extra", raising=False)
+    anchors = [section.anchor for section in sections(small(labelled))]
+    assert anchors[:3] == ["summary", "extra", "results"]
+    assert len(anchors) == len(set(anchors))
+    assert all(re.fullmatch(r"[a-z-]+", anchor) for anchor in anchors)
+
+
+def test_a_blank_that_is_not_filled_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        fill("settings.html", {})
+
+
+def test_the_report_is_written_whole_or_not_at_all(tmp_path: Path, unlabelled: Callable[..., Run]) -> None:
+    run = unlabelled(5)
+    path = tmp_path / "report.html"
+    path.write_text("before")
+    write(run, path)
+    assert path.read_text(encoding="utf-8") == render(run)
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OutputError, match="taken"):
+        write(run, tmp_path / "taken")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["report.html", "taken"]

@@ -1,0 +1,156 @@
+"""Figures that show the numbers they were given, as clean and reproducible SVG."""
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pretrace.errors import OutputError
+from pretrace.report import plots
+from pretrace.report.svg import to_svg
+from pretrace.types import Curve, Estimate, Measured, Run
+
+
+def row(name: str, auc: float = 0.7, kind: str = "score") -> Measured:
+    figure = Estimate(auc, auc - 0.1, auc + 0.1)
+    return Measured(name, kind, figure, figure, figure, 0.0, Curve((0.0, 0.2, 1.0), (0.0, 0.6, 1.0)))
+
+
+def ids(svg: str) -> list[str]:
+    return re.findall(r'\bid="([^"]*)"', svg)
+
+
+@pytest.mark.parametrize(
+    "name", ["$x^2$", "_hidden", "<script>alert(1)</script>", r"\frac{1}{2} $a$", "a & b"]
+)
+def test_names_are_printed_as_they_are(name: str) -> None:
+    svg = str(to_svg(plots.forest([row(name)]), name="f", label=name))
+    escaped = name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    assert f">{escaped}</text>" in svg
+
+
+@pytest.mark.parametrize("name", ["\x00\x1b", "\ud800", "\uffff", "模型", "🦜", "", "x" * 500])
+def test_odd_names_can_be_drawn(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert str(to_svg(plots.forest([row(name)]), name="f", label=name)).endswith("</svg>")
+
+
+def test_a_figure_shows_the_numbers_of_its_rows() -> None:
+    rows = [row("a", 0.7), row("b", 0.55), row("blind", 0.6, "blind")]
+    lines = plots.forest(rows).axes[0].lines
+    drawn = [tuple(np.asarray(line.get_xdata(), dtype=float).tolist()) for line in lines]
+    for measured in rows:
+        assert (measured.auc.low, measured.auc.high) in drawn
+        assert (measured.auc.value,) in drawn
+    assert (0.5, 0.5) in drawn
+    assert (0.6, 0.6) in drawn, "the strongest control is a line"
+    marks = {line.get_xdata()[0]: line for line in lines if line.get_marker() in "oD"}  # type: ignore[index]
+    assert marks[0.7].get_markerfacecolor() == marks[0.7].get_markeredgecolor()
+    assert marks[0.55].get_markerfacecolor() == "white", "its interval includes chance"
+    assert [marks[value].get_marker() for value in (0.7, 0.55, 0.6)] == ["o", "o", "D"]
+
+
+def test_logarithmic_axes_never_hold_a_zero() -> None:
+    for line in plots.roc([row("a")], floor=0.01).axes[0].lines:
+        assert np.min(line.get_xdata()) >= 0.01
+        assert np.min(line.get_ydata()) >= 0.01
+
+
+def test_thirty_scores_keep_eight_colours_for_the_best() -> None:
+    rows = [row(f"s{i}", 0.5 + i / 100) for i in range(30)] + [row("blind", 0.9, "blind")]
+    strokes = plots.strokes(rows)
+    assert [s.colour == plots.REST for s in strokes] == [True] * 22 + [False] * 9
+    assert len({s.colour for s in strokes[22:30]}) == 8
+    assert strokes[-1].dashes
+    assert not any(s.dashes for s in strokes[:-1])
+    to_svg(plots.forest(rows), name="many", label="")
+
+
+def test_svg_identifiers_are_its_own_and_all_resolve() -> None:
+    figures = {
+        "one": plots.roc([row("a")]),
+        "two": plots.roc([row("a")], floor=0.01),
+        "three": plots.forest([row("a")]),
+    }
+    svgs = {name: str(to_svg(figure, name=name, label=name)) for name, figure in figures.items()}
+    seen = [identifier for svg in svgs.values() for identifier in ids(svg)]
+    assert seen
+    assert len(seen) == len(set(seen))
+    for name, svg in svgs.items():
+        references = re.findall(r'url\(#([^)]*)\)|href="#([^"]*)"', svg)
+        assert {a or b for a, b in references} == set(ids(svg))
+        assert all(identifier.startswith(f"{name}-") for identifier in ids(svg))
+
+
+def test_svg_carries_no_address_style_sheet_or_metadata() -> None:
+    svg = str(to_svg(plots.roc([row("a")]), name="roc", label='"quoted" <b>'))
+    assert not re.search(r"http|xmlns|<style|<metadata|<!|<\?", svg)
+    assert 'aria-label="&quot;quoted&quot; &lt;b&gt;"' in svg
+
+
+def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings() -> None:
+    def svg() -> str:
+        return str(to_svg(plots.roc([row("a"), row("b")], floor=0.01), name="roc", label=""))
+
+    expected = svg()
+    with mpl.rc_context(
+        {"lines.linewidth": 9.0, "svg.fonttype": "path", "axes.grid": False, "font.size": 20}
+    ):
+        assert svg() == expected
+        assert mpl.rcParams["font.size"] == 20, "the user's settings are left as they were"
+
+
+FINITE = arrays(np.float64, st.integers(1, 40), elements=st.floats(allow_nan=False, allow_infinity=False))
+
+
+@given(FINITE)
+def test_axes_have_room_for_any_finite_values(values: "np.ndarray") -> None:
+    low, high = plots.axis_range(values)
+    assert np.isfinite([low, high]).all()
+    edges = np.linspace(low, high, 33)
+    assert (np.diff(edges) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0.0], [3.0] * 50, [1e-300, 2e-300], [1e300, -1e300], [1e15, 1e15 + 1], [-5.0, *([0.0] * 99)]],
+    ids=["one", "constant", "tiny", "huge", "narrow", "outlier"],
+)
+def test_odd_distributions_can_be_drawn(values: list[float]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = plots.distribution(
+            {"member": np.array(values), "nonmember": np.array(values), "unlabelled": np.zeros(0)}
+        )
+        to_svg(figure, name="h", label="")
+
+
+def test_every_text_is_counted_in_a_distribution() -> None:
+    outliers = np.array([*np.linspace(0, 1, 98), -1e6, 1e6])
+    figure = plots.distribution({"member": outliers})
+    patch = figure.axes[0].patches[0]
+    assert patch.get_data().values.sum() == pytest.approx(1.0)  # type: ignore[attr-defined]
+    low, high = plots.axis_range(outliers)
+    assert low > -10
+    assert high < 10
+
+
+def test_png_is_written_whole_and_the_same_each_time(tmp_path: Path, labelled: Callable[..., Run]) -> None:
+    evaluation = labelled(("loss",), 30).evaluation
+    assert evaluation is not None
+    for name in ("a.png", "b.png"):
+        plots.save_png(plots.forest(evaluation.rows), tmp_path / name, dpi=50)
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(OutputError, match=r"folder\.png"):
+        plots.save_png(plots.forest(evaluation.rows), tmp_path / "folder.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png", "folder.png"]

@@ -1,0 +1,50 @@
+"""Unseen characters are spelled out, and nothing else is touched."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pretrace.report.visible import named, shortened, visible
+
+ANY = st.text(st.characters(codec=None))
+
+
+@pytest.mark.parametrize(
+    "character",
+    ["\u202e", "\u2066", "\u200b", "\ufeff", "\x00", "\x1b", "\u2028", "\ud800", "\uffff", "\u00ad"],
+)
+def test_unseen_characters_are_spelled_out(character: str) -> None:
+    assert visible(f"a{character}b") == f"a[U+{ord(character):04X}]b"
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "naïve café", "نموذج", "模型", "👩\u200d🔬", "a\u00a0b", "<b>&amp;"]
+)
+def test_what_can_be_seen_stays(text: str) -> None:
+    assert visible(text) == text
+
+
+@given(ANY)
+def test_nothing_unseen_is_left(text: str) -> None:
+    shown = visible(text)
+    assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cs", "Zl", "Zp"}
+    shown.encode("utf-8")
+
+
+@given(ANY, st.integers(2, 50))
+def test_a_name_is_one_short_line_and_never_empty(text: str, limit: int) -> None:
+    assert 1 <= len(named(text, limit)) <= max(limit, len("(empty)"))
+    assert "\n" not in named(text, limit)
+
+
+def test_kept_characters_stay() -> None:
+    assert visible("a\n\tb\r", keep="\n\t") == "a\n\tb[U+000D]"
+
+
+def test_shortening_keeps_both_ends() -> None:
+    short = shortened("begin" + "x" * 1000 + "end!!", 30)
+    assert len(short) == 30
+    assert short.startswith("begin")
+    assert short.endswith("end!!")

@@ -1,0 +1,55 @@
+"""Killed at any moment, started again: the same table, to the last bit, and little read twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+
+def command(texts: Path, model: Path, out: Path) -> list[str]:
+    tail = ["--model", str(model), "--scores", "loss,lowercase,min_k_plus_plus", "--token-budget", "64"]
+    return [sys.executable, "-m", "pretrace", "score", str(texts), *tail, "--out", str(out)]
+
+
+def rows(cache: Path) -> int:
+    total = 0
+    for path in cache.glob("traces/*.sqlite"):
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as connection:
+                total += connection.execute("SELECT count(*) FROM traces").fetchone()[0]
+        except sqlite3.Error:
+            continue
+    return total
+
+
+def test_kill_and_resume(tmp_path: Path, model_folder: Path, sentences: list[str]) -> None:
+    texts = tmp_path / "texts.jsonl"
+    lines = [{"id": str(i), "text": f"{sentences[i % 6]} {i} {sentences[i % 5]}"} for i in range(1500)]
+    texts.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
+    started = subprocess.Popen(command(texts, model_folder, tmp_path / "killed"), env=environment)
+    deadline = time.monotonic() + 120
+    while rows(tmp_path / "cache") < 40 and time.monotonic() < deadline and started.poll() is None:
+        time.sleep(0.01)
+    os.kill(started.pid, signal.SIGKILL)
+    assert started.wait() == -signal.SIGKILL
+    kept = rows(tmp_path / "cache")
+    assert 40 <= kept < 2 * 1500
+    assert not (tmp_path / "killed").exists()
+
+    subprocess.run(command(texts, model_folder, tmp_path / "resumed"), env=environment, check=True)
+    fresh = {**environment, "PRETRACE_CACHE": str(tmp_path / "other")}
+    subprocess.run(command(texts, model_folder, tmp_path / "straight"), env=fresh, check=True)
+    resumed = pq.read_table(tmp_path / "resumed" / "scores.parquet")
+    straight = pq.read_table(tmp_path / "straight" / "scores.parquet")
+    assert resumed.num_rows == 1500
+    assert resumed.equals(straight)
+    assert not list(tmp_path.glob(".*partial*"))
