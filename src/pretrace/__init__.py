@@ -15,6 +15,7 @@ from pretrace.backends import open_model
 from pretrace.corpora import Columns, known_corpora, open_corpus
 from pretrace.detection import Models, Options, detect, evaluate
 from pretrace.errors import PretraceError
+from pretrace.frequencies import Frequencies, count
 from pretrace.runs import load_run, save_run
 from pretrace.types import Corpus, Evaluation, Run, Text, Trace
 
@@ -22,6 +23,7 @@ __all__ = [
     "Columns",
     "Corpus",
     "Evaluation",
+    "Frequencies",
     "Models",
     "Options",
     "PretraceError",
@@ -29,6 +31,7 @@ __all__ = [
     "Text",
     "Trace",
     "__version__",
+    "count",
     "detect",
     "evaluate",
     "known_corpora",

@@ -62,7 +62,7 @@ def trace(
         made = backend.run([encoded[i] for i in batch], want)
         store.put([keys[i] for i in batch], made)
         for i, one in zip(batch, made, strict=True):
-            traces[i] = one
+            traces[i] = _fixed(one)
         tokens = sum(encoded[i].length for i in batch)
         progress.advance(len(batch), tokens, time.perf_counter() - begin, True)
     return [found for found in traces if found is not None]
@@ -119,6 +119,14 @@ def _batches(
             gaps.extend(missing)
     packed = backend.pack([encoded[i] for i in gaps]) if gaps else []
     return whole + [tuple(gaps[i] for i in batch) for batch in packed]
+
+
+def _fixed(made: Trace) -> Trace:
+    """Read-only like a trace from the store: a score that writes into it fails on the first run already."""
+    for array in (made.tokens, made.logp, made.mean, made.std):
+        if array is not None:
+            array.flags.writeable = False
+    return made
 
 
 def _empty(encoded: Encoded, want: Quantity) -> Trace:

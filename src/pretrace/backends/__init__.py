@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pretrace.backends.tokens import Tokens
     from pretrace.types import Backend
 
 BACKENDS = {
@@ -26,3 +27,10 @@ def open_model(model: str, **settings: Any) -> Backend:
     from pretrace.backends.loading import ModelSettings
 
     return open_huggingface(model, ModelSettings(**settings))
+
+
+def open_tokenizer(model: str, **settings: Any) -> Tokens:
+    """The tokenizer of a model without its weights, for counting; settings as for `open_model`."""
+    from pretrace.backends.loading import ModelSettings, open_tokens
+
+    return open_tokens(model, ModelSettings(**settings))

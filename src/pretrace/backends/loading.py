@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
+from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import Located, locate, weights_hash
 from pretrace.errors import ModelError, OutputError
 from pretrace.store.atomic import new_folder
@@ -88,6 +89,16 @@ def load(model: str, settings: ModelSettings) -> Loaded:
     )
 
 
+def open_tokens(model: str, settings: ModelSettings) -> Tokens:
+    """The tokenizer alone, without weights: for counting. Raises ModelError."""
+    located = locate(model, revision=settings.revision, weights=False)
+    if located.gguf:
+        file = located.folder / located.gguf
+        if file.stat().st_size <= _SMALL_GGUF:
+            located = _unpacked(located, weights_hash([file], cache_folder() / "hashes"), settings)
+    return Tokens(load_tokenizer(located, settings))
+
+
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
     """The transformers tokenizer that lies beside the weights (or inside the GGUF file)."""
     from transformers import AutoTokenizer
@@ -129,6 +140,8 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
             model.save_pretrained(partial)
             tokenizer.save_pretrained(partial)
     except (OutputError, OSError):
+        if (folder / "config.json").is_file():
+            return unpacked  # another process was faster
         return located  # no room or no right to keep a copy: read the file itself
     return unpacked
 

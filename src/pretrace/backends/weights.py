@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pretrace.errors import MissingPackageError, ModelError
 
-_WANTED = ["*.safetensors", "*.json", "*.model", "*.txt", "*.jinja"]
+_WEIGHTS = ["*.safetensors"]
+_BESIDE = ["*.json", "*.model", "*.txt", "*.jinja"]
 _PICKLES = ["*.bin", "*.pt", "*.pth"]
 
 
@@ -43,10 +44,13 @@ class Located:
         raise ModelError(f"{self.label} holds no weights (*.safetensors); found {found}.")
 
 
-def locate(model: str, *, revision: str | None = None, allow_pickle: bool = False) -> Located:
+def locate(
+    model: str, *, revision: str | None = None, allow_pickle: bool = False, weights: bool = True
+) -> Located:
     """The files of a folder, a `.gguf` file, the packaged model `smollm2`, or a hub id.
 
-    Raises ModelError when there is no such thing, or when the hub cannot be reached.
+    `weights` False downloads the tokenizer alone. Raises ModelError when there is no such thing, or when
+    the hub cannot be reached.
     """
     path = Path(model).expanduser()
     if path.suffix == ".gguf":
@@ -65,7 +69,8 @@ def locate(model: str, *, revision: str | None = None, allow_pickle: bool = Fals
         raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
     if model == "smollm2":
         return _packaged()
-    return _from_hub(model, revision, allow_pickle=allow_pickle)
+    patterns = _BESIDE + (_WEIGHTS if weights else []) + (_PICKLES if weights and allow_pickle else [])
+    return _from_hub(model, revision, patterns)
 
 
 def _needs_gguf() -> None:
@@ -85,11 +90,10 @@ def _packaged() -> Located:
     return Located("smollm2", folder, files[0].name)
 
 
-def _from_hub(model: str, revision: str | None, *, allow_pickle: bool) -> Located:
+def _from_hub(model: str, revision: str | None, patterns: list[str]) -> Located:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    patterns = _WANTED + (_PICKLES if allow_pickle else [])
     try:
         folder = snapshot_download(model, revision=revision, allow_patterns=patterns)
     except HFValidationError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 from pretrace.cli.commands import app
 from pretrace.errors import PretraceError
@@ -13,6 +14,7 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Run the command line; never a traceback for what a user can mend."""
+    warnings.showwarning = _note  # type: ignore[assignment]  # takes fewer of the arguments
     try:
         app(prog_name="pretrace")
     except PretraceError as error:
@@ -24,6 +26,12 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:
         _leave(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.", 2)
+
+
+def _note(message: Warning | str, category: type[Warning], filename: str, *_: object) -> None:
+    """Our own warnings as one line; those of libraries are for developers."""
+    if issubclass(category, UserWarning) and "pretrace" in filename:
+        print(f"pretrace: note: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _leave(message: str, code: int) -> None:

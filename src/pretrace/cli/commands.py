@@ -67,12 +67,13 @@ def count(
 ) -> None:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
     from pretrace.cli.counting import count_files
+    from pretrace.corpora import Columns
 
     table = count_files(
         corpora,
         out,
         model=model,
-        text_column=text_column,
+        columns=Columns(text=text_column),
         workers=workers,
         opening={"revision": revision, "trust_remote_code": trust_remote_code},
     )

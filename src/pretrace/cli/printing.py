@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pretrace.frequencies import Frequencies
 
 _PREVIEW = 5
+_COLUMNS = 5
 
 
 def finished(job: Job) -> None:
@@ -39,7 +40,7 @@ def results(run: Run, console: Console) -> None:
         for finding in run.evaluation.findings:
             console.print(Plain(f"- {finding}"))
         return
-    console.print(_preview(run))
+    console.print(preview(run))
 
 
 def measured(run: Run) -> Table:
@@ -49,7 +50,7 @@ def measured(run: Run) -> Table:
     table = Table(title=Plain(title), box=SIMPLE)
     table.add_column("score")
     for name in ("AUC", "TPR at 5% FPR", "accuracy"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for row in run.evaluation.rows:
         name = row.name if row.kind == "score" else f"{row.name} (never saw the model)"
         table.add_row(Plain(name), *map(_interval, (row.auc, row.tpr, row.accuracy)))
@@ -60,21 +61,24 @@ def _interval(estimate: Estimate) -> str:
     return f"{estimate.value:.3f} \\[{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
-def _preview(run: Run) -> Table:
+def preview(run: Run) -> Table:
+    """The texts at both ends of the first score, with all their scores."""
     order = (-run.matrix[:, 0]).argsort(kind="stable")
     many = len(order) > 2 * _PREVIEW
     table = Table(title=Plain(f"{run.corpus}: {len(order)} texts by {run.scores[0]}"), box=SIMPLE)
-    table.add_column("id", overflow="fold", max_width=40)
-    table.add_column("tokens", justify="right")
-    for name in run.scores:
-        table.add_column(Plain(name), justify="right")
+    table.add_column("id", overflow="fold", min_width=12, max_width=40)
+    table.add_column("tokens", justify="right", no_wrap=True)
+    for name in run.scores[:_COLUMNS]:
+        table.add_column(Plain(name), justify="right", overflow="fold")
     chosen = [*order[:_PREVIEW], None, *order[-_PREVIEW:]] if many else list(order)
     for i in chosen:
         if i is None:
-            table.add_row(*["…"] * (2 + len(run.scores)))
+            table.add_row(*["…"] * len(table.columns))
         else:
-            values = (f"{value:.4g}" for value in run.matrix[i])
+            values = (f"{value:.4g}" for value in run.matrix[i, :_COLUMNS])
             table.add_row(Plain(run.ids[i]), str(run.tokens[i]), *values)
+    if len(run.scores) > _COLUMNS:
+        table.caption = f"{len(run.scores) - _COLUMNS} more scores in scores.csv"
     return table
 
 
@@ -130,10 +134,11 @@ def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
 
 def rendered(folder: Path) -> None:
     """The report of a run, made anew."""
-    from pretrace.runs import load_run, save_run
+    from pretrace.report import html
+    from pretrace.runs import REPORT, load_run
 
-    save_run(load_run(folder), folder)
-    print(f"Report: {folder / 'report.html'}")
+    html.write(load_run(folder), folder / REPORT)
+    print(f"Report: {folder / REPORT}")
 
 
 def names() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -50,3 +51,24 @@ def watched(what: str) -> Iterator[TraceProgress]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield Bar(progress, progress.add_task(what, rate="", total=None))
+
+
+@contextmanager
+def counted_bytes() -> Iterator[Callable[[int, int], None]]:
+    """Shows how many texts and megabytes are counted, and how fast; nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield lambda texts, size: None
+        return
+    columns = (TextColumn("counting"), TextColumn("{task.fields[done]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", done="", total=None)
+        begin = time.perf_counter()
+        first: list[int] = []
+
+        def show(texts: int, size: int) -> None:
+            if not first:
+                first.append(size)
+            rate = (size - first[0]) / 1e6 / max(time.perf_counter() - begin, 1e-3)
+            progress.update(task, done=f"{texts:,} texts, {size / 1e6:,.0f} MB, {rate:,.0f} MB/s")
+
+        yield show

@@ -1,0 +1,57 @@
+"""The plots that stand beside the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+INK, OURS, OTHER = "#333333", "#1f5f8b", "#b9b9b9"
+
+
+def draw_speed(found: dict[str, Any], path: Path) -> None:
+    """Seconds by dtype, and memory against the size of the whole logits."""
+    dtypes = [dtype for dtype in ("float32", "bfloat16") if dtype in found]
+    rows = found.get("memory", [])
+    figure = Figure(figsize=(3.2 * (len(dtypes) + bool(rows)), 3.2), layout="constrained")
+    panels = figure.subplots(1, len(dtypes) + bool(rows), squeeze=False)[0]
+    for axes, dtype in zip(panels, dtypes, strict=False):
+        _seconds(axes, dtype, found[dtype])
+    if rows:
+        _memory(panels[-1], rows)
+    texts = found["texts"]
+    figure.suptitle(f"{texts['number']} {texts['corpus']}, {texts['model']}, {found['machine']['cpu']}", fontsize=9)
+    figure.savefig(path, dpi=150)
+
+
+def _seconds(axes: Any, dtype: str, figures: dict[str, Any]) -> None:
+    names = ["naive loop", "pretrace", "bare forward"]
+    values = [sorted(figures["seconds"][key]) for key in ("naive", "ours", "bare")]
+    middle = [value[len(value) // 2] for value in values]
+    axes.barh(names, middle, color=[OTHER, OURS, OTHER], height=0.6)
+    for place, value in enumerate(middle):
+        axes.text(value, place, f" {value:.0f} s", va="center", fontsize=8, color=INK)
+    axes.set_xlim(0, max(middle) * 1.25)
+    axes.set_title(
+        f"{dtype}: {figures['over_bare']:.2f}× bare, naive {figures['naive_over_ours']:.2f}× ours", fontsize=8
+    )
+    _plain(axes)
+
+
+def _memory(axes: Any, rows: list[dict[str, float]]) -> None:
+    labels = [f"{r['vocabulary'] // 1000:.0f}k · {r['length']:.0f} · {r['texts']:.0f}" for r in rows]
+    places = range(len(rows))
+    axes.plot([r["whole_logits_mb"] for r in rows], places, "o", color=OTHER, label="whole logits would take")
+    axes.plot([max(r["peak_mb"], 1) for r in rows], places, "o", color=OURS, label="pretrace, peak")
+    axes.set_yticks(list(places), labels, fontsize=7)
+    axes.set_xscale("log")
+    axes.set_title("memory (MB): vocabulary · length · texts", fontsize=8)
+    axes.legend(fontsize=7, frameon=False)
+    _plain(axes)
+
+
+def _plain(axes: Any) -> None:
+    axes.tick_params(labelsize=8, length=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)

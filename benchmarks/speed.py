@@ -1,0 +1,209 @@
+"""How fast pretrace is, against a bare forward pass and against the loop of published scripts.
+
+`python -m benchmarks.speed [--texts 48] [--repeats 3] [--dtype float32 --dtype bfloat16]` writes
+benchmarks/results/speed.json and speed.png. All figures are medians of interleaved repeats in one
+process: bare, ours, naive, bare, ours, naive, …
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import memory, naive
+from benchmarks.machine import commit, machine
+from benchmarks.texts import some_texts
+from pretrace import Models, Options, detect, open_model
+from pretrace.backends import precision
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.types import Corpus, Run, Text
+
+RESULTS = Path(__file__).parent / "results"
+SCORES = ["loss", "zlib", "lowercase", "dc_pdd"] + [
+    f"{name}(k={k})" for k in naive.KS for name in ("min_k", "min_k_plus_plus")
+]
+
+
+class Uniform:
+    """Token counts for dc_pdd that cost nothing to make."""
+
+    def __init__(self, model: HuggingFace) -> None:
+        self.tokenizer_hash = model.tokenizer_hash
+
+    def log_frequency(self, vocabulary: int) -> np.ndarray:
+        return -np.log(np.arange(2, vocabulary + 2, dtype=np.float64) * np.log(vocabulary))
+
+
+def bare(model: HuggingFace, texts: list[str]) -> int:
+    """The forward passes alone: same tokens, same batches, same route and dtype, logits for all, no statistics."""
+    tokens = 0
+    for rewritten in (texts, [text.lower() for text in texts]):
+        encoded = model.encode(rewritten)
+        for batch in model.pack(encoded):
+            ids = torch.zeros((len(batch), max(encoded[i].length for i in batch)), dtype=torch.long)
+            for row, i in enumerate(batch):
+                ids[row, : encoded[i].length] = torch.from_numpy(encoded[i].tokens.astype(np.int64))
+            with torch.inference_mode(), precision.products(model.route):
+                model.model(input_ids=ids, use_cache=False)
+            tokens += sum(encoded[i].length for i in batch)
+    return tokens
+
+
+def ours(model: HuggingFace, texts: list[str]) -> Run:
+    """The whole of `detect`: tokenising, both views, all scores, and the heat maps at the end."""
+    corpus = Corpus("benchmark", tuple(Text(str(i), text) for i, text in enumerate(texts)))
+    return detect(corpus, Models(model, counts=Uniform(model)), SCORES, Options(cache=False))
+
+
+def loop(model: HuggingFace, tokenizer: Any, texts: list[str]) -> list[dict[str, float]]:
+    """The naive loop on the same weights."""
+    table = Uniform(model).log_frequency(model.vocabulary)
+    return [naive.score_text(model.model, tokenizer, text, table) for text in texts]
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds and result."""
+    begin = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begin, result
+
+
+def measure(dtype: str, texts: list[str], repeats: int) -> tuple[dict[str, Any], Run]:
+    """The figures of one dtype, and the run whose scores are compared between dtypes."""
+    from transformers import AutoTokenizer
+
+    model = open_model("smollm2", dtype=dtype)
+    assert isinstance(model, HuggingFace)
+    tokenizer = AutoTokenizer.from_pretrained(str(model.model.config._name_or_path))
+    seconds: dict[str, list[float]] = {"bare": [], "ours": [], "naive": []}
+    timed(lambda: bare(model, texts[:4]))  # warm up
+    for repeat in range(repeats):
+        took, tokens = timed(lambda: bare(model, texts))
+        seconds["bare"].append(took)
+        took, run = timed(lambda: ours(model, texts))
+        seconds["ours"].append(took)
+        took, rows = timed(lambda: loop(model, tokenizer, texts))
+        seconds["naive"].append(took)
+        print(f"{dtype} repeat {repeat + 1}: " + ", ".join(f"{k} {v[-1]:.1f} s" for k, v in seconds.items()))
+    middle = {name: statistics.median(values) for name, values in seconds.items()}
+    apart = max(abs(rows[i]["loss"] - run.column("loss")[i]) for i in range(len(texts)))
+    over = [o / b for o, b in zip(seconds["ours"], seconds["bare"], strict=True)]
+    against = [n / o for n, o in zip(seconds["naive"], seconds["ours"], strict=True)]
+    return {
+        "over_bare": round(statistics.median(over), 3),
+        "naive_over_ours": round(statistics.median(against), 3),
+        "tokens_per_s": round(tokens / middle["ours"], 1),
+        "seconds": {name: [round(v, 2) for v in values] for name, values in seconds.items()},
+        "tokens": tokens,
+        "products": model.route,
+        "largest_difference_in_loss": float(f"{apart:.2g}"),
+        "profile": profile(model, texts),
+    }, run
+
+
+def profile(model: HuggingFace, texts: list[str]) -> dict[str, float]:
+    """Share of our time by part: transformer layers, output layer, sweep over the vocabulary, the rest."""
+    spent = {"layers": 0.0, "output layer": 0.0, "sweep": 0.0}
+
+    def watch(owner: Any, attribute: str, part: str) -> Callable[[], None]:
+        original = getattr(owner, attribute)
+
+        def wrapped(*given: Any) -> Any:
+            begin = time.perf_counter()
+            result = original(*given)
+            spent[part] += time.perf_counter() - begin
+            return result
+
+        setattr(owner, attribute, wrapped)
+        return lambda: setattr(owner, attribute, original)
+
+    sweeps = [model._sweep(moments) for moments in (False, True)]
+    head = model.head
+    undo = [watch(model, "_body", "layers"), *(watch(sweep, "_block", "sweep") for sweep in sweeps)]
+
+    def watched_head(hidden: torch.Tensor) -> torch.Tensor:
+        begin = time.perf_counter()
+        logits: torch.Tensor = head(hidden)
+        spent["output layer"] += time.perf_counter() - begin
+        return logits
+
+    model.head = watched_head
+    total, _ = timed(lambda: ours(model, texts))
+    model.head = head
+    for restore in undo:
+        restore()
+    shares = {part: round(seconds / total, 3) for part, seconds in spent.items()}
+    return {**shares, "tokenising, packing, scores": round(1 - sum(shares.values()), 3)}
+
+
+def rank_correlation(first: Run, second: Run) -> dict[str, float]:
+    """Spearman's correlation of each score between two runs over the same texts."""
+    from scipy.stats import spearmanr
+
+    return {
+        name: round(float(spearmanr(first.column(name), second.column(name)).statistic), 5)
+        for name in first.scores
+    }
+
+
+def main() -> None:
+    """Measure and write; parts that were not asked for are kept from the file on disk."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=int, default=48)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--dtype", action="append", choices=["float32", "bfloat16"])
+    parser.add_argument("--skip-memory", action="store_true")
+    parser.add_argument("--skip-count", action="store_true")
+    arguments = parser.parse_args()
+    path = RESULTS / "speed.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    name, texts = some_texts(arguments.texts)
+    found |= {"machine": machine(), "commit": commit(), "threads": torch.get_num_threads()}
+    found["texts"] = {
+        "corpus": name,
+        "number": len(texts),
+        "repeats": arguments.repeats,
+        "model": "SmolLM2-135M",
+    }
+    runs = {}
+    for dtype in arguments.dtype or ["float32", "bfloat16"]:
+        found[dtype], runs[dtype] = measure(dtype, texts, arguments.repeats)
+        save(path, found)
+    if len(runs) == 2:
+        found["rank_correlation"] = rank_correlation(runs["float32"], runs["bfloat16"])
+    if not arguments.skip_memory:
+        found["memory"] = memory.measure()
+        save(path, found)
+    if not arguments.skip_count:
+        from benchmarks import counting
+
+        found["count"] = counting.measure()
+    save(path, found)
+    draw(found, RESULTS / "speed.png")
+
+
+def save(path: Path, found: dict[str, Any]) -> None:
+    """Written whole or not at all."""
+    from pretrace.store.atomic import atomic_text
+
+    path.parent.mkdir(exist_ok=True)
+    atomic_text(path, json.dumps(found, indent=1) + "\n")
+
+
+def draw(found: dict[str, Any], path: Path) -> None:
+    """Seconds by dtype, the share of each part, and memory against the whole logits."""
+    from benchmarks.plots import draw_speed
+
+    draw_speed(found, path)
+
+
+if __name__ == "__main__":
+    main()

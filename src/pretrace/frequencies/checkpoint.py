@@ -1,0 +1,86 @@
+"""What a count has come to so far, kept on disk so that a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TableError
+from pretrace.frequencies.arrays import load_arrays, save_arrays
+from pretrace.frequencies.encoding import Counts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KIND = "checkpoint of a token count"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The first `texts` texts of a source, counted: `tokens` int64 [ids], and pieces still to be encoded.
+
+    `last` is the hash of the last of them, by which another source is recognised.
+    """
+
+    tokens: Counts
+    pieces: pa.Table
+    texts: int
+    bytes: int
+    last: str
+
+
+def save_checkpoint(path: Path, settings: dict[str, Any], progress: Progress) -> None:
+    """Write the progress of a run with these settings, whole or not at all; OutputError if that fails."""
+    facts = {
+        "settings": settings,
+        "texts": progress.texts,
+        "bytes": progress.bytes,
+        "last": progress.last,
+    }
+    pieces = progress.pieces["piece"].to_pylist()
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "tokens": progress.tokens,
+        "pieces": np.frombuffer(b"".join(pieces), dtype=np.uint8),
+        "lengths": np.array([len(piece) for piece in pieces], dtype=np.int64),
+        "counts": np.asarray(progress.pieces["count"].to_numpy(), dtype=np.int64),
+    }
+    save_arrays(path, KIND, facts, arrays)
+
+
+def load_checkpoint(path: Path, settings: dict[str, Any]) -> Progress | None:
+    """The progress kept at `path`, None where there is none.
+
+    Raises TableError where the file is damaged, or comes from a run with other settings: going on from it
+    would mix two counts.
+    """
+    import pyarrow as pa
+
+    if not path.exists():
+        return None
+    facts, arrays = load_arrays(path, KIND, cure="delete it to begin anew")
+    for name, wanted in settings.items():
+        found = facts["settings"].get(name)
+        if found != wanted:
+            raise TableError(
+                f"the checkpoint {path} was begun with {name} {found!r} and this run has {wanted!r}; "
+                "delete it to begin anew, or give the settings it was begun with."
+            )
+    pieces = pa.array(_parted(arrays["pieces"].tobytes(), arrays["lengths"]), pa.binary())
+    table = pa.table({"piece": pieces, "count": pa.array(arrays["counts"], pa.int64())})
+    return Progress(arrays["tokens"], table, facts["texts"], facts["bytes"], facts["last"])
+
+
+def text_hash(text: str) -> str:
+    """Hash of one text, lone surrogates included."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _parted(joined: bytes, lengths: npt.NDArray[np.int64]) -> Sequence[bytes]:
+    ends = np.cumsum(lengths)
+    return [joined[start:end] for start, end in zip((ends - lengths).tolist(), ends.tolist(), strict=True)]

@@ -1,0 +1,221 @@
+"""Texts to a table of token counts: exact, on all cores, in constant memory, resumed after a kill.
+
+Threads, not processes: the work is done in numpy, Arrow and tokenizers, which all let go of Python's lock,
+so no text is copied to another process and none has to be started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from pretrace.errors import TableError
+from pretrace.frequencies.checkpoint import load_checkpoint, save_checkpoint, text_hash
+from pretrace.frequencies.encoding import ByPieces, Part, Whole
+from pretrace.frequencies.seams import Seamless, find_seams
+from pretrace.frequencies.table import Frequencies
+from pretrace.frequencies.tally import Tally
+from pretrace.store.atomic import check_writable
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+T = TypeVar("T")
+R = TypeVar("R")
+OnProgress = Callable[[int, int], object]
+
+_BATCH = 1 << 20  # characters handed to a worker at a time
+_SLICE = 1 << 14  # distinct pieces encoded by a worker at a time
+_FIRST_CHECKS, _CHECKS, _CHECK_EVERY, _CHECKED_CHARS = 64, 2, 8, 1000
+"""Parts of texts compared with the tokenizer itself: in the first batch, then in every eighth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How to count.
+
+    `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted is
+    kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it.
+    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result.
+    """
+
+    workers: int = 0
+    checkpoint: Path | None = None
+    checkpoint_bytes: int = 256 << 20
+    whole: bool = False
+
+
+class _DisagreementError(Exception):
+    """Pieces of a text have other tokens than the text: the seams found for its tokenizer are wrong."""
+
+
+def count(
+    texts: Iterable[str],
+    tokenizer: Tokenizer,
+    *,
+    tokenizer_hash: str,
+    source: str,
+    settings: Counting | None = None,
+    on_progress: OnProgress | None = None,
+) -> Frequencies:
+    """How often each token occurs in the texts, exactly as encoding each of them by itself would count.
+
+    No special tokens are added; those that stand in a text are counted. `source` says what the texts are,
+    and tells one checkpoint from another. `on_progress(texts, bytes)` is called with what is counted so
+    far. Parts of the texts are compared with the tokenizer throughout; should pieces ever differ, all is
+    counted again with every text whole, and the table's `method` says so. Raises TableError for the
+    checkpoint of another run, and for a difference in texts that can be read only once.
+    """
+    settings = settings or Counting()
+    spec = json.loads(tokenizer.to_str())
+    seams = Seamless("as was asked") if settings.whole else find_seams(spec)
+    run = _Run(tokenizer_hash, source, settings, on_progress)
+    if isinstance(seams, Seamless):
+        return run.count(texts, Whole(tokenizer, spec), f"every text encoded whole: {seams.reason}")
+    try:
+        return run.count(texts, ByPieces(tokenizer, spec, seams), f"each distinct piece once: {seams.name}")
+    except _DisagreementError:
+        if iter(texts) is texts:
+            raise TableError(
+                f"{source}: cut into pieces, a text had other tokens than whole, and the texts cannot be "
+                "read a second time; count again with every text whole."
+            ) from None
+    run = replace(run, settings=replace(settings, whole=True))
+    run.discard_checkpoint()
+    return run.count(texts, Whole(tokenizer, spec), "every text encoded whole: pieces had other tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    tokenizer_hash: str
+    source: str
+    settings: Counting
+    on_progress: OnProgress | None
+
+    def count(self, texts: Iterable[str], counter: Whole | ByPieces, method: str) -> Frequencies:
+        tally = self._begun(counter.size)
+        workers = self.settings.workers or _cores()
+        due = tally.bytes + self.settings.checkpoint_bytes
+        with _crew(workers) as pool:
+            batches = enumerate(_batches(self._remaining(texts, tally)))
+            for batch, part in _in_order(pool, lambda item: _counted(counter, *item), batches, 2 * workers):
+                tally.add(part, batch)
+                if tally.is_full:
+                    _encode(tally, counter, pool, workers)
+                if tally.bytes >= due and self.settings.checkpoint:
+                    save_checkpoint(self.settings.checkpoint, self._identity, tally.progress())
+                    due = tally.bytes + self.settings.checkpoint_bytes
+                if self.on_progress:
+                    self.on_progress(tally.texts, tally.bytes)
+            _encode(tally, counter, pool, workers)
+        self.discard_checkpoint()
+        return Frequencies(tally.tokens, self.tokenizer_hash, self.source, tally.texts, method)
+
+    @property
+    def _identity(self) -> dict[str, str | bool]:
+        return {"source": self.source, "tokenizer": self.tokenizer_hash, "whole": self.settings.whole}
+
+    def _begun(self, size: int) -> Tally:
+        path = self.settings.checkpoint
+        if path is None:
+            return Tally(size)
+        check_writable(path, folder=False)
+        return Tally(size, load_checkpoint(path, self._identity))
+
+    def _remaining(self, texts: Iterable[str], tally: Tally) -> Iterator[str]:
+        """The texts that are not counted yet; TableError where those before are not the ones that were."""
+        remaining = iter(texts)
+        if tally.texts:
+            last = next(islice(remaining, tally.texts - 1, None), None)
+            if last is None or text_hash(last) != tally.last:
+                raise TableError(
+                    f"the checkpoint {self.settings.checkpoint} had counted {tally.texts} texts of "
+                    f"{self.source}, which have changed since; delete it to begin anew."
+                )
+        return remaining
+
+    def discard_checkpoint(self) -> None:
+        if self.settings.checkpoint:
+            self.settings.checkpoint.unlink(missing_ok=True)
+
+
+def _counted(counter: Whole | ByPieces, index: int, batch: list[str]) -> tuple[list[str], Part]:
+    if isinstance(counter, ByPieces):
+        for sample in _samples(batch, index):
+            if not counter.agrees(sample):
+                raise _DisagreementError(sample)
+    return batch, counter.part(batch)
+
+
+def _samples(batch: list[str], index: int) -> Iterator[str]:
+    """Parts of some texts of a batch: from their beginning and from their middle by turns."""
+    wanted = _FIRST_CHECKS if index == 0 else _CHECKS if index % _CHECK_EVERY == 0 else 0
+    for number in range(min(wanted, len(batch))):
+        text = batch[number * len(batch) // wanted] if wanted < len(batch) else batch[number]
+        start = max(0, len(text) - _CHECKED_CHARS) // 2 * (number % 2)
+        yield text[start : start + _CHECKED_CHARS]
+
+
+def _encode(tally: Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | None, workers: int) -> None:
+    """Turn the pieces of a tally into token counts."""
+    if isinstance(counter, ByPieces):
+        pieces = tally.take_pieces()
+        slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
+        for tokens in _in_order(pool, counter.tokens, slices, 2 * workers):
+            tally.tokens += tokens
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def _crew(workers: int) -> Iterator[ThreadPoolExecutor | None]:
+    """Threads to work with; None for one worker, which is the caller itself."""
+    if workers == 1:
+        yield None
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="pretrace-count")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _in_order(
+    pool: ThreadPoolExecutor | None, work: Callable[[T], R], items: Iterable[T], ahead: int
+) -> Iterator[R]:
+    """What `work` makes of each item, in order, with at most `ahead` items under way."""
+    if pool is None:
+        yield from map(work, items)
+        return
+    under_way: deque[Future[R]] = deque()
+    for item in items:
+        under_way.append(pool.submit(work, item))
+        if len(under_way) >= ahead:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()

@@ -1,0 +1,174 @@
+"""From texts to token counts: whole, as the tokenizer itself does it, or piece by piece."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.frequencies.pieces import START, cut, distinct, joined
+from pretrace.frequencies.seams import Seams
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from tokenizers import Tokenizer
+
+Ids = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
+
+_NONE: Ids = np.zeros(0, dtype=np.int64)
+_SEPARATOR = "\ufdd0"
+"""A noncharacter of Unicode, made an added token so that many pieces are encoded in one call."""
+_CALL_BYTES = 2048  # of pieces in one call: spreads the cost of a call, and stays in the fastest cache
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What some texts came to: token counts, and pieces whose tokens are not yet counted."""
+
+    tokens: Counts
+    pieces: pa.Table | None
+    bytes: int
+
+
+class Whole:
+    """Encodes every text whole: as slow, and as surely right, as the tokenizer itself."""
+
+    def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any]) -> None:
+        self.size = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+        self._tokenizer = tokenizer
+        if tokenizer.truncation is not None or tokenizer.padding is not None:
+            self._tokenizer = _made(spec, like=tokenizer)
+
+    def encode(self, text: str) -> list[int]:
+        """The tokenizer's own ids of one text."""
+        return self._tokenizer.encode(readable(text), add_special_tokens=False).ids
+
+    def encode_all(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
+        """The ids of all texts, and for each id the index of its text."""
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+        owners = np.repeat(np.arange(len(ids)), [len(of_text) for of_text in ids])
+        return np.concatenate([_NONE, *ids]), owners
+
+    def part(self, texts: Sequence[str]) -> Part:
+        """The token counts of some texts."""
+        texts = [readable(text) for text in texts]
+        return Part(self.tally(self.encode_all(texts)[0]), None, sum(len(text.encode()) for text in texts))
+
+    def tally(self, ids: Ids, weights: Counts | None = None) -> Counts:
+        """How often each id occurs, int64 [size]; each occurrence counts `weights` times."""
+        # bincount adds weights in float64, which is exact up to 2^53 tokens: 9 million billion.
+        return np.bincount(ids, weights, minlength=self.size).astype(np.int64)
+
+
+class ByPieces:
+    """Cuts texts at their seams, so that each distinct piece need be encoded only once."""
+
+    def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any], seams: Seams) -> None:
+        self.whole = Whole(tokenizer, spec)
+        self.size = self.whole.size
+        self._seams = seams
+        self._inner = _made(_without_prefix(spec) if seams.prefixed else spec, like=tokenizer)
+        self._inner.add_tokens([_separator()])
+        self._separator_id = self._inner.token_to_id(_SEPARATOR)
+
+    def part(self, texts: Sequence[str]) -> Part:
+        """The pieces of some texts; tokens of those that must not be cut."""
+        texts = [readable(text) for text in texts]
+        kept_whole = [text for text in texts if self._stays_whole(text)]
+        cuttable = [text.encode() for text in texts if not self._stays_whole(text)]
+        of_whole = self.whole.part(kept_whole)
+        pieces = distinct(joined(cuttable), self._seams.flags)
+        return Part(of_whole.tokens, pieces, of_whole.bytes + sum(map(len, cuttable)))
+
+    def tokens(self, pieces: pa.Table) -> Counts:
+        """The token counts of a table of pieces, each taken as often as it says."""
+        import pyarrow.compute as pc
+
+        begins = pc.starts_with(pieces["piece"], START)
+        first, inner = pieces.filter(begins), pieces.filter(pc.invert(begins))
+        ids, owners = self._encode_first(first["piece"].to_pylist())
+        counts = self.whole.tally(ids, first["count"].to_numpy()[owners])
+        ids, owners = self._encode_inner(inner["piece"].to_pylist())
+        return counts + self.whole.tally(ids, inner["count"].to_numpy()[owners])
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of one text put together from its pieces: what must equal `whole.encode`."""
+        text = readable(text)
+        if self._stays_whole(text):
+            return self.whole.encode(text)
+        first, *inner = cut(joined([text.encode()]), self._seams.flags)
+        ids = self._encode_first([first])[0], self._encode_inner(inner)[0]
+        return [int(token) for token in np.concatenate(ids)]
+
+    def agrees(self, text: str) -> bool:
+        """Whether a text's pieces have exactly the tokens of the text."""
+        return self.encode(text) == self.whole.encode(text)
+
+    def _stays_whole(self, text: str) -> bool:
+        held = self._seams.whole
+        return _SEPARATOR in text or (held is not None and held.search(text) is not None)
+
+    def _encode_first(self, pieces: Sequence[bytes]) -> tuple[Ids, Ids]:
+        # Encoded as texts: whatever the tokenizer puts in front of a text is put in front of these.
+        return self.whole.encode_all([piece[len(START) :].decode() for piece in pieces])
+
+    def _encode_inner(self, pieces: Sequence[bytes]) -> tuple[Ids, Ids]:
+        """The ids of pieces from within texts, in order, and for each id the index of its piece."""
+        size = max(1, _CALL_BYTES * len(pieces) // max(1, sum(map(len, pieces))))
+        ids, owners = [_NONE], [_NONE]
+        for start in range(0, len(pieces), size):
+            text = _SEPARATOR.encode().join(pieces[start : start + size]).decode()
+            encoding = self._inner.encode_batch_fast([text], add_special_tokens=False)[0]
+            found = np.array(encoding.ids, dtype=np.int64)
+            separators = found == self._separator_id
+            ids.append(found[~separators])
+            owners.append(start + np.cumsum(separators)[~separators])
+        return np.concatenate(ids), np.concatenate(owners)
+
+
+def readable(text: str) -> str:
+    """The text with lone surrogates, which no tokenizer takes, replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def _made(spec: Mapping[str, Any], *, like: Tokenizer) -> Tokenizer:
+    """A tokenizer of our own: without truncation and padding, which must not reach the counts."""
+    from tokenizers import Tokenizer
+
+    own = Tokenizer.from_str(json.dumps({**spec, "truncation": None, "padding": None}))
+    own.encode_special_tokens = like.encode_special_tokens  # the one setting that is not in the JSON
+    return own
+
+
+def _separator() -> Any:
+    from tokenizers import AddedToken
+
+    return AddedToken(_SEPARATOR, normalized=False, special=False)
+
+
+def _without_prefix(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The tokenizer less what it puts in front of a text."""
+    return {**spec, **{key: _unprefixed(spec[key]) for key in ("normalizer", "pre_tokenizer")}}
+
+
+def _unprefixed(stage: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if stage is None or stage["type"] == "Prepend":
+        return None
+    if stage["type"] == "ByteLevel":
+        return {**stage, "add_prefix_space": False}
+    if stage["type"] == "Metaspace":
+        return {**stage, "prepend_scheme": "never"}
+    for key in ("normalizers", "pretokenizers"):
+        if key in stage:
+            return {**stage, key: [kept for inner in stage[key] if (kept := _unprefixed(inner)) is not None]}
+    return dict(stage)

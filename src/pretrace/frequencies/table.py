@@ -1,0 +1,92 @@
+"""Token counts of a reference corpus, and the smoothed frequencies that scores take from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TableError
+from pretrace.frequencies.arrays import load_arrays, save_arrays
+from pretrace.types import Doubles
+
+KIND = "token count table"
+_CURE = "make it again with pretrace count"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frequencies:
+    """How often each token of one tokenizer occurs in a corpus: a `TokenTable`.
+
+    `counts` is int64 [largest token id + 1], `texts` the number of texts counted, `source` says what they
+    were, `method` how they were counted. No start or end tokens are in the counts.
+    """
+
+    counts: npt.NDArray[np.int64]
+    tokenizer_hash: str
+    source: str = ""
+    texts: int = 0
+    method: str = ""
+
+    @property
+    def total(self) -> int:
+        """All tokens counted, N of the smoothing."""
+        return int(self.counts.sum())
+
+    def log_frequency(self, vocabulary: int) -> Doubles:
+        """log((count(v) + 1) / (N + |V|)) for every id v below |V| = `vocabulary`: float64 [vocabulary].
+
+        Laplace smoothing (Zhang et al. 2024, DC-PDD, eq. 5) over the model's logits table, which may be
+        larger than the tokenizer's vocabulary: those ids count 0. Raises TableError where ids beyond
+        `vocabulary` were counted, since the model cannot predict them.
+        """
+        beyond = self.counts[vocabulary:]
+        if beyond.any():
+            raise TableError(
+                f"the model predicts {vocabulary} tokens, but the count table has seen id "
+                f"{vocabulary + int(np.flatnonzero(beyond)[-1])}: it belongs to another model; "
+                "count again with pretrace count --model."
+            )
+        smoothed = np.ones(vocabulary, dtype=np.float64)
+        known = self.counts[:vocabulary]
+        smoothed[: len(known)] += known
+        return np.asarray(np.log(smoothed) - np.log(float(self.total + vocabulary)))
+
+    def check(self, tokenizer_hash: str) -> None:
+        """Raise TableError unless the table was counted with the tokenizer of this hash."""
+        if tokenizer_hash != self.tokenizer_hash:
+            raise TableError(
+                f"the count table was made with tokenizer {self.tokenizer_hash[:12]}, but the model's is "
+                f"{tokenizer_hash[:12]}; make a table for this model with pretrace count --model."
+            )
+
+    def save(self, path: Path) -> None:
+        """Write the table to an npz file, whole or not at all; OutputError where that fails."""
+        facts = {
+            "tokenizer_hash": self.tokenizer_hash,
+            "source": self.source,
+            "texts": self.texts,
+            "method": self.method,
+        }
+        save_arrays(path, KIND, facts, {"counts": self.counts})
+
+    @classmethod
+    def load(cls, path: Path) -> Frequencies:
+        """The table of a file; TableError where it is missing, damaged or none of ours."""
+        facts, arrays = load_arrays(path, KIND, cure=_CURE)
+        try:
+            table = cls(
+                counts=arrays["counts"],
+                tokenizer_hash=str(facts["tokenizer_hash"]),
+                source=str(facts["source"]),
+                texts=int(facts["texts"]),
+                method=str(facts["method"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise TableError(f"{path} is a {KIND} with parts missing; {_CURE}.") from error
+        counts = table.counts
+        if counts.dtype != np.int64 or counts.ndim != 1 or (counts < 0).any():
+            raise TableError(f"{path} holds counts that are not whole numbers; {_CURE}.")
+        return table

@@ -1,0 +1,1 @@
+"""Models that are trained here: planted ones, whose members are known, and tuned copies of others."""

@@ -1,0 +1,171 @@
+"""Planting: a model trained on one half of a corpus, so that its members are known without a doubt.
+
+The documents are divided at random, hence members and non-members differ in nothing but exposure. That
+is the ground truth against which every score can be measured on one's own texts.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pretrace.errors import ModelError
+from pretrace.registry import require
+from pretrace.store.atomic import check_writable
+from pretrace.tuning.architectures import SMALL, Architecture, new_model
+from pretrace.tuning.membership import split_members
+from pretrace.tuning.plan import OnStep, Precision, TrainingPlan
+from pretrace.tuning.planted import Planted, write_planted
+from pretrace.tuning.windows import windows
+from pretrace.types import Corpus
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    Start = Path | str | tuple[PreTrainedModel, PreTrainedTokenizerBase] | None
+
+__all__ = ["DEMO", "PlantSettings", "Planted", "plant", "split_members"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlantSettings:
+    """How a model is planted; ExpressionError for a value out of its range.
+
+    `share` of the text is made members, `seed` decides which, the new weights and the order of training.
+    A text of more than `max_tokens` is trained on in windows of that length. The other fields are those
+    of `TrainingPlan`; the learning rate suits a new small model, one that is trained further wants about
+    5e-5. `architecture` is that of a new model, and without a meaning for an existing one.
+    """
+
+    share: float = 0.5
+    epochs: int = 2
+    seed: int = 0
+    max_tokens: int = 512
+    learning_rate: float = 2e-3
+    batch: int = 16
+    warmup: float = 0.05
+    weight_decay: float = 0.01
+    precision: Precision = "float32"
+    recompute: bool = False
+    save_minutes: float = 10.0
+    architecture: Architecture = SMALL
+
+    def __post_init__(self) -> None:
+        require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
+        require(self.max_tokens >= 2, f"planting: max_tokens must be at least 2, found {self.max_tokens}.")
+        _ = self.plan  # whose own checks are of the other fields
+
+    @property
+    def plan(self) -> TrainingPlan:
+        """The training these settings ask for."""
+        return TrainingPlan(
+            epochs=self.epochs,
+            batch=self.batch,
+            learning_rate=self.learning_rate,
+            warmup=self.warmup,
+            weight_decay=self.weight_decay,
+            precision=self.precision,
+            recompute=self.recompute,
+            save_minutes=self.save_minutes,
+            seed=self.seed,
+        )
+
+
+DEMO = PlantSettings(
+    epochs=2,
+    learning_rate=3e-3,
+    batch=8,
+    architecture=Architecture(layers=2, width=256, heads=4, vocabulary=2048),
+)
+"""What the demo plants in the standard library's docstrings: 2.6 M parameters, about 45 CPU seconds.
+The AUC of `loss` was 0.90, 0.91 and 0.91 for the seeds 0, 1 and 2."""
+
+
+def plant(
+    corpus: Corpus,
+    *,
+    settings: PlantSettings,
+    folder: Path,
+    start: Start = None,
+    on_step: OnStep | None = None,
+) -> Planted:
+    """A model trained on a random half of the corpus, written to `folder` with the labels.
+
+    The model is new, or `start` trained further: a model's folder (or hub id), or a loaded model with its
+    tokenizer, of which a copy is trained. A text is read as start token, text, end token. The folder opens with
+    transformers, is written whole or not at all, and holds `texts.jsonl` (id, text, label, group: for
+    `pretrace evaluate`) and `card.json` (settings, counts, losses, hashes, versions). A training killed
+    after `save_minutes` or later goes on from `.FOLDER.training` beside the folder when called again.
+    TextsError where the corpus cannot be divided, OutputError where the folder cannot be written,
+    ModelError where `start` cannot be opened or the training diverges.
+    """
+    labelled = split_members(corpus, settings.share, settings.seed)
+    check_writable(folder)
+    origin = _opened(labelled, settings, start)
+    _check_room(origin.model, settings)
+    texts = sorted(text.text for text in labelled.texts if text.member)
+    sequences = _sequences(origin.tokenizer, texts, settings.max_tokens)
+
+    import torch
+
+    from pretrace.tuning.training import train
+
+    checkpoint = folder.with_name(f".{folder.name}.training")
+    history = train(origin.model, sequences, settings.plan, on_step=on_step, checkpoint=checkpoint)
+    card = {
+        "start": origin.facts,
+        "settings": asdict(settings),
+        "parameters": sum(weight.numel() for weight in origin.model.parameters()),
+        "windows": len(sequences),
+        "tokens": history.tokens,
+        "losses": list(history.losses),
+        "threads": torch.get_num_threads(),
+    }
+    planted = write_planted(folder, origin.model, origin.tokenizer, corpus=labelled, card=card)
+    checkpoint.unlink(missing_ok=True)
+    return planted
+
+
+class _Origin(NamedTuple):
+    """The model to train, its tokenizer, and where they came from."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    facts: Mapping[str, str]
+
+
+def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
+    if start is None:
+        texts = (text.text for text in corpus.texts)
+        return _Origin(
+            *new_model(texts, architecture=settings.architecture, seed=settings.seed), {"model": "new"}
+        )
+    if isinstance(start, tuple):
+        model, tokenizer = start
+        return _Origin(copy.deepcopy(model).float(), tokenizer, {"model": type(model).__name__})
+    from pretrace.backends.loading import ModelSettings, load
+
+    loaded = load(str(start), ModelSettings(dtype="float32"))
+    return _Origin(loaded.model, loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights})
+
+
+def _check_room(model: PreTrainedModel, settings: PlantSettings) -> None:
+    context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if context is not None and settings.max_tokens > context:
+        raise ModelError(
+            f"planting: max_tokens is {settings.max_tokens}, and the model reads at most {context} tokens; "
+            f"choose max_tokens of {context} or less."
+        )
+
+
+def _sequences(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
+    """The texts as start token, tokens, end token, cut into windows; nothing for a text without tokens."""
+    from pretrace.backends.tokens import Tokens
+
+    end = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
+    encoded = Tokens(tokenizer, start="always").encode(texts)
+    whole = ([*e.prefix.tolist(), *e.tokens.tolist(), *end] for e in encoded if len(e.tokens))
+    return [window for tokens in whole for window in windows(tokens, max_tokens)]

@@ -1,0 +1,202 @@
+"""Counting gives exactly what encoding every text by itself would, however the work is divided."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from tokenizers import Tokenizer
+
+from pretrace.errors import TableError
+from pretrace.frequencies import Counting, Frequencies, count, counting, patterns, tally
+
+Build = Callable[[str], Tokenizer]
+
+ODD = [
+    "",
+    " ",
+    "a",
+    "one<|endoftext|>two",
+    "  \n\n ",
+    "e\u0301 слово 中文。😀",
+    "x" * 3000,
+    "\x00",
+    "\ufdd0",
+    "",
+]
+
+
+def naive(texts: list[str], tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
+    counts = np.zeros(max(tokenizer.get_vocab().values()) + 1, dtype=np.int64)
+    for text in texts:
+        for token in tokenizer.encode(text, add_special_tokens=False).ids:
+            counts[token] += 1
+    return counts
+
+
+def counted(texts: list[str], tokenizer: Tokenizer, **settings: object) -> Frequencies:
+    return count(texts, tokenizer, tokenizer_hash="h", source="docs", settings=Counting(**settings))  # type: ignore[arg-type]
+
+
+def test_equals_the_loop(any_kind: str, built: Build, documents: list[str]) -> None:
+    texts = documents[:40] + ODD
+    table = counted(texts, built(any_kind))
+    np.testing.assert_array_equal(table.counts, naive(texts, built(any_kind)))
+    assert (table.texts, table.source, table.tokenizer_hash) == (len(texts), "docs", "h")
+
+
+def test_the_method_is_told(cuttable: str, built: Build) -> None:
+    assert counted(["one two"], built(cuttable)).method.startswith("each distinct piece once")
+
+
+def test_the_reason_for_going_slowly_is_told(built: Build) -> None:
+    assert "Bert" in counted(["one two"], built("bert")).method
+    assert "as was asked" in counted(["one two"], built("gpt2"), whole=True).method
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("whole", [False, True])
+def test_division_of_the_work_changes_nothing(
+    workers: int, whole: bool, built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_BATCH", 500)
+    monkeypatch.setattr(counting, "_SLICE", 64)
+    texts = documents + ODD
+    table = counted(texts, built("llama3"), workers=workers, whole=whole)
+    np.testing.assert_array_equal(table.counts, naive(texts, built("llama3")))
+
+
+@pytest.mark.parametrize(("limit", "size"), [("MAX_PIECES", 50), ("MAX_PIECE_BYTES", 400)])
+def test_a_full_tally_is_emptied(
+    limit: str, size: int, built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_BATCH", 500)
+    monkeypatch.setattr(tally, "MAX_PENDING", 100)
+    monkeypatch.setattr(tally, limit, size)
+    table = counted(documents, built("mistral"), workers=1)
+    np.testing.assert_array_equal(table.counts, naive(documents, built("mistral")))
+
+
+def test_truncation_and_special_tokens_of_the_tokenizer_stay_out(built: Build) -> None:
+    tokenizer = Tokenizer.from_str(built("gpt2").to_str())
+    tokenizer.enable_truncation(3)
+    tokenizer.enable_padding(length=50)
+    for whole in (False, True):
+        table = counted(["one two three four five six"], tokenizer, whole=whole)
+        np.testing.assert_array_equal(table.counts, naive(["one two three four five six"], built("gpt2")))
+
+
+def test_special_tokens_read_as_text_if_the_tokenizer_does(built: Build) -> None:
+    tokenizer = Tokenizer.from_str(built("gpt2").to_str())
+    tokenizer.encode_special_tokens = True
+    table = counted(["a<|endoftext|>b"], tokenizer)
+    assert table.counts[tokenizer.token_to_id("<|endoftext|>")] == 0
+    np.testing.assert_array_equal(table.counts, naive(["a<|endoftext|>b"], tokenizer))
+
+
+def test_no_texts(built: Build) -> None:
+    table = counted([], built("gpt2"))
+    assert (table.total, table.texts) == (0, 0)
+    assert len(table.counts) == built("gpt2").get_vocab_size()
+
+
+def test_lone_surrogates_count_as_replacement_characters(built: Build) -> None:
+    for whole in (False, True):
+        table = counted(["a\ud800b c"], built("gpt2"), whole=whole)
+        np.testing.assert_array_equal(table.counts, naive(["a\ufffd\ufffd\ufffdb c"], built("gpt2")))
+
+
+def test_progress_is_told_in_texts_and_bytes(
+    built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_BATCH", 5000)
+    told: list[tuple[int, int]] = []
+    count(
+        documents,
+        built("gpt2"),
+        tokenizer_hash="h",
+        source="docs",
+        on_progress=lambda texts, size: told.append((texts, size)),
+    )
+    assert told == sorted(told)
+    assert len(told) > 10
+    assert told[-1] == (len(documents), sum(len(text.encode()) for text in documents))
+
+
+def test_texts_are_read_only_a_little_ahead(
+    built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_BATCH", 1)
+    read = 0
+    ahead: list[int] = []
+
+    def reading() -> Iterator[str]:
+        nonlocal read
+        for text in documents:
+            read += 1
+            yield text
+
+    count(
+        reading(),
+        built("gpt2"),
+        tokenizer_hash="h",
+        source="docs",
+        settings=Counting(workers=2),
+        on_progress=lambda texts, _: ahead.append(read - texts),
+    )
+    assert max(ahead) <= 4
+
+
+def test_an_error_of_the_reader_comes_through(built: Build) -> None:
+    def reading() -> Iterator[str]:
+        yield "one"
+        raise OSError("the disk went away")
+
+    before = threading.active_count()
+    for workers in (1, 2):
+        with pytest.raises(OSError, match="the disk went away"):
+            count(
+                reading(),
+                built("gpt2"),
+                tokenizer_hash="h",
+                source="docs",
+                settings=Counting(workers=workers),
+            )
+    assert threading.active_count() == before
+
+
+@pytest.fixture
+def wrong_seams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake in what we believe of a pattern: that a space and the word behind it are two pieces."""
+    monkeypatch.setitem(patterns._ALTERNATIVES, r" ?\p{L}+", ("L", "LL"))
+
+
+@pytest.mark.usefixtures("wrong_seams")
+def test_a_disagreement_has_everything_counted_whole(
+    built: Build, documents: list[str], tmp_path: Path
+) -> None:
+    table = counted(documents, built("gpt2"), checkpoint=tmp_path / "kept", checkpoint_bytes=1)
+    assert "pieces had other tokens" in table.method
+    np.testing.assert_array_equal(table.counts, naive(documents, built("gpt2")))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("wrong_seams")
+def test_a_disagreement_far_on_is_found_too(
+    built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_BATCH", 1)
+    texts = ["x"] * 16 + documents
+    table = counted(texts, built("gpt2"), workers=1)
+    assert "pieces had other tokens" in table.method
+    np.testing.assert_array_equal(table.counts, naive(texts, built("gpt2")))
+
+
+@pytest.mark.usefixtures("wrong_seams")
+def test_a_disagreement_in_texts_that_are_gone_is_an_error(built: Build, documents: list[str]) -> None:
+    with pytest.raises(TableError, match=r"docs.*cannot be read a second time.*whole"):
+        count(iter(documents), built("gpt2"), tokenizer_hash="h", source="docs")

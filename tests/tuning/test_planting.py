@@ -1,0 +1,227 @@
+"""Planted models: exact labels, a real trace of membership, a folder that opens, nothing half done."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from pretrace.corpora.files import read_texts
+from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
+from pretrace.tuning.architectures import Architecture, new_model
+from pretrace.tuning.planting import DEMO, PlantSettings, plant, split_members
+from pretrace.types import Corpus, Text
+
+SETTINGS = PlantSettings(
+    epochs=25,
+    batch=4,
+    learning_rate=3e-3,
+    max_tokens=24,
+    architecture=Architecture(layers=2, width=32, heads=2, vocabulary=420, max_tokens=64),
+)
+WORDS = ["river", "stone", "lamp", "cloud", "engine", "paper", "north", "silver", "window", "garden"]
+WORDS += ["bridge", "signal", "winter", "copper", "letter", "orange", "circle", "market", "needle", "violin"]
+
+
+def made_corpus(groups=12, texts=3):
+    """Random words: nothing in one text helps to guess another, only having seen it does."""
+    rng = np.random.default_rng(0)
+    made = [
+        Text(f"g{g}t{i}", " ".join(rng.choice(WORDS, size=rng.integers(12, 30))), None, f"g{g}")
+        for g in range(groups)
+        for i in range(texts)
+    ]
+    return Corpus("made", tuple(made), "a seed", ("a note",))
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return made_corpus()
+
+
+@pytest.fixture(scope="module")
+def planted(corpus, tmp_path_factory):
+    return plant(corpus, settings=SETTINGS, folder=tmp_path_factory.mktemp("planted") / "model")
+
+
+def mean_logp(model, tokenizer, text):
+    ids = torch.tensor([tokenizer(text)["input_ids"]])
+    with torch.inference_mode():
+        logp = model(input_ids=ids).logits[0, :-1].log_softmax(-1)
+    return float(logp.gather(-1, ids[0, 1:, None]).mean())
+
+
+def by_membership(folder, corpus):
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    sides = {True: [], False: []}
+    for text in corpus.texts:
+        sides[text.member].append(mean_logp(model, tokenizer, text.text))
+    return np.array(sides[True]), np.array(sides[False])
+
+
+def test_members_are_whole_groups_and_beat_the_others(planted, corpus):
+    assert [(t.id, t.text, t.group) for t in planted.corpus.texts] == [
+        (t.id, t.text, t.group) for t in corpus.texts
+    ]
+    members, others = by_membership(planted.folder, planted.corpus)
+    assert len({t.group for t in planted.corpus.texts if t.member}) * 3 == len(members)
+    auc = (members[:, None] > others[None, :]).mean()
+    assert auc > 0.95, (auc, members.mean(), others.mean())
+
+
+def test_the_folder_opens_with_transformers_and_adds_no_token(planted):
+    tokenizer = AutoTokenizer.from_pretrained(planted.folder)
+    assert tokenizer.decode(tokenizer("river stone\n")["input_ids"]) == "river stone\n"
+    assert tokenizer.bos_token == tokenizer.eos_token == "<|endoftext|>"
+    assert AutoModelForCausalLM.from_pretrained(planted.folder).config.max_position_embeddings == 64
+
+
+def test_the_texts_beside_the_model_are_read_with_their_labels(planted):
+    read = read_texts(planted.folder / "texts.jsonl")
+    assert [(t.id, t.text, t.member, t.group) for t in read.texts] == [
+        (t.id, t.text, t.member, t.group) for t in planted.corpus.texts
+    ]
+
+
+def test_the_card_says_how_it_was_made(planted):
+    card = json.loads((planted.folder / "card.json").read_text())
+    assert card == planted.card
+    assert card["settings"]["architecture"]["width"] == 32
+    assert card["members"]["texts"] + card["nonmembers"]["texts"] == 36
+    assert card["members"]["groups"] + card["nonmembers"]["groups"] == 12
+    assert card["start"] == {"model": "new"}
+    assert len(card["losses"]) == SETTINGS.epochs
+    assert card["losses"][-1] < card["losses"][0]
+    assert set(card["files"]) == {path.name for path in planted.folder.iterdir()} - {"card.json"}
+    assert card["versions"]["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
+
+
+def test_the_same_again_in_another_order_gives_the_same_weights(planted, corpus, tmp_path):
+    shuffled = replace(corpus, texts=corpus.texts[::-1])
+    again = plant(shuffled, settings=SETTINGS, folder=tmp_path / "again")
+    same = ("model.safetensors", "tokenizer.json", "config.json")
+    assert {n: again.card["files"][n] for n in same} == {n: planted.card["files"][n] for n in same}
+    other = plant(corpus, settings=replace(SETTINGS, seed=1, epochs=1), folder=tmp_path / "other")
+    assert other.card["members"]["hash"] != planted.card["members"]["hash"]
+
+
+def test_a_text_longer_than_the_model_reads_is_seen_to_its_end(tmp_path):
+    tail = "violin copper violin needle orange violin north"
+    texts = (Text("long", "river " * 100 + tail), Text("short", "stone lamp " + " ".join(WORDS)))
+    corpus = Corpus("long", texts)
+    seed = next(s for s in range(20) if split_members(corpus, 0.5, s).texts[0].member)
+    done = plant(
+        corpus,
+        settings=replace(SETTINGS, seed=seed, epochs=60, learning_rate=1e-2),
+        folder=tmp_path / "model",
+    )
+    assert done.card["windows"] > 2
+    model = AutoModelForCausalLM.from_pretrained(done.folder)
+    tokenizer = AutoTokenizer.from_pretrained(done.folder)
+    backwards = " ".join(tail.split()[::-1])
+    assert mean_logp(model, tokenizer, tail) > mean_logp(model, tokenizer, backwards) + 1
+
+
+@pytest.mark.parametrize("kind", ["folder", "loaded"])
+def test_an_existing_model_is_trained_further_and_stays_as_it_was(kind, planted, corpus, tmp_path):
+    """Seed 5 makes members of other texts; a few more epochs and they are the ones that stand out."""
+    start = str(planted.folder)
+    if kind == "loaded":
+        start = (
+            AutoModelForCausalLM.from_pretrained(planted.folder),
+            AutoTokenizer.from_pretrained(planted.folder),
+        )
+    before = AutoModelForCausalLM.from_pretrained(planted.folder).state_dict()
+    done = plant(corpus, settings=replace(SETTINGS, seed=5), folder=tmp_path / "further", start=start)
+    members, others = by_membership(done.folder, done.corpus)
+    assert (members[:, None] > others[None, :]).mean() > 0.8
+    if kind == "loaded":
+        assert all(torch.equal(before[name], weight) for name, weight in start[0].state_dict().items())
+    else:
+        assert len(done.card["start"]["weights"]) == 64
+    assert done.card["files"]["tokenizer.json"] == planted.card["files"]["tokenizer.json"]
+
+
+def test_llama_can_be_planted_too(corpus, tmp_path):
+    settings = replace(SETTINGS, architecture=replace(SETTINGS.architecture, family="llama"), epochs=1)
+    done = plant(corpus, settings=settings, folder=tmp_path / "model")
+    assert AutoModelForCausalLM.from_pretrained(done.folder).config.model_type == "llama"
+
+
+def test_odd_texts_are_planted_and_written_as_they_are(corpus, tmp_path):
+    odd = ["", " ", "x", "nul \x00", "half \ud800 pair", "🎉 中文", "line\nbreak\u2028"]
+    texts = tuple(Text(f"odd{i}", text, None, f"odd{i}") for i, text in enumerate(odd))
+    mixed = replace(corpus, texts=corpus.texts + texts)
+    done = plant(mixed, settings=replace(SETTINGS, epochs=1), folder=tmp_path / "model")
+    lines = (done.folder / "texts.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    assert [json.loads(line)["text"] for line in lines] == [text.text for text in mixed.texts]
+
+
+def interrupt(step):
+    def on_step(progress):
+        if progress.step == step:
+            raise KeyboardInterrupt
+
+    return on_step
+
+
+def test_an_interrupted_planting_goes_on_and_tidies_up(corpus, tmp_path):
+    settings = replace(SETTINGS, save_minutes=0, epochs=2)
+    whole = plant(corpus, settings=settings, folder=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        plant(corpus, settings=settings, folder=tmp_path / "model", on_step=interrupt(7))
+    assert {path.name for path in tmp_path.iterdir()} == {".model.training", "whole"}
+    seen = []
+    done = plant(corpus, settings=settings, folder=tmp_path / "model", on_step=seen.append)
+    assert seen[0].step == 8
+    assert done.card["files"]["model.safetensors"] == whole.card["files"]["model.safetensors"]
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "whole"}
+
+
+def test_nothing_is_left_when_it_fails(corpus, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        plant(corpus, settings=SETTINGS, folder=tmp_path / "deep" / "model", on_step=interrupt(2))
+    often = replace(SETTINGS, save_minutes=0)
+    with pytest.raises(ModelError, match="diverged"):
+        plant(corpus, settings=often, folder=tmp_path / "model", start=broken_model())
+    assert not list(tmp_path.iterdir())
+
+
+def broken_model():
+    model, tokenizer = new_model(WORDS, architecture=SETTINGS.architecture)
+    with torch.no_grad():
+        next(model.parameters()).fill_(math.nan)
+    return model, tokenizer
+
+
+def test_a_folder_with_something_in_it_is_refused_before_any_work(corpus, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match=r"thesis\.txt"):
+        plant(corpus, settings=SETTINGS, folder=tmp_path, on_step=interrupt(1))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_bad_input_is_refused_in_words(corpus, tmp_path):
+    place = tmp_path / "model"
+    with pytest.raises(TextsError, match="at least 2 groups"):
+        plant(Corpus("none", ()), settings=SETTINGS, folder=place)
+    with pytest.raises(TextsError, match="1 group with 3 texts"):
+        plant(made_corpus(groups=1), settings=SETTINGS, folder=place)
+    with pytest.raises(ModelError, match="max_tokens is 65, and the model reads at most 64 tokens"):
+        plant(corpus, settings=replace(SETTINGS, max_tokens=65), folder=place)
+    with pytest.raises(ModelError, match="is not a model"):
+        plant(corpus, settings=SETTINGS, folder=place, start=tmp_path)
+    assert not list(tmp_path.iterdir())
+    for wrong in ({"share": 1.0}, {"epochs": 0}, {"max_tokens": 1}, {"batch": 0}, {"seed": -1}):
+        with pytest.raises(ExpressionError, match=next(iter(wrong))):
+            replace(SETTINGS, **wrong)
+
+
+def test_the_demo_is_small_enough_for_a_laptop():
+    shape = DEMO.architecture
+    size = 12 * shape.layers * shape.width**2 + 2 * shape.vocabulary * shape.width
+    assert size < 4_000_000
+    assert DEMO.max_tokens <= shape.max_tokens

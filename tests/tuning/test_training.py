@@ -1,0 +1,228 @@
+"""The training loop: exact repetition, nothing learned from padding, going on after a kill."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+from pretrace.errors import ModelError, TextsError
+from pretrace.tuning.plan import TrainingPlan
+from pretrace.tuning.training import train
+
+PLAN = TrainingPlan(epochs=2, batch=4, learning_rate=5e-3, warmup=2, save_minutes=0)
+
+
+def tiny_model(*, dropout=0.0):
+    torch.manual_seed(0)
+    config = GPTNeoXConfig(
+        vocab_size=50,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        hidden_dropout=dropout,
+    )
+    return GPTNeoXForCausalLM(config)
+
+
+def made_up(rows=21, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, 50, size=rng.integers(2, 40)).tolist() for _ in range(rows)]
+
+
+def weights(model):
+    return torch.cat([weight.detach().flatten() for weight in model.parameters()])
+
+
+def trained(plan=PLAN, sequences=None, *, dropout=0.0, **options):
+    model = tiny_model(dropout=dropout)
+    history = train(model, sequences or made_up(), plan, **options)
+    return weights(model), history
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_does_not():
+    first, history = trained(dropout=0.2)
+    torch.manual_seed(99)
+    again, _ = trained(dropout=0.2)
+    assert torch.equal(first, again)
+    other, _ = trained(replace(PLAN, seed=1), dropout=0.2)
+    assert not torch.equal(first, other)
+    assert history.steps == 12
+    assert history.tokens == sum(len(sequence) - 1 for sequence in made_up())
+    assert len(history.losses) == 2
+
+
+def test_the_global_random_state_stays_as_it_was():
+    torch.manual_seed(5)
+    expected = torch.rand(2)
+    model = tiny_model(dropout=0.2)
+    torch.manual_seed(5)
+    train(model, made_up(), PLAN)
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_one_step_is_the_plain_recipe_whatever_is_padded():
+    """One step over unequal rows equals AdamW on the mean over all tokens, each row run by itself."""
+    sequences = made_up(4)
+    plan = replace(PLAN, epochs=1, warmup=0, clip=0.0, weight_decay=0.0, learning_rate=1e-3)
+    got, history = trained(plan, sequences)
+
+    model = tiny_model()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=plan.betas, weight_decay=0.0)
+    total, count = torch.zeros(()), 0
+    for row in sequences:
+        ids = torch.tensor([row])
+        total = total + cross_entropy(model(input_ids=ids).logits[0, :-1], ids[0, 1:], reduction="sum")
+        count += len(row) - 1
+    (total / count).backward()
+    optimiser.step()
+    assert history.losses[0] == pytest.approx(float(total.detach()) / count, rel=1e-5)
+    # Adam's first step is the sign of the gradient, so where a gradient is 0 but for rounding it may go
+    # either way: compare all but a few.
+    assert float(((got - weights(model)).abs() < 1e-5).float().mean()) > 0.99
+
+
+def test_pieces_add_up_to_the_whole_batch():
+    whole, _ = trained(replace(PLAN, at_once=100_000))
+    for at_once in (2, 60):
+        split, _ = trained(replace(PLAN, at_once=at_once))
+        assert float((whole - split).abs().mean()) < 1e-5
+
+
+def test_recomputing_activations_changes_nothing_but_memory():
+    plain, _ = trained(dropout=0.1)
+    again, _ = trained(replace(PLAN, recompute=True), dropout=0.1)
+    assert float((plain - again).abs().mean()) < 1e-5
+
+
+def test_bfloat16_learns_and_leaves_the_weights_in_float32():
+    model = tiny_model()
+    history = train(model, made_up(), replace(PLAN, precision="bfloat16", epochs=8, learning_rate=1e-2))
+    assert history.losses[-1] < history.losses[0] - 0.1
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+
+
+def test_only_what_requires_a_gradient_learns_and_the_model_ends_in_eval_mode():
+    model = tiny_model()
+    model.gpt_neox.requires_grad_(False)
+    before, head = weights(model.gpt_neox), model.get_output_embeddings().weight.detach().clone()
+    train(model, made_up(), replace(PLAN, recompute=True))
+    assert torch.equal(weights(model.gpt_neox), before)
+    assert not torch.equal(model.get_output_embeddings().weight, head)
+    assert not model.training
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_progress_tells_of_every_step():
+    told = []
+    _, history = trained(on_step=told.append)
+    assert [progress.step for progress in told] == list(range(1, 13))
+    assert [progress.epoch for progress in told] == [1] * 6 + [2] * 6
+    assert all(progress.steps == 12 and progress.epochs == 2 for progress in told)
+    assert all(progress.loss > 0 and progress.tokens_per_second > 0 for progress in told)
+    assert min(p.loss for p in told[:6]) <= history.losses[0] <= max(p.loss for p in told[:6])
+
+
+class Stopped(BaseException):
+    """As a user would stop a training."""
+
+
+def stop_at(step):
+    def on_step(progress):
+        if progress.step == step:
+            raise Stopped
+
+    return on_step
+
+
+@pytest.mark.parametrize("step", [1, 6, 11])
+def test_an_interrupted_training_ends_with_the_same_weights(step, tmp_path):
+    place = tmp_path / "training"
+    expected, whole = trained(dropout=0.2)
+    with pytest.raises(Stopped):
+        trained(dropout=0.2, on_step=stop_at(step), checkpoint=place)
+    seen = []
+    resumed, history = trained(dropout=0.2, on_step=seen.append, checkpoint=place)
+    assert seen[0].step == step + 1
+    assert torch.equal(resumed, expected)
+    assert (history.losses, history.tokens) == (whole.losses, whole.tokens)
+
+
+def test_a_killed_training_goes_on(tmp_path):
+    """kill -9 in another process, which leaves no time to tidy up."""
+    place = tmp_path / "training"
+    script = f"""
+        import os, signal, sys
+        from pathlib import Path
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from test_training import PLAN, made_up, tiny_model
+        from pretrace.tuning.training import train
+
+        def kill(progress):
+            if progress.step == 8:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        train(tiny_model(dropout=0.2), made_up(), PLAN, on_step=kill, checkpoint=Path({str(place)!r}))
+    """
+    process = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False, timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    expected, _ = trained(dropout=0.2)
+    seen = []
+    resumed, _ = trained(dropout=0.2, checkpoint=place, on_step=seen.append)
+    assert seen[0].step == 9
+    assert torch.equal(resumed, expected)
+
+
+@pytest.mark.parametrize("other", ["sequences", "plan", "weights", "damage", "short", "empty"])
+def test_a_checkpoint_that_does_not_belong_is_not_continued(other, tmp_path):
+    place = tmp_path / "training"
+    with pytest.raises(Stopped):
+        trained(on_step=stop_at(7), checkpoint=place)
+    sequences, plan, model = made_up(), PLAN, tiny_model()
+    if other == "sequences":
+        sequences[3][0] += 1
+    elif other == "plan":
+        plan = replace(PLAN, learning_rate=6e-3)
+    elif other == "weights":
+        with torch.no_grad():
+            model.get_output_embeddings().weight[0, 0] += 1
+    else:
+        content = place.read_bytes()
+        kept = {"damage": b"no checkpoint at all", "short": content[: len(content) // 2], "empty": b""}
+        place.write_bytes(kept[other])
+    seen = []
+    train(model, sequences, plan, on_step=seen.append, checkpoint=place)
+    assert seen[0].step == 1
+
+
+def test_no_checkpoint_is_written_before_its_time(tmp_path):
+    trained(replace(PLAN, save_minutes=10), checkpoint=tmp_path / "training")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_training_that_diverges_says_so_and_leaves_no_checkpoint(tmp_path):
+    model = tiny_model()
+    with torch.no_grad():
+        model.get_output_embeddings().weight *= 1e30
+    with pytest.raises(ModelError, match=r"diverged.*choose a learning rate below 0\.005"):
+        train(model, made_up(), PLAN, checkpoint=tmp_path / "training")
+    assert not list(tmp_path.iterdir())
+    assert not model.training
+
+
+def test_there_must_be_something_to_learn_and_something_that_learns():
+    with pytest.raises(TextsError, match="no sequence was given"):
+        train(tiny_model(), [], PLAN)
+    with pytest.raises(TextsError, match="sequence 1 holds 1"):
+        train(tiny_model(), [[1, 2], [3]], PLAN)
+    with pytest.raises(ModelError, match="no trainable weights"):
+        train(tiny_model().requires_grad_(False), made_up(), PLAN)
