@@ -179,9 +179,10 @@ def test_what_run_json_says(tmp_path: Path) -> None:
     assert "é".encode() in (tmp_path / "run" / "run.json").read_bytes()
 
 
-def test_equal_runs_give_equal_files(tmp_path: Path) -> None:
-    save_run(example(settings={"b": 1, "a": {"d": 2, "c": 3}}), tmp_path / "one")
-    save_run(example(settings={"a": {"c": 3, "d": 2}, "b": 1}), tmp_path / "two")
+def test_equal_runs_give_equal_files_and_settings_keep_their_order(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        save_run(example(settings={"b": 1, "a": {"d": 2, "c": 3}}), tmp_path / name)
+    assert list(load_run(tmp_path / "one").settings) == ["b", "a"]
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 

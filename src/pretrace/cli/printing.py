@@ -48,7 +48,7 @@ def measured(run: Run) -> Table:
     assert run.evaluation is not None
     title = f"{run.corpus}: {len(run.ids)} texts, {run.evaluation.groups} documents; 95% intervals"
     table = Table(title=Plain(title), box=SIMPLE)
-    table.add_column("score")
+    table.add_column("score", overflow="fold")
     for name in ("AUC", "TPR at 5% FPR", "accuracy"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in run.evaluation.rows:

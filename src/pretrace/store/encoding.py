@@ -43,7 +43,7 @@ def expect(value: Any, kind: type[T]) -> T:
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as run.json holds them, keys sorted so that equal runs give equal files.
+    """Settings as run.json holds them, keys in the order given.
 
     They may hold dicts with string keys, lists, strings, numbers, booleans and None: TypeError for
     anything else, ValueError for NaN and infinities, naming the setting. To be called before the work.
@@ -58,7 +58,7 @@ def _plain(value: object, where: str) -> object:
         wrong = [key for key in value if not isinstance(key, str)]
         if wrong:
             raise TypeError(f"{where}: the key {wrong[0]!r} is not a string")
-        return {key: _plain(value[key], f"{where}.{key}") for key in sorted(value)}
+        return {key: _plain(value[key], f"{where}.{key}") for key in value}
     if isinstance(value, list):
         return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):

@@ -34,8 +34,8 @@ def train_vocabulary(
     from pretrace.backends.tokens import readable
 
     require(size >= SMALLEST, f"a byte-level vocabulary holds at least {SMALLEST} tokens, found {size}.")
-    ordered = sorted(map(readable, texts))
-    if not any(ordered):
+    spelled = [readable(text) for text in texts]
+    if not any(spelled):
         raise TextsError("a vocabulary is trained on texts, and none were given (or all were empty).")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -46,7 +46,7 @@ def train_vocabulary(
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(ordered, trainer)
+    tokenizer.train_from_iterator(spelled, trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token=END, eos_token=END, model_max_length=max_tokens
     )

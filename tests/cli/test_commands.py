@@ -1,0 +1,160 @@
+"""Each command on a real tiny model, as a user would call it, and what it leaves behind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace.cli import main
+
+SCORES = "loss,ppl,zlib,lowercase,ref,min_k(k=0.1),min_k_plus_plus,dc_pdd,dc_pdd(variant='cld')"
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    def called(*arguments: object, stdin: bytes = b"") -> str:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        assert not left.value.code, said.err
+        return said.out
+
+    return called
+
+
+def write(path: Path, sentences: list[str], number: int = 24) -> Path:
+    rows = [
+        {"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"}
+        for i in range(number)
+    ]
+    rows += [
+        {"id": "one", "text": "a", "label": 0, "group": "g0"},
+        {"id": "none", "text": "", "label": 1, "group": "g1"},
+        {"id": "nul", "text": "NUL \x00 and 🙂", "label": 1, "group": "g2"},
+        {"id": "long", "text": "x y z " * 20_000, "label": 0, "group": "g3"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_count_then_evaluate_then_report(  # type: ignore[no-untyped-def]
+    call, tmp_path: Path, sentences: list[str], model_folder: Path, reference_folder: Path
+) -> None:
+    texts = write(tmp_path / "texts.jsonl", sentences)
+    said = call("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz")
+    assert "tokens of 28 texts" in said
+    run = tmp_path / "RUN"
+    where = (
+        "--model",
+        model_folder,
+        "--reference-model",
+        reference_folder,
+        "--counts",
+        tmp_path / "counts.npz",
+    )
+    said = call("evaluate", texts, *where, "--scores", SCORES, "--out", run, "--resamples", 200)
+    assert "bag of words" in said
+    assert "'one'" in said
+    assert "'long'" in said
+
+    table = pq.read_table(run / "scores.parquet").to_pylist()
+    with (run / "scores.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(table) == len(rows) == 26
+    assert list(rows[0])[:2] == ["id", "label"]
+    assert [row["id"] for row in table] == [row["id"] for row in rows]
+    columns = [name for name in table[0] if name not in ("id", "label", "group", "n_tokens", "n_cut")]
+    assert columns == [
+        *("loss", "ppl", "zlib", "lowercase", "ref", "min_k(k=0.1)", "min_k_plus_plus", "dc_pdd"),
+        "dc_pdd(variant='cld')",
+    ]
+    for row, text_row in zip(table, rows, strict=True):
+        assert all(np.isfinite(row[name]) for name in columns)
+        assert all(float(text_row[name]) == row[name] for name in columns)
+    with (run / "skipped.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["id"] for row in csv.DictReader(file)} == {"one", "none"}
+    facts = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    assert facts["settings"]["cut"]["ids"] == ["long"]
+    assert set(facts["settings"]["models"]) == {"target", "reference"}
+    metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+    assert len(metrics["rows"]) == len(columns) + 1
+
+    page = (run / "report.html").read_text(encoding="utf-8")
+    (run / "report.html").unlink()
+    call("report", run)
+    assert (run / "report.html").read_text(encoding="utf-8") == page
+
+
+def test_windows_read_a_long_text_whole(
+    call, tmp_path: Path, sentences: list[str], model_folder: Path
+) -> None:  # type: ignore[no-untyped-def]
+    texts = write(tmp_path / "texts.jsonl", sentences, 2)
+    where = ("--model", model_folder, "--scores", "loss", "--max-tokens", 200, "--windows")
+    call("score", texts, *where, "--out", tmp_path / "RUN")
+    table = pq.read_table(tmp_path / "RUN" / "scores.parquet").to_pylist()
+    pieces = [row for row in table if row["id"].startswith("long#")]
+    assert len(pieces) > 100
+    assert {row["group"] for row in pieces} == {"g3"}
+    assert all(row["n_cut"] == 0 and row["n_tokens"] <= 200 for row in table)
+
+
+def test_standard_input_and_columns(call, tmp_path: Path, model_folder: Path) -> None:  # type: ignore[no-untyped-def]
+    lines = "".join(json.dumps({"body": f"The cat sat on mat {i}."}) + "\n" for i in range(3)).encode()
+    call(
+        *("score", "-", "--model", model_folder, "--text-column", "body", "--scores", "loss"),
+        *("--out", tmp_path / "RUN"),
+        stdin=lines,
+    )
+    assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
+
+
+def test_show_and_list(call, model_folder: Path) -> None:  # type: ignore[no-untyped-def]
+    said = call("show", "The cat sat on the mat.", "--model", model_folder)
+    assert "perplexity" in said
+    said = call("list")
+    for name in ("min_k(k=0.2)", "stdlib", "smollm2"):
+        assert name in said
+
+
+def test_help_names_every_command(call) -> None:  # type: ignore[no-untyped-def]
+    said = call("--help")
+    for name in ("score", "evaluate", "count", "show", "report", "list", "demo"):
+        assert name in said
+
+
+def test_the_same_command_twice_gives_the_same_bytes(  # type: ignore[no-untyped-def]
+    call, tmp_path: Path, sentences: list[str], model_folder: Path
+) -> None:
+    texts = write(tmp_path / "texts.jsonl", sentences)
+    for name in ("a", "b"):
+        call(
+            *("evaluate", texts, "--model", model_folder, "--scores", "loss,min_k_plus_plus", "--no-cache"),
+            *("--out", tmp_path / name, "--resamples", 100),
+        )
+    for file in ("scores.parquet", "scores.csv", "metrics.json", "run.json", "report.html"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
+
+
+def test_two_runs_at_once(tmp_path: Path, sentences: list[str], model_folder: Path) -> None:
+    """The same command three times at once, into the same folder and the same cache."""
+    texts = write(tmp_path / "texts.jsonl", sentences, 200)
+    command = [sys.executable, "-m", "pretrace", "score", str(texts), "--model", str(model_folder)]
+    command += ["--scores", "loss,min_k_plus_plus", "--token-budget", "256", "--out", str(tmp_path / "RUN")]
+    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
+    started = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for _ in range(3)]
+    for process in started:
+        _, error = process.communicate()
+        assert process.returncode == 0, error
+    assert pq.read_table(tmp_path / "RUN" / "scores.parquet").num_rows == 202
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["RUN", "cache", "texts.jsonl"]

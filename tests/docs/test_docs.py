@@ -1,0 +1,230 @@
+"""The docs are true: every example runs, every option exists, every link leads somewhere.
+
+Rules for a page, so that a reader can tell what is run:
+
+    ```python    run, blocks of a page in order, as one module
+    ```console   each line `$ pretrace …` is run, and must succeed unless `$ echo $?` and a code follow it;
+                 lines printed beneath a command that fails must be what it printed ("…" ends a line early)
+    ```sh        for the reader's machine, not run; a line that calls pretrace must still be a good call
+    ```json      a line of a file of texts
+    ```text      not run
+
+The models that pages name are replaced by tiny ones (`STAND_INS`), the files they read are made here (`desk`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shlex
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+
+from pretrace.cli import app, main
+from pretrace.corpora.registered import known_corpora
+from pretrace.scores import scores
+
+ROOT = Path(__file__).parents[2]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*DOCS, ROOT / "README.md"]
+STAND_INS = {
+    "smollm2": "model_folder",
+    "EleutherAI/pythia-160m": "model_folder",
+    "EleutherAI/pythia-70m": "reference_folder",
+}
+"""Model names of the docs, and the fixtures of tests/conftest.py whose models stand in for them."""
+MINUTES = {"demo"}
+"""Commands that take minutes: only their arguments are looked at."""
+LANGUAGES = {"python", "console", "sh", "json", "text"}
+
+_FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: `line` is that of its first line in the page, from 1."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.name}, line {self.line}"
+
+
+def blocks(page: Path) -> list[Block]:
+    source = page.read_text(encoding="utf-8")
+    return [
+        Block(page, source.count("\n", 0, found.start(2)) + 1, found[1], found[2])
+        for found in _FENCE.finditer(source)
+    ]
+
+
+@pytest.fixture
+def names(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {name: str(request.getfixturevalue(fixture)) for name, fixture in STAND_INS.items()}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files the pages read; what the pages register is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    for registry in (scores, known_corpora()):
+        monkeypatch.setattr(registry, "_factories", dict(registry._factories))
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # `main` sets its own
+    sentence = "The railway number {0} reached the valley in 18{0}, and nothing was the same again. "
+    texts: list[dict[str, object]] = [
+        {"id": f"t{i}", "text": sentence.format(i) * (1 + i % 3)} for i in range(24)
+    ]
+    labelled = [{**row, "label": i % 2, "group": f"d{i % 8}"} for i, row in enumerate(texts)]
+    for name, rows in {"texts": texts[:4], "labelled": labelled, "reference": texts}.items():
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+def put_in(text: str, names: dict[str, str]) -> str:
+    """The text with every model name, as a whole word, replaced by its stand-in."""
+    pattern = "|".join(rf"(?<![\w/-]){re.escape(name)}(?![\w/-])" for name in names)
+    return re.sub(pattern, lambda found: names[found[0]], text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_run(
+    page: Path,
+    names: dict[str, str],
+    desk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    module = types.ModuleType(f"docs_{page.stem}")  # dataclasses look their module up by name
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for block in blocks(page):
+        if block.language == "python":
+            # Empty lines in front: a traceback then points to the line of the page.
+            code = "\n" * (block.line - 1) + put_in(block.text, names)
+            exec(compile(code, str(page), "exec"), module.__dict__)
+        elif block.language == "console":
+            for command in commands(block):
+                command.check(names, monkeypatch, capsys)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One `$ pretrace …` of a console block: the code it must leave with and the lines shown beneath it."""
+
+    block: Block
+    words: str
+    code: int
+    shown: tuple[str, ...]
+
+    def check(
+        self, names: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = shlex.split(put_in(self.words, names))
+        check_arguments(arguments[1:], self.block)
+        if arguments[1] in MINUTES:
+            return
+        monkeypatch.setattr(sys, "argv", arguments)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        assert (left.value.code or 0) == self.code, f"{self.block}: {self.words}\n{said.err}"
+        if self.code:
+            for line in self.shown:
+                assert line.removesuffix("…").strip() in said.err, f"{self.block}: {self.words}"
+
+
+def commands(block: Block) -> list[Command]:
+    """The commands of a console block; an AssertionError for one that would not be run."""
+    found: list[Command] = []
+    for part in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
+        words, *shown = part.strip("\n").split("\n")
+        if words.strip() == "echo $?":
+            last = found.pop()
+            found.append(Command(block, last.words, int(shown[0]), last.shown))
+            continue
+        assert words.startswith("pretrace "), f"{block}: put what is not run ({words}) into a sh block"
+        found.append(Command(block, words, 0, tuple(filter(None, shown))))
+    return found
+
+
+def check_arguments(arguments: list[str], block: Block) -> None:
+    """Fail unless pretrace would take these arguments."""
+    group = typer.main.get_command(app)
+    if arguments[0].startswith("-"):
+        return
+    command = getattr(group, "commands", {}).get(arguments[0])
+    assert command is not None, f"{block}: pretrace has no command {arguments[0]}"
+    command.make_context(arguments[0], arguments[1:])  # raises a UsageError that names the option
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_are_of_a_known_kind(page: Path) -> None:
+    for block in blocks(page):
+        assert block.language in LANGUAGES, f"{block}: a block of {block.language!r} would not be run"
+        if block.language == "json":
+            assert all(json.loads(line).keys() >= {"id", "text"} for line in block.text.splitlines())
+        if block.language == "sh":
+            for line in block.text.splitlines():
+                before, called, after = line.partition("pretrace ")
+                if called and before in ("", ".venv/bin/"):
+                    check_arguments(shlex.split(after, comments=True), block)
+    fences = re.findall(r"^```", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(fences) == 2 * len(blocks(page)), f"{page.name}: a block is not closed"
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_options_exist(page: Path) -> None:
+    group = typer.main.get_command(app)
+    options = {"--version", "--help"}
+    for command in getattr(group, "commands", {}).values():
+        options.update(name for parameter in command.params for name in parameter.opts)
+    named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
+    assert named <= options
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#\s]+)#?([^)\s]*)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        file = page.parent / target
+        assert file.exists(), f"{page.name} links to {target}"
+        headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE) if anchor else []
+        anchors = {"", *(re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings)}
+        assert anchor in anchors, f"{page.name} links to {target}#{anchor}"
+
+
+def generator() -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_scores_is_what_the_docstrings_say() -> None:
+    made: str = generator().render()
+    page = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
+    assert page == made, "run: python docs/generate.py"
+    assert all(f"\n## {name}\n" in page for name in scores)
+
+
+def test_every_paper_that_a_score_cites_is_listed() -> None:
+    papers = generator().PAPERS
+    cited = {name: scores.summary(name) for name in scores}
+    for name, summary in cited.items():
+        authors = re.findall(r"\w+ et al\. \d{4}[a-z]?", summary)
+        assert authors, f"{name} names no source"
+        assert set(authors) <= set(papers), f"{name}: add its paper to PAPERS in docs/generate.py"
