@@ -193,7 +193,8 @@ def _distinct(tokenizer: Any, texts: Sequence[str]) -> int:
     seams = find_seams(json.loads(tokenizer.backend_tokenizer.to_str()))
     if not isinstance(seams, Seams):
         return 0
-    return len(merged([distinct(joined([text.encode() for text in texts]), seams.flags)]))
+    raw = joined([text.encode() for text in texts])
+    return len(merged([distinct(raw, seams.at(raw))]))
 
 
 def _size(texts: Iterable[str]) -> int:

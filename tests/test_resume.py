@@ -30,15 +30,39 @@ def rows(cache: Path) -> int:
     return total
 
 
-def test_kill_and_resume(tmp_path: Path, model_folder: Path, sentences: list[str]) -> None:
-    texts = tmp_path / "texts.jsonl"
-    lines = [{"id": str(i), "text": f"{sentences[i % 6]} {i} {sentences[i % 5]}"} for i in range(1500)]
-    texts.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
-    started = subprocess.Popen(command(texts, model_folder, tmp_path / "killed"), env=environment)
+def write(path: Path, sentences: list[str], number: int) -> Path:
+    lines = [{"id": str(i), "text": f"{sentences[i % 6]} {i} {sentences[i % 5]}"} for i in range(number)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def begun(arguments: list[str], environment: dict[str, str], cache: Path) -> subprocess.Popen[bytes]:
+    """The command, once it has traces on disk."""
+    started = subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
-    while rows(tmp_path / "cache") < 40 and time.monotonic() < deadline and started.poll() is None:
+    while rows(cache) < 40 and time.monotonic() < deadline and started.poll() is None:
         time.sleep(0.01)
+    return started
+
+
+def test_control_c_says_that_nothing_is_lost(
+    tmp_path: Path, model_folder: Path, sentences: list[str]
+) -> None:
+    texts = write(tmp_path / "texts.jsonl", sentences, 1500)
+    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
+    started = begun(command(texts, model_folder, tmp_path / "RUN"), environment, tmp_path / "cache")
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert said.decode().count("\n") == 1
+    assert "goes on from there" in said.decode()
+    assert not (tmp_path / "RUN").exists()
+
+
+def test_kill_and_resume(tmp_path: Path, model_folder: Path, sentences: list[str]) -> None:
+    texts = write(tmp_path / "texts.jsonl", sentences, 1500)
+    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
+    started = begun(command(texts, model_folder, tmp_path / "killed"), environment, tmp_path / "cache")
     os.kill(started.pid, signal.SIGKILL)
     assert started.wait() == -signal.SIGKILL
     kept = rows(tmp_path / "cache")

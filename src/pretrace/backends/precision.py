@@ -11,14 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
+import platform
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
+from pretrace.errors import OutputError
+from pretrace.store.atomic import atomic_text
+from pretrace.store.traces import cache_folder
+
 DEFAULT = "default"
 ONEDNN = "onednn"
+_FASTER = 0.95
 _EXACT = 4.0  # times the default route's error; rounding to bfloat16 is about a thousand times it
 
 
@@ -46,16 +53,32 @@ def products(route: str) -> Iterator[None]:
 
 @functools.cache
 def best_route() -> str:
-    """The name of the faster exact route for float32 products on this CPU: "default" or "onednn"."""
+    """The name of the faster exact route for float32 products on this CPU: "default" or "onednn".
+
+    Probed once for a machine and a version of torch and then remembered in the cache: a probe measures
+    time, and the same command should not take another route the second time.
+    """
     if _switch() is None:
         return DEFAULT
+    state = f"{platform.node()} {platform.processor()} {torch.backends.cpu.get_cpu_capability()} {torch.__version__}"
+    kept = cache_folder() / "products" / hashlib.sha256(state.encode()).hexdigest()[:16]
+    if kept.is_file() and (known := kept.read_text(encoding="ascii", errors="replace")) in (DEFAULT, ONEDNN):
+        return known
+    route = _probed()
+    with contextlib.suppress(OSError, OutputError):  # where nothing can be kept it is probed again
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        atomic_text(kept, route)
+    return route
+
+
+def _probed() -> str:
     generator = torch.Generator().manual_seed(0)
     left = torch.randn(512, 512, generator=generator)
     right = torch.randn(1024, 512, generator=generator)
     truth = left.double() @ right.double().T
     plain_error, plain_time = _probe(DEFAULT, left, right, truth)
     error, seconds = _probe(ONEDNN, left, right, truth)
-    return ONEDNN if error <= _EXACT * plain_error and seconds < 0.95 * plain_time else DEFAULT
+    return ONEDNN if error <= _EXACT * plain_error and seconds < _FASTER * plain_time else DEFAULT
 
 
 @torch.inference_mode()

@@ -6,26 +6,37 @@ import os
 import sys
 import warnings
 
+import typer
+
 from pretrace.cli.commands import app
 from pretrace.errors import PretraceError
 
 __all__ = ["app", "main"]
+
+_STOPPED = 130
+# The base of all complaints about arguments, which typer makes public only through its children.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def main() -> None:
     """Run the command line; never a traceback for what a user can mend."""
     warnings.showwarning = _note  # type: ignore[assignment]  # takes fewer of the arguments
     try:
-        app(prog_name="pretrace")
+        code = app(args=sys.argv[1:] or ["--help"], prog_name="pretrace", standalone_mode=False)
     except PretraceError as error:
         _leave(str(error), 2)
-    except KeyboardInterrupt:
-        _leave("stopped; what was read is kept, the same command goes on from there.", 130)
+    except _UsageError as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "pretrace"
+        _leave(f"{error.format_message()} See {command} --help.", 2)  # type: ignore[attr-defined]
     except BrokenPipeError:  # the reader of our output went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         _leave(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.", 2)
+    if code == _STOPPED:
+        _leave("stopped; what was read is kept, the same command goes on from there.", _STOPPED)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _note(message: Warning | str, category: type[Warning], filename: str, *_: object) -> None:

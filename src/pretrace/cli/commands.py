@@ -16,7 +16,6 @@ from pretrace.cli.job import Job, Measuring, reads_texts
 app = typer.Typer(
     name="pretrace",
     help="Was this text, or this collection, in the data a language model was pretrained on?",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -63,7 +62,7 @@ def count(
     text_column: o.TextColumn = None,
     revision: o.Revision = None,
     trust_remote_code: o.TrustRemoteCode = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core unless given.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads; one a core unless given.")] = None,
 ) -> None:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
     from pretrace.cli.counting import count_files

@@ -39,7 +39,7 @@ def run_demo(out: Path, *, seed: int) -> None:
         console.print(Plain(f"- {finding}"))
     console.print()
     console.print(
-        "2. SmolLM2-135M, a model that was trained on the open web, on three famous openings and three texts "
+        "2. SmolLM2-135M-Instruct, a model that was trained on the open web, on three famous openings and three texts "
         "written for this demo. Six texts prove nothing; they show what a score looks like."
     )
     try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pretrace.frequencies import Frequencies
 
 _PREVIEW = 5
-_COLUMNS = 5
+_COLUMNS = 4
 
 
 def finished(job: Job) -> None:

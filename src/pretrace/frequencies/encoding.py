@@ -83,8 +83,10 @@ class ByPieces:
         kept_whole = [text for text in texts if self._stays_whole(text)]
         cuttable = [text.encode() for text in texts if not self._stays_whole(text)]
         of_whole = self.whole.part(kept_whole)
-        pieces = distinct(joined(cuttable), self._seams.flags)
-        return Part(of_whole.tokens, pieces, of_whole.bytes + sum(map(len, cuttable)))
+        raw = joined(cuttable)
+        return Part(
+            of_whole.tokens, distinct(raw, self._seams.at(raw)), of_whole.bytes + sum(map(len, cuttable))
+        )
 
     def tokens(self, pieces: pa.Table) -> Counts:
         """The token counts of a table of pieces, each taken as often as it says."""
@@ -102,7 +104,8 @@ class ByPieces:
         text = readable(text)
         if self._stays_whole(text):
             return self.whole.encode(text)
-        first, *inner = cut(joined([text.encode()]), self._seams.flags)
+        raw = joined([text.encode()])
+        first, *inner = cut(raw, self._seams.at(raw))
         ids = self._encode_first([first])[0], self._encode_inner(inner)[0]
         return [int(token) for token in np.concatenate(ids)]
 

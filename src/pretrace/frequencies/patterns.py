@@ -3,13 +3,14 @@
 Such a pattern is a row of alternatives. For each one we know, it is written down here which kinds of
 character it covers and which neighbours it can hold together ("SL": a space or tab, then a letter). Two
 neighbours that no alternative holds together always fall into different pieces, whatever stands around
-them. Listing too many neighbours costs speed and nothing else; a pattern with an alternative that is not
-listed is not understood, and its texts are encoded whole.
+them. Listing too many neighbours costs speed and nothing else; a pattern that holds anything not listed is
+not understood, and its texts are encoded whole.
 """
 
 from __future__ import annotations
 
 import string
+from dataclasses import dataclass
 
 CLASSES = {
     "L": string.ascii_letters,
@@ -71,28 +72,44 @@ _ALTERNATIVES = {
         ("PA", f"{_SYMBOLS} {_LINES}"),
     ),
     r" ?[^\s\p{L}\p{N}]+[\r\n/]*": ("PA", f"{_SYMBOLS} {_LINES} RP"),
-    # White space; the look-ahead at its end is why a seam behind it needs more than two neighbours.
-    **dict.fromkeys((r"\s*[\r\n]+", r"\s*[\r\n]", r"\s+(?!\S)"), ("", "SS SR RS RR")),
-    r"\s+": ("SR", "SS SR RS RR"),
 }
+_BREAKS = (r"\s*[\r\n]+", r"\s*[\r\n]")
+_WHITE_SPACE = [r"\s+(?!\S)", r"\s+"]
 
 
-def held_together(pattern: str) -> frozenset[str] | None:
-    """The neighbours a pattern can hold in one piece, as pairs of class letters; None if not understood.
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What is known of a pattern.
 
-    >>> "LP" in held_together(GPT2), "SL" in held_together(GPT2)
-    (False, True)
+    `held`: the neighbours it can hold in one piece, as pairs of class letters, white space left out.
+    `breaks`: white space up to its last line break is taken in one go. All that is left of a run of white
+    space is one piece, less its last character where something else follows: that one stands alone, or
+    goes with a word, number or symbols behind it.
     """
-    covered: set[str] = set()
-    pairs: set[str] = set()
-    for alternative in _alternatives(pattern):
-        if alternative not in _ALTERNATIVES:
-            return None
-        covers, holds = _ALTERNATIVES[alternative]
-        covered.update(covers)
-        pairs.update(holds.split())
+
+    held: frozenset[str]
+    breaks: bool
+
+
+def understood(pattern: str) -> Pattern | None:
+    """What is known of a pattern; None if any part of it is not.
+
+    >>> known = understood(GPT2)
+    >>> "LP" in known.held, "SL" in known.held, known.breaks
+    (False, True, False)
+    """
+    *visible, first, last = ["", "", *_alternatives(pattern)]
+    if [first, last] != _WHITE_SPACE:
+        return None
+    breaks = visible[-1] in _BREAKS
+    visible = visible[2:-1] if breaks else visible[2:]
+    if not all(alternative in _ALTERNATIVES for alternative in visible):
+        return None
     # What no alternative matches is left over in runs, and those would hold more together than is listed.
-    return frozenset(pairs) if covered == set(CLASSES) else None
+    if {letter for alternative in visible for letter in _ALTERNATIVES[alternative][0]} != set("LNPA"):
+        return None
+    held = frozenset(pair for alternative in visible for pair in _ALTERNATIVES[alternative][1].split())
+    return Pattern(held, breaks)
 
 
 def _alternatives(pattern: str) -> list[str]:

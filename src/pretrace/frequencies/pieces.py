@@ -84,7 +84,11 @@ def _seams(block: memoryview, flags: Flags) -> npt.NDArray[np.intp]:
     pairs <<= 8
     pairs |= codes[:-1]
     found = np.take(flags, pairs)
-    # Shifted onto SEAM: a pair's CONDITIONAL bit (2) and the CONFIRMING bit (4) of the pair before it.
-    found[1:] |= (found[1:] >> 1) & (found[:-1] >> 2)
+    # A pair's AFTER bit (2) against the CONFIRMING bit (4) of the pair before it, and its BEFORE bit (8)
+    # against the FOLLOWED bit (16) of the pair behind it, all shifted onto SEAM (1).
+    after = (found[1:] >> 1) & (found[:-1] >> 2)
+    before = (found[:-1] >> 3) & (found[1:] >> 4)
+    found[1:] |= after
+    found[:-1] |= before
     found &= SEAM
     return np.flatnonzero(found.view(np.bool_)) + 1

@@ -1,17 +1,16 @@
 """Seams: where a text may be cut so that its parts, tokenised alone, give the tokens of the whole.
 
-A seam is found from the bytes on its two sides, in a few cases from three, so that one table look-up per
-byte finds them all. Right of a seam always stands an ASCII character: those are the same in every
-version of Unicode, and NFC never joins one to what stands before it. Two kinds of tokenizer have seams:
+A seam is found from the bytes on its two sides and at most one more, so that one table look-up per byte
+finds them all. Right of a seam always stands an ASCII character: those are the same in every version of
+Unicode, and NFC never joins one to what stands before it. Two kinds of tokenizer have seams:
 
-patterned  A pre-tokenizer splits by a pattern (GPT-2, Pythia, SmolLM2, Llama 3, Qwen, …). Neighbours that
-           the pattern never holds together are a seam, unless white space stands on the left: patterns
-           look ahead from white space to what follows. A single white space between other characters is
-           safe again, since looking ahead changes nothing for a run of one.
+patterned  A pre-tokenizer splits by a pattern (GPT-2, Pythia, SmolLM2, Llama 3, Qwen, …), and neighbours
+           that the pattern never holds together are a seam.
 merging    The whole text is one word of a BPE model (Llama 2, Mistral, Gemma). Merges start from single
            characters, so neighbours that no merge joins are never in one token.
 
-In both, neighbours inside an added token (`<|endoftext|>`) are no seam: it is cut out before anything else.
+In both, neighbours inside an added token (`<|endoftext|>`) are no seam where one occurs: it is cut out
+before anything else.
 """
 
 from __future__ import annotations
@@ -25,14 +24,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.frequencies.patterns import CLASSES, GPT2, SPACE, held_together
+from pretrace.frequencies.patterns import CLASSES, GPT2, SPACE, Pattern, understood
 
 SEAM = 1
-CONDITIONAL = 2
-"""A seam between these two bytes if the first of them and the one before it are CONFIRMING."""
-CONFIRMING = 4
+"""A seam between these two bytes."""
+AFTER, CONFIRMING = 2, 4
+"""A seam between these two bytes if this one, and the one before together with the first, is CONFIRMING."""
+BEFORE, FOLLOWED = 8, 16
+"""A seam between these two bytes if the second, and the one behind it together, is FOLLOWED."""
 
-_ASCII = slice(0, 128)
 _CONTINUATION = slice(128, 192)
 _OTHER = slice(128, 255)
 _END = 255
@@ -44,22 +44,28 @@ _UNICODE_SPACE = "\x85\xa0\u1680\u180e\u200b\u2028\u2029\u202f\u205f\u3000\ufeff
 
 Flags = npt.NDArray[np.uint8]
 Spec = Mapping[str, Any]
-_Pairs = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Seams:
     """Where one tokenizer's texts may be cut.
 
-    `flags` is uint8 [65536], indexed by 256 · right byte + left byte. `prefixed`: the tokenizer puts
-    something before a text, so that a text's first piece differs from the same piece further on. A text
-    in which `whole` is found must not be cut at all. `name` says it in words.
+    `flags` is uint8 [65536], indexed by 256 · right byte + left byte. It holds where none of the added
+    tokens that `added` finds occurs, and `careful` holds anywhere. `prefixed`: the tokenizer puts something
+    before a text, so that a text's first piece differs from the same piece further on. A text in which
+    `whole` is found must not be cut at all. `name` says it in words.
     """
 
     flags: Flags
+    careful: Flags
     name: str
-    prefixed: bool = False
-    whole: re.Pattern[str] | None = None
+    prefixed: bool
+    added: re.Pattern[bytes] | None
+    whole: re.Pattern[str] | None
+
+    def at(self, raw: bytes) -> Flags:
+        """The flags that hold in these texts."""
+        return self.flags if self.added is None or self.added.search(raw) is None else self.careful
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +75,28 @@ class Seamless:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Flags [left, right] of a tokenizer without added tokens."""
+
+    flags: Flags
+    name: str
+    prefixed: bool
+
+
 def find_seams(spec: Spec) -> Seams | Seamless:
     """The seams of a tokenizer, given as its own JSON (`json.loads(tokenizer.to_str())`)."""
-    model, added = spec["model"], spec["added_tokens"]
-    if model.get("dropout"):
+    if spec["model"].get("dropout"):
         return Seamless("its BPE model drops merges at random")
     stages = _stages(spec["pre_tokenizer"], "pretokenizers")
     normalizers = _stages(spec["normalizer"], "normalizers")
     if stages and stages[-1]["type"] == "ByteLevel":
         found = _patterned(stages, normalizers)
     else:
-        found = _merging(stages, normalizers, model)
+        found = _merging(stages, normalizers, spec["model"])
     if isinstance(found, Seamless):
         return found
-    return _around_added(found, added, normalised=bool(normalizers))
+    return _around_added(found, spec["added_tokens"], {stage["type"] for stage in normalizers})
 
 
 def _stages(part: Spec | None, key: str) -> list[Spec]:
@@ -93,7 +107,7 @@ def _stages(part: Spec | None, key: str) -> list[Spec]:
     return [part]
 
 
-def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> Seams | Seamless:
+def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> _Found | Seamless:
     if any(stage["type"] != "NFC" for stage in normalizers):
         return Seamless(f"its normaliser is {_names(normalizers)}, and only NFC is understood")
     *before, bytelevel = stages
@@ -106,14 +120,14 @@ def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> Seams | S
         return Seamless(f"its pre-tokenizer is {_names(stages)}")
     if bytelevel["add_prefix_space"] and len(stages) > 1:
         return Seamless("its pre-tokenizer puts a space before every part of a text")
-    held = held_together(pattern)
-    if held is None:
+    known = understood(pattern)
+    if known is None:
         return Seamless("the pattern it splits with is not one of those known")
-    flags = _pattern_flags(held)
+    flags = _pattern_flags(known)
     if digits is not None:
         _cut_at_digits(flags, alone=digits["individual_digits"])
     name = f"cut by the pattern of its pre-tokenizer ({_names(stages)})"
-    return Seams(_flat(flags), name, prefixed=bytelevel["add_prefix_space"])
+    return _Found(flags, name, bytelevel["add_prefix_space"])
 
 
 def _isolates(stage: Spec) -> bool:
@@ -125,26 +139,61 @@ def _isolates(stage: Spec) -> bool:
     )
 
 
-def _pattern_flags(held: frozenset[str]) -> Flags:
+def _pattern_flags(known: Pattern) -> Flags:
     flags = np.zeros((256, 256), dtype=np.uint8)
-    letters = {name: [ord(char) for char in chars] for name, chars in CLASSES.items()}
-    for left in CLASSES:
-        for right in CLASSES:
-            area = np.ix_(letters[left], letters[right])
-            if left not in SPACE and right in SPACE:
-                flags[area] |= CONFIRMING
-            if left + right not in held:
-                flags[area] |= CONDITIONAL if left in SPACE else SEAM
     visible = [name for name in CLASSES if name not in SPACE]
+    for left in visible:
+        for right in CLASSES:
+            if left + right not in known.held:
+                flags[_area(left, right)] |= SEAM
     for right in SPACE:
-        if not any(left + right in held for left in visible):
-            _after_other(flags, letters[right], unsafe=_UNICODE_SPACE)
+        if not any(left + right in known.held for left in visible):
+            _after_other(flags, _codes(right), unsafe=_UNICODE_SPACE)
+    _behind_space(flags, known, visible)
+    _behind_symbols(flags, known)
     return flags
+
+
+def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
+    """Seams in and behind white space, where a pattern looks ahead to what follows."""
+    lone_breaks = not known.breaks and not {"PR", "RR"} & known.held
+    for right in visible:
+        for left in SPACE:
+            if left + right in known.held:
+                continue
+            # White space of one character is one piece, whatever the pattern sees behind it.
+            flags[_area(left, right)] |= SEAM if left == "R" and known.breaks else AFTER
+            # The last of a run stands alone. Here it is cut off on both sides, or on neither.
+            if left == "R" and lone_breaks:
+                flags[_area(left, right)] |= FOLLOWED
+        flags[_area(right, SPACE)] |= CONFIRMING
+        # A space that ends a run belongs to what follows, or stands alone.
+        flags[32, _codes(right)] |= FOLLOWED
+    flags[_codes(SPACE), 32] |= BEFORE
+    if lone_breaks:
+        flags[_area(SPACE, "R")] |= BEFORE | CONFIRMING
+
+
+def _behind_symbols(flags: Flags, known: Pattern) -> None:
+    """A symbol behind a symbol or a space cannot begin a piece, and so not one that goes on with a letter."""
+    symbols = _codes("PA")
+    flags[np.ix_([32, *symbols], symbols)] |= CONFIRMING
+    flags[_area("PA", "L")] |= AFTER
+    if "RP" in known.held:  # but a slash behind line breaks ends their piece
+        flags[ord("/"), symbols] &= ~np.uint8(CONFIRMING)
+
+
+def _codes(names: str) -> list[int]:
+    return [ord(char) for name in names for char in CLASSES[name]]
+
+
+def _area(left: str, right: str) -> tuple[npt.NDArray[np.intp], ...]:
+    return np.ix_(_codes(left), _codes(right))
 
 
 def _after_other(flags: Flags, right: Sequence[int], *, unsafe: Iterable[str]) -> None:
     """Seams between a character beyond ASCII and `right`, except behind the unsafe ones."""
-    flags[_OTHER, right] |= CONDITIONAL
+    flags[_OTHER, right] |= AFTER
     flags[:, _CONTINUATION] |= CONFIRMING
     for char in unsafe:
         before, last = char.encode()[-2:]
@@ -153,15 +202,15 @@ def _after_other(flags: Flags, right: Sequence[int], *, unsafe: Iterable[str]) -
 
 def _cut_at_digits(flags: Flags, *, alone: bool) -> None:
     """A Digits stage parts digits from everything else, and `alone` from each other, before any pattern."""
-    known = [ord(char) for name, chars in CLASSES.items() if name != "N" for char in chars]
-    digits = [ord(char) for char in CLASSES["N"]]
-    flags[np.ix_(known, digits)] |= SEAM
-    flags[np.ix_(digits, known)] |= SEAM
+    others = "".join(name for name in CLASSES if name != "N")
+    flags[_area(others, "N")] |= SEAM
+    flags[_area("N", others)] |= SEAM
+    flags[:, _codes("N")] &= ~np.uint8(FOLLOWED)  # white space before a digit ends there, like a text
     if alone:
-        flags[np.ix_(digits, digits)] |= SEAM
+        flags[_area("N", "N")] |= SEAM
 
 
-def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -> Seams | Seamless:
+def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -> _Found | Seamless:
     if model["type"] != "BPE":
         return Seamless(f"its model is {model['type']} behind the pre-tokenizer {_names(stages)}")
     if any(model.get(key) for key in ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")):
@@ -177,7 +226,7 @@ def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
     flags = _merge_flags(_joins(model["merges"]), set(model["vocab"]), space)
-    return Seams(_flat(flags), "cut where its BPE model has no merge", prefixed=prefixed)
+    return _Found(flags, "cut where its BPE model has no merge", prefixed)
 
 
 def _replaces_space(stage: Spec) -> bool:
@@ -216,24 +265,48 @@ def _merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) 
     return flags
 
 
-def _around_added(seams: Seams, added: Iterable[Spec], *, normalised: bool) -> Seams:
-    """The seams less those inside added tokens, and which texts must stay whole because of one."""
-    flags = seams.flags.reshape(256, 256).T.copy()
-    whole = []
+def _around_added(found: _Found, added: Iterable[Spec], normalizers: set[str]) -> Seams | Seamless:
+    """The seams less those that an added token would be cut at, and which texts must stay whole for one."""
+    flags, careful = found.flags.copy(), found.flags.copy()
+    searched, whole = [], []
     for token in added:
         content = token["content"]
-        for left, right in pairwise(content.encode()):
-            flags[left, right] &= CONFIRMING
-            if normalised:  # what stands on the left may turn into `left` only in the normalised text
-                flags[_OTHER, right] &= CONFIRMING
-        # Such a token also depends on what stands beside it, as does all that follows where a prefix is put.
-        if seams.prefixed or token["lstrip"] or token["rstrip"] or token["single_word"]:
+        # Such a token depends on what stands beside it, as does all that follows where a prefix is put.
+        wide = found.prefixed or token["lstrip"] or token["rstrip"] or token["single_word"]
+        hidden = token["normalized"] and ("NFC" in normalizers or (normalizers and set(content) & {" ", "▁"}))
+        if hidden and (wide or not content.isascii()):
+            return Seamless(f"its added token {content!r} is looked for in the normalised text")
+        if wide:
             whole.append(re.escape(content))
-    flags[:, _END] = SEAM
-    flags[_END, :] = 0 if seams.prefixed else SEAM
-    flags[_END, _END] = SEAM
-    pattern = re.compile("|".join(whole)) if whole else None
-    return Seams(_flat(flags), seams.name, seams.prefixed, pattern)
+            continue
+        _spare(careful, content.encode(), hidden=bool(hidden))
+        if hidden:
+            _spare(flags, content.encode(), hidden=True)
+        else:
+            searched.append(re.escape(content.encode()))
+    for table in (flags, careful):
+        table[:, _END] = SEAM
+        table[_END, :] = 0 if found.prefixed else SEAM
+        table[_END, _END] = SEAM
+    return Seams(
+        _flat(flags),
+        _flat(careful),
+        found.name,
+        found.prefixed,
+        re.compile(b"|".join(searched)) if searched else None,
+        re.compile("|".join(whole)) if whole else None,
+    )
+
+
+def _spare(flags: Flags, content: bytes, *, hidden: bool) -> None:
+    """Take away the seams inside an added token, and those that rely on what is there not being one."""
+    for left, right in pairwise(content):
+        flags[left, right] = 0
+        if hidden:  # a Kelvin sign, say, turns into the K on the left only when it is normalised
+            flags[_OTHER, right] = 0
+    # Pieces end before a token and begin behind it, whatever else stands there.
+    flags[_codes(SPACE), content[0]] &= SEAM | CONFIRMING
+    flags[content[-1], :] &= ~np.uint8(CONFIRMING)
 
 
 def _flat(flags: Flags) -> Flags:

@@ -82,7 +82,7 @@ def _best(scores: Sequence[Measured]) -> list[str]:
     elif one:
         found.append("That is not shown to be better than chance.")
     elif not any(_above(row) for row in scores):
-        found.append("No score is shown to do better than chance on these texts.")
+        found.insert(0, "No score is shown to do better than chance on these texts.")
     return found
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pretrace import __version__
 from pretrace.store.atomic import new_folder
 from pretrace.store.traces import text_key
 from pretrace.types import Corpus, Text
@@ -23,7 +24,7 @@ TEXTS = "texts.jsonl"
 CARD = "card.json"
 FORMAT = 1
 
-_PACKAGES = ("pretrace", "torch", "transformers", "tokenizers", "safetensors", "numpy")
+_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,8 @@ def _no_bars() -> Iterator[None]:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of every package that had a hand in the weights."""
-    return {
-        "python": platform.python_version(),
-        **{package: importlib.metadata.version(package) for package in _PACKAGES},
-    }
+    packages = {package: importlib.metadata.version(package) for package in _PACKAGES}
+    return {"pretrace": __version__, "python": platform.python_version(), **packages}
 
 
 def _row(text: Text) -> dict[str, str | int]:

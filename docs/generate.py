@@ -1,0 +1,139 @@
+"""Writes docs/scores.md from the docstrings, parameters and needs of the registered scores.
+
+Run `python docs/generate.py` after adding or changing a score; a test compares the page with what this makes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import typing
+from pathlib import Path
+
+from pretrace.errors import TableError
+from pretrace.scores import scores
+from pretrace.types import Needs, Quantity, Recipe, Reference, View
+
+PAGE = Path(__file__).with_name("scores.md")
+
+INTRO = """\
+# Scores
+
+<!-- Made by docs/generate.py from the docstrings in src/pretrace/scores. Do not edit by hand. -->
+
+A score is one number for one text. `--scores` takes a comma-separated list, with parameters where the
+defaults do not suit: `"loss,zlib,min_k(k=0.1)"`. The expression as you write it names the column.
+
+**Higher means more likely a member**, for every score. Papers mix both directions; here signs are
+turned where needed. Different scores are on different scales: compare texts within one score.
+
+**Notation.** `n` is the number of tokens the model predicted, `t_i` one of them, `logp_i` its
+log-probability. All logarithms are natural. Logits are turned to float32 before any of this, whatever
+precision the model has, and a score sums over tokens in float64.
+
+**Start token.** By default a text is read as its tokenizer would prepare it. Llama's puts a start token
+in front, so all tokens are predicted. Pythia's and SmolLM2's put none, so the first token is context
+only. `--start always` gives exactly one start token, `--start never` gives none. It is part of the
+result: do not compare scores from runs that differ in it. The paper of `dc_pdd` uses a start token.
+"""
+
+PAPERS = {
+    "Yeom et al. 2018": "Privacy risk in machine learning: analyzing the connection to overfitting. CSF 2018.",
+    "Carlini et al. 2021": "Extracting training data from large language models. USENIX Security 2021.",
+    "Shi et al. 2024": "Detecting pretraining data from large language models. ICLR 2024.",
+    "Zhang et al. 2024b": "Min-K%++: improved baseline for detecting pre-training data from large language "
+    "models. arXiv:2404.02936.",
+    "Zhang et al. 2024d": "Pretraining data detection for large language models: a divergence-based calibration "
+    "method. EMNLP 2024.",
+    "FSD": "Zhang et al., Fine-tuning can help detect pretraining data from large language models. ICLR 2025.",
+}
+"""The papers that docstrings cite, by the words they cite them with."""
+
+_SOURCE = re.compile(r"\s*\(([^()]*\b(?:19|20)\d\d[a-z]?[^()]*)\)\.$")
+_TYPES = {float: "a number", int: "a whole number", str: "a text", bool: "True or False"}
+
+
+def render() -> str:
+    """The whole page."""
+    parts = [INTRO, *map(_section, scores), _papers()]
+    return "\n".join(parts)
+
+
+def _section(name: str) -> str:
+    factory = scores.factory(name)
+    docstring = inspect.getdoc(factory) or ""
+    summary, *paragraphs = [
+        part.strip() for part in docstring.partition(">>>")[0].split("\n\n") if part.strip()
+    ]
+    source = _SOURCE.search(summary)
+    if source is None:
+        raise ValueError(
+            f"{name}: the first sentence of its docstring must end with the source, (Author year)."
+        )
+    lines = [f"## {name}", f"{_prose(summary[: source.start()])}."]
+    lines += [_formula_or_prose(paragraph) for paragraph in paragraphs]
+    facts = [*_parameters(factory), f"Needs: {_needs(name)}.", f"Source: {_prose(source[1])}."]
+    return "\n\n".join(lines) + "\n\n" + "".join(f"- {fact}\n" for fact in facts)
+
+
+def _formula_or_prose(paragraph: str) -> str:
+    """A line that only says what something equals is a formula; anything else reads as prose."""
+    if "\n" not in paragraph and " = " in paragraph and not paragraph.endswith("."):
+        return f"```text\n{paragraph}\n```"
+    return _prose(" ".join(paragraph.split()))
+
+
+def _prose(text: str) -> str:
+    """Text with the characters that Markdown would take for its own escaped, outside of `code`."""
+    pieces = re.split(r"(`[^`]*`)", text)
+    return "".join(p if p.startswith("`") else re.sub(r"([*<])", r"\\\1", p) for p in pieces)
+
+
+def _parameters(factory: typing.Any) -> list[str]:
+    hints = typing.get_type_hints(factory)
+    return [
+        f"`{field.name}={field.default!r}`: {_kind(hints[field.name])}."
+        for field in dataclasses.fields(factory)
+    ]
+
+
+def _kind(hint: typing.Any) -> str:
+    if typing.get_origin(hint) is typing.Literal:
+        return "one of " + ", ".join(f"`{choice!r}`" for choice in typing.get_args(hint))
+    return _TYPES.get(hint, str(hint))
+
+
+def _needs(name: str) -> str:
+    score = scores.make(name)
+    words = [_view(view, quantity) for view, quantity in _plain_first(score.needs)]
+    if isinstance(score, Recipe):
+        try:
+            score.fit(Reference())
+        except TableError:
+            words.append("token counts (`--counts`, made by `pretrace count`)")
+    return "; ".join(words)
+
+
+def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
+    return sorted(needs.views.items(), key=lambda item: item[0] != View())
+
+
+def _view(view: View, quantity: Quantity) -> str:
+    if view.model == "reference":
+        return "the text's log-probabilities under a second model (`--reference-model`)"
+    if view.rewrite == "lower":
+        return "a second pass, over the lower-cased text"
+    if view != View():
+        return f"a pass over the {view.rewrite} text with the {view.model} model"
+    if Quantity.MOMENTS in quantity:
+        return "log-probabilities, and mean and standard deviation over the vocabulary"
+    return "log-probabilities"
+
+
+def _papers() -> str:
+    return "## Papers\n\n" + "".join(f"- {_prose(name)}: {_prose(title)}\n" for name, title in PAPERS.items())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")
