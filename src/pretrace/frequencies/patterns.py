@@ -27,7 +27,7 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 """The pattern that ByteLevel(use_regex=True) has built in."""
 
 _SYMBOLS = "SP SA PP PA AP AA"
-_LINES = "PR AR RR"
+_LINES = "PR AR"
 _ALTERNATIVES = {
     # English contractions, alone or gathered in a group.
     **dict.fromkeys(("'s", "'t", "'re", "'ve", "'m", "'ll", "'d"), ("", "AL LL")),

@@ -156,7 +156,7 @@ def _pattern_flags(known: Pattern) -> Flags:
 
 def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
     """Seams in and behind white space, where a pattern looks ahead to what follows."""
-    lone_breaks = not known.breaks and not {"PR", "RR"} & known.held
+    lone_breaks = not known.breaks and "PR" not in known.held
     for right in visible:
         for left in SPACE:
             if left + right in known.held:

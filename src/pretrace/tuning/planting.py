@@ -7,7 +7,8 @@ is the ground truth against which every score can be measured on one's own texts
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,7 +38,8 @@ class PlantSettings:
     `share` of the text is made members, `seed` decides which, the new weights and the order of training.
     A text of more than `max_tokens` is trained on in windows of that length. The other fields are those
     of `TrainingPlan`; the learning rate suits a new small model, one that is trained further wants about
-    5e-5. `architecture` is that of a new model, and without a meaning for an existing one.
+    5e-5. `architecture` is that of a new model, and without a meaning for an existing one. `threads` 0
+    leaves torch's own number; weights depend on it, and a small model gains little from a second one.
     """
 
     share: float = 0.5
@@ -51,10 +53,12 @@ class PlantSettings:
     precision: Precision = "float32"
     recompute: bool = False
     save_minutes: float = 10.0
+    threads: int = 0
     architecture: Architecture = SMALL
 
     def __post_init__(self) -> None:
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
+        require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
         require(self.max_tokens >= 2, f"planting: max_tokens must be at least 2, found {self.max_tokens}.")
         _ = self.plan  # whose own checks are of the other fields
 
@@ -78,10 +82,12 @@ DEMO = PlantSettings(
     epochs=2,
     learning_rate=3e-3,
     batch=8,
+    threads=1,
     architecture=Architecture(layers=2, width=256, heads=4, vocabulary=2048),
 )
 """What the demo plants in the standard library's docstrings: 2.6 M parameters, about 45 CPU seconds.
-The AUC of `loss` was 0.90, 0.91 and 0.91 for the seeds 0, 1 and 2."""
+The AUC of `loss` was 0.90, 0.91 and 0.91 for the seeds 0, 1 and 2. One thread, since two on a busy machine wait for
+each other and take five times as long."""
 
 
 def plant(
@@ -109,12 +115,11 @@ def plant(
     texts = sorted(text.text for text in labelled.texts if text.member)
     sequences = _sequences(origin.tokenizer, texts, settings.max_tokens)
 
-    import torch
-
     from pretrace.tuning.training import train
 
     checkpoint = folder.with_name(f".{folder.name}.training")
-    history = train(origin.model, sequences, settings.plan, on_step=on_step, checkpoint=checkpoint)
+    with _threads(settings.threads) as threads:
+        history = train(origin.model, sequences, settings.plan, on_step=on_step, checkpoint=checkpoint)
     card = {
         "start": origin.facts,
         "settings": asdict(settings),
@@ -122,11 +127,24 @@ def plant(
         "windows": len(sequences),
         "tokens": history.tokens,
         "losses": list(history.losses),
-        "threads": torch.get_num_threads(),
+        "threads": threads,
     }
     planted = write_planted(folder, origin.model, origin.tokenizer, corpus=labelled, card=card)
     checkpoint.unlink(missing_ok=True)
     return planted
+
+
+@contextmanager
+def _threads(wanted: int) -> Iterator[int]:
+    """So many threads for torch while the context lasts, as many as it has for 0; yields the number."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(wanted or before)
+    try:
+        yield wanted or before
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Origin(NamedTuple):
