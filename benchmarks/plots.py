@@ -21,7 +21,9 @@ def draw_speed(found: dict[str, Any], path: Path) -> None:
     if rows:
         _memory(panels[-1], rows)
     texts = found["texts"]
-    figure.suptitle(f"{texts['number']} {texts['corpus']}, {texts['model']}, {found['machine']['cpu']}", fontsize=9)
+    figure.suptitle(
+        f"{texts['number']} {texts['corpus']}, {texts['model']}, {found['machine']['cpu']}", fontsize=9
+    )
     figure.savefig(path, dpi=150)
 
 

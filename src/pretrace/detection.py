@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.errors import ModelError, PretraceError, TableError, TextsError
-from pretrace.examples import examples
+from pretrace.examples import Extremes
 from pretrace.record import record_corpus, record_counts, record_software
 from pretrace.scores import parse
 from pretrace.tracing import Asker, Progress, Silent
@@ -77,15 +77,13 @@ def detect(
     _check(needs, models, corpus)
     options.progress.begin(len(corpus) * len(needs.views))
     with Asker(models.named(), needs, cache=options.cache, progress=options.progress) as asker:
-        rows, skipped = _score_all(corpus, scores, asker)
-        if not rows:
-            raise TextsError(
-                f"none of the {len(corpus)} texts of {corpus.name} has a token to predict; "
-                "a text needs at least two tokens."
-            )
-        matrix = np.array([row.values for row in rows], dtype=np.float64)
-        texts = [row.text for row in rows]
-        heat = examples(texts, matrix[:, 0], asker)
+        rows, skipped, extremes = _score_all(corpus, scores, asker)
+    if not rows:
+        raise TextsError(
+            f"none of the {len(corpus)} texts of {corpus.name} has a token to predict; "
+            "a text needs at least two tokens."
+        )
+    texts = [row.text for row in rows]
     return Run(
         corpus=corpus.name,
         ids=tuple(text.id for text in texts),
@@ -94,9 +92,9 @@ def detect(
         tokens=np.array([row.tokens for row in rows], dtype=np.int32),
         cut=np.array([row.cut for row in rows], dtype=np.int32),
         scores=tuple(scores),
-        matrix=matrix,
+        matrix=np.array([row.values for row in rows], dtype=np.float64),
         skipped=tuple(skipped),
-        heat=heat,
+        heat=extremes.heat(models.target),
         settings=_settings(corpus, models, options, rows),
     )
 
@@ -195,9 +193,12 @@ class _Row:
     cut: int
 
 
-def _score_all(corpus: Corpus, scores: Mapping[str, Score], asker: Asker) -> tuple[list[_Row], list[Skipped]]:
+def _score_all(
+    corpus: Corpus, scores: Mapping[str, Score], asker: Asker
+) -> tuple[list[_Row], list[Skipped], Extremes]:
     rows: list[_Row] = []
     skipped: list[Skipped] = []
+    extremes = Extremes()
     for chunk in _chunks(corpus.texts, CHUNK):
         for text, evidence in zip(chunk, asker.ask(chunk), strict=True):
             empty = [view for view, traces in evidence.views.items() if not len(traces[0])]
@@ -206,7 +207,8 @@ def _score_all(corpus: Corpus, scores: Mapping[str, Score], asker: Asker) -> tup
                 continue
             values = [_finite(name, score(evidence), text) for name, score in scores.items()]
             rows.append(_Row(text, values, len(evidence.plain), evidence.plain.cut))
-    return rows, skipped
+            extremes.offer(values[0], text, evidence.plain)
+    return rows, skipped, extremes
 
 
 def _finite(name: str, value: float, text: Text) -> float:

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from pretrace.tracing import Asker
-from pretrace.types import Backend, Doubles, Heat, Text, Trace
+from pretrace.types import Backend, Heat, Text, Trace
 
 SHOWN = 3
 """Texts from each end of the first score."""
 PIECES = 400
 """Tokens shown of a text."""
 
+_Ranked = tuple[float, int, Text, Trace]
 
-def examples(texts: Sequence[Text], score: Doubles, asker: Asker) -> tuple[Heat, ...]:
-    """Heat maps of the texts with the highest and lowest score, highest first; `score` is [texts]."""
-    order = np.argsort(-score, kind="stable")
-    many = len(order) > 2 * SHOWN
-    chosen = [int(i) for i in (np.concatenate([order[:SHOWN], order[-SHOWN:]]) if many else order)]
-    backend = asker.models["target"]
-    shown = []
-    for place, (i, evidence) in enumerate(
-        zip(chosen, asker.ask([texts[i] for i in chosen]), strict=True), start=1
-    ):
-        rank = place if place <= SHOWN or not many else len(order) - len(chosen) + place
-        note = f"rank {rank} of {len(order)} by score, {_label(texts[i])}"
-        shown.append(heat_of(texts[i], evidence.plain, backend, note=note))
-    return tuple(shown)
+
+class Extremes:
+    """Keeps the texts with the highest and the lowest score as they come by, with their traces."""
+
+    def __init__(self, shown: int = SHOWN) -> None:
+        self.shown = shown
+        self.seen = 0
+        self._high: list[_Ranked] = []
+        self._low: list[_Ranked] = []
+
+    def offer(self, score: float, text: Text, trace: Trace) -> None:
+        """One text with its score; equal scores rank in the order they come."""
+        ranked = (-score, self.seen, text, trace)
+        self.seen += 1
+        if self.seen <= 2 * self.shown or score > -self._high[-1][0]:
+            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * self.shown]
+        if self.seen <= 2 * self.shown or score <= -self._low[0][0]:
+            self._low = sorted([*self._low, ranked], key=_rank)[-self.shown :]
+
+    def heat(self, backend: Backend) -> tuple[Heat, ...]:
+        """Heat maps, highest score first: all texts where they are few, else so many from each end."""
+        many = self.seen > 2 * self.shown
+        best = self._high[: self.shown] if many else self._high
+        places = list(enumerate(best, start=1))
+        if many:
+            places += enumerate(self._low, start=self.seen - self.shown + 1)
+        return tuple(
+            heat_of(text, trace, backend, note=f"rank {place} of {self.seen} by score, {_label(text)}")
+            for place, (_, _, text, trace) in places
+        )
 
 
 def heat_of(
@@ -44,6 +56,10 @@ def heat_of(
     if shown < len(spans):
         note = f"{note}; first {shown} of {len(spans)} tokens shown".removeprefix("; ")
     return Heat(text.id, tuple(pieces), tuple(values[:shown]), note)
+
+
+def _rank(ranked: _Ranked) -> tuple[float, int]:
+    return ranked[:2]
 
 
 def _label(text: Text) -> str:

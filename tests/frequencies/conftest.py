@@ -9,8 +9,7 @@ import itertools
 import json
 import random
 import re
-import statistics
-import subprocess
+import string
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -54,8 +53,8 @@ SEAMLESS = ("bert", "unigram", "own pattern", "lower case", "words", "composed")
 
 
 def prose() -> list[str]:
-    """About 300 kB of documentation and source."""
-    modules = (argparse, re, statistics, subprocess, textwrap, json, functools)
+    """About 150 kB of documentation and source."""
+    modules = (argparse, re, textwrap, json, functools)
     return [part for module in modules for part in inspect.getsource(module).split("\n\n\n")]
 
 
@@ -67,11 +66,17 @@ def odd_texts() -> list[str]:
 
 
 def bytelevel(*stages: Any, **settings: Any) -> Callable[[], Tokenizer]:
+    """A byte-level BPE model trained on windows of text, set behind a pre-tokenizer only afterwards: it has
+    merges across everything that the pre-tokenizer should keep apart."""
+
     def build() -> Tokenizer:
         tokenizer = Tokenizer(models.BPE(ignore_merges=settings.get("ignore_merges", False)))
+        windows = pre.Split(Regex(r"[\s\S]{1,9}"), "isolated")
+        tokenizer.pre_tokenizer = pre.Sequence([windows, pre.ByteLevel(False, use_regex=False)])
+        tokenizer = trained(tokenizer, settings.get("added", ["<|endoftext|>", "<filename>"]))
         tokenizer.normalizer = settings.get("normalizer")
         tokenizer.pre_tokenizer = pre.Sequence(list(stages)) if len(stages) > 1 else stages[0]
-        return trained(tokenizer, settings.get("added", ["<|endoftext|>", "<filename>"]))
+        return tokenizer
 
     return build
 
@@ -88,7 +93,7 @@ def sentencepiece(normalizer: Any, stage: Any, **model: Any) -> Callable[[], Tok
         words = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, **model))
         words.normalizer = TO_MARK
         words.pre_tokenizer = pre.Split(Regex("▁*[^▁]*"), "isolated")
-        words = trained(words, ["<unk>", "<s>"], pre.ByteLevel.alphabet() if not model else [])
+        words = trained(words, ["<unk>", "<s>"], [*string.ascii_letters, *string.digits, "▁"])
         words.normalizer = normalizer
         spec = json.loads(words.to_str())
         spec["pre_tokenizer"] = None
@@ -143,7 +148,7 @@ WIDE = [
     AddedToken("<eat>", rstrip=True),
     AddedToken("ab", single_word=True),
 ]
-ODD = ["<|endoftext|>", "\n", "\t\t", ".", "(x", "y)", AddedToken("'' ", normalized=True)]
+ODD = ["<|endoftext|>", "\n", "\t\t", "@", "he", "(x", "y)", AddedToken("'' ", normalized=True)]
 GPT2 = pre.ByteLevel(add_prefix_space=False)
 TO_MARK = normalizers.Replace(" ", "▁")
 BUILDERS: dict[str, Callable[[], Tokenizer]] = {
@@ -151,8 +156,8 @@ BUILDERS: dict[str, Callable[[], Tokenizer]] = {
     "roberta": bytelevel(GPT2, added=["<|endoftext|>", *WIDE]),
     "prefix space": bytelevel(pre.ByteLevel(add_prefix_space=True)),
     "pythia": bytelevel(GPT2, normalizer=normalizers.NFC(), added=["<|endoftext|>", *SPACES]),
-    "smollm": bytelevel(pre.Digits(individual_digits=True), GPT2),
-    "digit runs": bytelevel(pre.Digits(individual_digits=False), GPT2),
+    "smollm": bytelevel(pre.Digits(individual_digits=True), GPT2, added=["<|endoftext|>", "<12>", "> 3"]),
+    "digit runs": bytelevel(pre.Digits(individual_digits=False), GPT2, added=["<|endoftext|>", "> 3"]),
     "llama3": split(LLAMA3, ignore_merges=True),
     "qwen": split(LLAMA3.replace("{1,3}", ""), normalizer=normalizers.NFC()),
     "cl100k": split(CL100K),

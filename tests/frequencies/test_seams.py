@@ -18,9 +18,10 @@ from tokenizers import pre_tokenizers as pre
 
 from pretrace.frequencies import pieces as pieces_module
 from pretrace.frequencies.encoding import ByPieces
+from pretrace.frequencies.neighbours import SEAM
 from pretrace.frequencies.patterns import GPT2, understood
 from pretrace.frequencies.pieces import START, cut, distinct, joined, merged
-from pretrace.frequencies.seams import SEAM, Seamless, Seams, find_seams
+from pretrace.frequencies.seams import Seamless, Seams, find_seams
 
 Build = Callable[[str], Tokenizer]
 
@@ -127,36 +128,30 @@ def seams_of(tokenizer: Tokenizer) -> Seams:
     return seams
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(text=TEXTS)
 def test_pieces_have_the_tokens_of_the_text(
     cuttable: str, text: str, built: Build, by_pieces: Callable[[str], ByPieces]
 ) -> None:
     expected = built(cuttable).encode(text, add_special_tokens=False).ids
-    assert by_pieces(cuttable).encode(text) == expected
+    assert by_pieces(cuttable).encode([text]).tolist() == expected
 
 
 TRAPS = [
-    "▁ x",
-    "a▁  b",
-    "don't 'tis it'S",
-    "a \n b\n\nc",
-    "1234 5",
-    "...\n/x",
-    "x\u3000 y",
-    "  a",
-    "a  ",
-    "\n",
+    *("▁ x", "a▁  b", "don't 'tis it'S", "a \n b\n\nc", "1234 5", "...\n/x", "x\u3000 y", "  a", "a  ", "\n"),
+    *("a  <|endoftext|>b", "a\n\n<|endoftext|>\n\nb", "a  @b", "a  (x", "y).join", "@.join", "a\n\n\nb"),
+    *("12 1234<12>", "x 35 > 3", "camelCase fooBar HTTPServer aB", "then (the)", "1234567"),
 ]
 
 
 def test_traps(cuttable: str, built: Build, by_pieces: Callable[[str], ByPieces]) -> None:
     for text in TRAPS:
-        assert by_pieces(cuttable).encode(text) == built(cuttable).encode(text, add_special_tokens=False).ids
+        expected = built(cuttable).encode(text, add_special_tokens=False).ids
+        assert by_pieces(cuttable).encode([text]).tolist() == expected
 
 
 # Short strings of one character a class are enough to break every rule there is; the longer, the fewer.
-STRINGS = [(4, "sT1./' \n\té…\u3000"), (5, "s1./' \n"), (6, "s.' \n")]
+STRINGS = [(4, "sT1./' \né…\u3000"), (5, "s1./ \n")]
 
 
 @pytest.mark.parametrize(("length", "alphabet"), STRINGS, ids=lambda value: str(value)[:1])
@@ -241,6 +236,15 @@ def test_a_merge_across_a_space_is_no_seam() -> None:
 def test_pattern_with_a_gap_is_not_understood() -> None:
     assert understood(r" ?\p{L}+| ?\p{N}+|\s+") is None  # symbols are left over in runs
     assert understood(GPT2 + r"|\d") is None
+
+
+def test_pattern_with_other_white_space_is_not_understood() -> None:
+    head, look_ahead, rest = GPT2.rsplit("|", 2)
+    assert understood("|".join((head, look_ahead, rest))) is not None
+    assert understood("|".join((head, rest, look_ahead))) is None
+    assert understood("|".join((look_ahead, rest, head))) is None
+    assert understood(f"{head}|{rest}") is None
+    assert understood("") is None
 
 
 def test_blocks_end_at_seams(monkeypatch: pytest.MonkeyPatch, built: Build, documents: list[str]) -> None:

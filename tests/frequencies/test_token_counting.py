@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from tokenizers import Tokenizer
 
-from pretrace.errors import TableError
+from pretrace.errors import ExpressionError, TableError
 from pretrace.frequencies import Counting, Frequencies, count, counting, patterns, tally
 
 Build = Callable[[str], Tokenizer]
@@ -96,6 +96,11 @@ def test_special_tokens_read_as_text_if_the_tokenizer_does(built: Build) -> None
     table = counted(["a<|endoftext|>b"], tokenizer)
     assert table.counts[tokenizer.token_to_id("<|endoftext|>")] == 0
     np.testing.assert_array_equal(table.counts, naive(["a<|endoftext|>b"], tokenizer))
+
+
+def test_workers_below_zero_are_refused() -> None:
+    with pytest.raises(ExpressionError, match="workers must be 0"):
+        Counting(workers=-1)
 
 
 def test_no_texts(built: Build) -> None:

@@ -23,6 +23,7 @@ from pretrace.frequencies.encoding import ByPieces, Part, Whole
 from pretrace.frequencies.seams import Seamless, find_seams
 from pretrace.frequencies.table import Frequencies
 from pretrace.frequencies.tally import Tally
+from pretrace.registry import require
 from pretrace.store.atomic import check_writable
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ R = TypeVar("R")
 OnProgress = Callable[[int, int], object]
 
 _BATCH = 1 << 20  # characters handed to a worker at a time
-_SLICE = 1 << 14  # distinct pieces encoded by a worker at a time
+_SLICE = 1 << 16  # distinct pieces encoded by a worker at a time
 _FIRST_CHECKS, _CHECKS, _CHECK_EVERY, _CHECKED_CHARS = 64, 2, 8, 1000
 """Parts of texts compared with the tokenizer itself: in the first batch, then in every eighth."""
 
@@ -51,6 +52,9 @@ class Counting:
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
     whole: bool = False
+
+    def __post_init__(self) -> None:
+        require(self.workers >= 0, f"workers must be 0 (one a core) or more, found {self.workers}.")
 
 
 class _DisagreementError(Exception):
@@ -148,10 +152,8 @@ class _Run:
 
 
 def _counted(counter: Whole | ByPieces, index: int, batch: list[str]) -> tuple[list[str], Part]:
-    if isinstance(counter, ByPieces):
-        for sample in _samples(batch, index):
-            if not counter.agrees(sample):
-                raise _DisagreementError(sample)
+    if isinstance(counter, ByPieces) and not counter.agrees(list(_samples(batch, index))):
+        raise _DisagreementError
     return batch, counter.part(batch)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.frequencies.merging import LONGEST, Merges, only_merges
 from pretrace.frequencies.pieces import START, cut, distinct, joined
 from pretrace.frequencies.seams import Seams
 
@@ -44,12 +45,8 @@ class Whole:
         if tokenizer.truncation is not None or tokenizer.padding is not None:
             self._tokenizer = _made(spec, like=tokenizer)
 
-    def encode(self, text: str) -> list[int]:
-        """The tokenizer's own ids of one text."""
-        return self._tokenizer.encode(readable(text), add_special_tokens=False).ids
-
-    def encode_all(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
-        """The ids of all texts, and for each id the index of its text."""
+    def encode(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
+        """The ids of all texts one after another, and for each id the index of its text."""
         encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
         owners = np.repeat(np.arange(len(ids)), [len(of_text) for of_text in ids])
@@ -58,7 +55,7 @@ class Whole:
     def part(self, texts: Sequence[str]) -> Part:
         """The token counts of some texts."""
         texts = [readable(text) for text in texts]
-        return Part(self.tally(self.encode_all(texts)[0]), None, sum(len(text.encode()) for text in texts))
+        return Part(self.tally(self.encode(texts)[0]), None, sum(len(text.encode()) for text in texts))
 
     def tally(self, ids: Ids, weights: Counts | None = None) -> Counts:
         """How often each id occurs, int64 [size]; each occurrence counts `weights` times."""
@@ -76,6 +73,9 @@ class ByPieces:
         self._inner = _made(_without_prefix(spec) if seams.prefixed else spec, like=tokenizer)
         self._inner.add_tokens([_separator()])
         self._separator_id = self._inner.token_to_id(_SEPARATOR)
+        self._merges = None
+        if seams.words is not None and only_merges(spec["model"], seams.space):
+            self._merges = Merges(spec["model"], seams.space)
 
     def part(self, texts: Sequence[str]) -> Part:
         """The pieces of some texts; tokens of those that must not be cut."""
@@ -90,43 +90,68 @@ class ByPieces:
 
     def tokens(self, pieces: pa.Table) -> Counts:
         """The token counts of a table of pieces, each taken as often as it says."""
-        import pyarrow.compute as pc
+        ids, owners = self._encode(pieces["piece"].combine_chunks())
+        return self.whole.tally(ids, pieces["count"].to_numpy()[owners])
 
-        begins = pc.starts_with(pieces["piece"], START)
-        first, inner = pieces.filter(begins), pieces.filter(pc.invert(begins))
-        ids, owners = self._encode_first(first["piece"].to_pylist())
-        counts = self.whole.tally(ids, first["count"].to_numpy()[owners])
-        ids, owners = self._encode_inner(inner["piece"].to_pylist())
-        return counts + self.whole.tally(ids, inner["count"].to_numpy()[owners])
+    def encode(self, texts: Sequence[str]) -> Ids:
+        """The ids of all texts, one after another, put together from their pieces."""
+        import pyarrow as pa
 
-    def encode(self, text: str) -> list[int]:
-        """The ids of one text put together from its pieces: what must equal `whole.encode`."""
-        text = readable(text)
-        if self._stays_whole(text):
-            return self.whole.encode(text)
+        pieces = [piece for text in map(readable, texts) for piece in self._cut(text)]
+        ids, owners = self._encode(pa.array(pieces, pa.binary()))
+        return ids[np.argsort(owners, kind="stable")]
+
+    def agrees(self, texts: Sequence[str]) -> bool:
+        """Whether the pieces of some texts have exactly the tokens of the texts."""
+        return np.array_equal(self.encode(texts), self.whole.encode([readable(text) for text in texts])[0])
+
+    def _cut(self, text: str) -> list[bytes]:
         raw = joined([text.encode()])
-        first, *inner = cut(raw, self._seams.at(raw))
-        ids = self._encode_first([first])[0], self._encode_inner(inner)[0]
-        return [int(token) for token in np.concatenate(ids)]
-
-    def agrees(self, text: str) -> bool:
-        """Whether a text's pieces have exactly the tokens of the text."""
-        return self.encode(text) == self.whole.encode(text)
+        return [raw] if self._stays_whole(text) else cut(raw, self._seams.at(raw))
 
     def _stays_whole(self, text: str) -> bool:
         held = self._seams.whole
         return _SEPARATOR in text or (held is not None and held.search(text) is not None)
 
-    def _encode_first(self, pieces: Sequence[bytes]) -> tuple[Ids, Ids]:
-        # Encoded as texts: whatever the tokenizer puts in front of a text is put in front of these.
-        return self.whole.encode_all([piece[len(START) :].decode() for piece in pieces])
+    def _encode(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
+        """The ids of all pieces, each piece's in order, and for each id the index of its piece."""
+        first, words = self._kinds(pieces)
+        ways = (
+            (first, self._encode_first),
+            (words, self._encode_words),
+            (~(first | words), self._encode_joined),
+        )
+        found = []
+        for mask, encode in ways:
+            places = np.flatnonzero(mask)
+            ids, owners = encode(pieces.take(places))
+            found.append((ids, places[owners]))
+        return np.concatenate([ids for ids, _ in found]), np.concatenate([owners for _, owners in found])
 
-    def _encode_inner(self, pieces: Sequence[bytes]) -> tuple[Ids, Ids]:
-        """The ids of pieces from within texts, in order, and for each id the index of its piece."""
-        size = max(1, _CALL_BYTES * len(pieces) // max(1, sum(map(len, pieces))))
+    def _kinds(self, pieces: pa.BinaryArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which pieces begin a text, and which are words whose merges we make ourselves."""
+        import pyarrow.compute as pc
+
+        first = pc.starts_with(pieces, START).to_numpy(zero_copy_only=False)
+        if self._merges is None:
+            return first, np.zeros(len(pieces), dtype=np.bool_)
+        words = pc.match_substring_regex(pieces, f"^(?:{self._seams.words})$")
+        short = pc.less_equal(pc.binary_length(pieces), LONGEST)
+        return first, pc.and_(words, short).to_numpy(zero_copy_only=False)
+
+    def _encode_first(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
+        # Encoded as texts: whatever the tokenizer puts in front of a text is put in front of these.
+        return self.whole.encode([piece[len(START) :].decode() for piece in pieces.to_pylist()])
+
+    def _encode_words(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
+        return self._merges.encode(pieces) if self._merges and len(pieces) else (_NONE, _NONE)
+
+    def _encode_joined(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
+        contents = pieces.to_pylist()
+        size = max(1, _CALL_BYTES * len(contents) // max(1, sum(map(len, contents))))
         ids, owners = [_NONE], [_NONE]
-        for start in range(0, len(pieces), size):
-            text = _SEPARATOR.encode().join(pieces[start : start + size]).decode()
+        for start in range(0, len(contents), size):
+            text = _SEPARATOR.encode().join(contents[start : start + size]).decode()
             encoding = self._inner.encode_batch_fast([text], add_special_tokens=False)[0]
             found = np.array(encoding.ids, dtype=np.int64)
             separators = found == self._separator_id

@@ -28,31 +28,30 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 
 _SYMBOLS = "SP SA PP PA AP AA"
 _LINES = "PR AR"
+_PLAIN_WORDS = (
+    r" ?\p{L}+",
+    r"[^\r\n\p{L}\p{N}]?\p{L}+",
+    r"[^\r\n\p{L}\p{N}]?+\p{L}+",
+    r"[^\r\n\p{L}\p{N}]?+\p{L}++",
+    r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+",
+)
+_CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_UPPER_THEN_LOWER = tuple(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + end
+    for end in ("", f"{_CONTRACTION}?")
+)
+_UPPER_ONLY = tuple(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + end
+    for end in ("", f"{_CONTRACTION}?")
+)
 _ALTERNATIVES = {
     # English contractions, alone or gathered in a group.
     **dict.fromkeys(("'s", "'t", "'re", "'ve", "'m", "'ll", "'d"), ("", "AL LL")),
-    **dict.fromkeys(
-        ("(?i:'s|'t|'re|'ve|'m|'ll|'d)", "'(?i:[sdmt]|ll|ve|re)", "'(?:[sdmt]|ll|ve|re)"), ("", "AL LL")
-    ),
+    **dict.fromkeys((_CONTRACTION, "'(?i:[sdmt]|ll|ve|re)", "'(?:[sdmt]|ll|ve|re)"), ("", "AL LL")),
     # Words, with a space or any one symbol in front; then with upper before lower case, contraction included.
     r" ?\p{L}+": ("L", "SL LL"),
-    **dict.fromkeys(
-        (
-            r"[^\r\n\p{L}\p{N}]?\p{L}+",
-            r"[^\r\n\p{L}\p{N}]?+\p{L}+",
-            r"[^\r\n\p{L}\p{N}]?+\p{L}++",
-            r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+",
-        ),
-        ("L", "SL PL AL LL"),
-    ),
-    **{
-        r"[^\r\n\p{L}\p{N}]?" + word + contraction: ("L", "SL PL AL LL LA")
-        for word in (
-            r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
-            r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
-        )
-        for contraction in ("", "(?i:'s|'t|'re|'ve|'m|'ll|'d)?")
-    },
+    **dict.fromkeys(_PLAIN_WORDS[1:], ("L", "SL PL AL LL")),
+    **dict.fromkeys((*_UPPER_THEN_LOWER, *_UPPER_ONLY), ("L", "SL PL AL LL LA")),
     # Numbers: whole, three digits at a time, one at a time.
     r" ?\p{N}+": ("N", "SN NN"),
     r"\p{N}+": ("N", "NN"),
@@ -73,6 +72,16 @@ _ALTERNATIVES = {
     ),
     r" ?[^\s\p{L}\p{N}]+[\r\n/]*": ("PA", f"{_SYMBOLS} {_LINES} RP"),
 }
+_WORDS = {
+    **dict.fromkeys(_PLAIN_WORDS, " ?[A-Za-z]+"),
+    **dict.fromkeys(_UPPER_THEN_LOWER, " ?[A-Z]*[a-z]+"),
+    **dict.fromkeys(_UPPER_ONLY, " ?[A-Z]+"),
+    r" ?\p{N}+": " ?[0-9]+",
+    r"\p{N}+": "[0-9]+",
+    r"\p{N}{1,3}": "[0-9]{1,3}",
+    r"\p{N}{1,2}": "[0-9]{1,2}",
+    r"\p{N}": "[0-9]",
+}
 _BREAKS = (r"\s*[\r\n]+", r"\s*[\r\n]")
 _WHITE_SPACE = [r"\s+(?!\S)", r"\s+"]
 
@@ -84,11 +93,13 @@ class Pattern:
     `held`: the neighbours it can hold in one piece, as pairs of class letters, white space left out.
     `breaks`: white space up to its last line break is taken in one go. All that is left of a run of white
     space is one piece, less its last character where something else follows: that one stands alone, or
-    goes with a word, number or symbols behind it.
+    goes with a word, number or symbols behind it. `words`: regular expressions for ASCII text, and what
+    matches one as a whole is one piece.
     """
 
     held: frozenset[str]
     breaks: bool
+    words: tuple[str, ...]
 
 
 def understood(pattern: str) -> Pattern | None:
@@ -109,7 +120,8 @@ def understood(pattern: str) -> Pattern | None:
     if {letter for alternative in visible for letter in _ALTERNATIVES[alternative][0]} != set("LNPA"):
         return None
     held = frozenset(pair for alternative in visible for pair in _ALTERNATIVES[alternative][1].split())
-    return Pattern(held, breaks)
+    words = tuple(_WORDS[alternative] for alternative in visible if alternative in _WORDS)
+    return Pattern(held, breaks, words)
 
 
 def _alternatives(pattern: str) -> list[str]:

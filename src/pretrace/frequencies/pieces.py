@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.frequencies.seams import SEAM, Flags
+from pretrace.frequencies.neighbours import SEAM, Flags
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,32 +18,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pretrace.frequencies.patterns import CLASSES, GPT2, SPACE, Pattern, understood
-
-SEAM = 1
-"""A seam between these two bytes."""
-AFTER, CONFIRMING = 2, 4
-"""A seam between these two bytes if this one, and the one before together with the first, is CONFIRMING."""
-BEFORE, FOLLOWED = 8, 16
-"""A seam between these two bytes if the second, and the one behind it together, is FOLLOWED."""
-
-_CONTINUATION = slice(128, 192)
-_OTHER = slice(128, 255)
-_END = 255
-"""Stands before every text: a byte that UTF-8 never holds."""
-_UNICODE_SPACE = "\x85\xa0\u1680\u180e\u200b\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
-    map(chr, range(0x2000, 0x200B))
+from pretrace.frequencies.neighbours import (
+    SEAM,
+    Flags,
+    cut_at_digits,
+    joins,
+    merge_flags,
+    pattern_flags,
+    spare,
 )
-"""All that is, or in some version of Unicode was, white space beyond ASCII."""
+from pretrace.frequencies.patterns import GPT2, understood
 
-Flags = npt.NDArray[np.uint8]
 Spec = Mapping[str, Any]
+
+_END = 255  # stands before every text: a byte that UTF-8 never holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +45,9 @@ class Seams:
     `flags` is uint8 [65536], indexed by 256 · right byte + left byte. It holds where none of the added
     tokens that `added` finds occurs, and `careful` holds anywhere. `prefixed`: the tokenizer puts something
     before a text, so that a text's first piece differs from the same piece further on. A text in which
-    `whole` is found must not be cut at all. `name` says it in words.
+    `whole` is found must not be cut at all. What matches `words` as a whole (letters, digits and spaces of
+    ASCII) is a single word for the tokenizer's model, which calls a space `space`; None where some is not.
+    `name` says it in words.
     """
 
     flags: Flags
@@ -62,6 +56,8 @@ class Seams:
     prefixed: bool
     added: re.Pattern[bytes] | None
     whole: re.Pattern[str] | None
+    words: str | None
+    space: str
 
     def at(self, raw: bytes) -> Flags:
         """The flags that hold in these texts."""
@@ -82,6 +78,8 @@ class _Found:
     flags: Flags
     name: str
     prefixed: bool
+    words: Sequence[str]
+    space: str
 
 
 def find_seams(spec: Spec) -> Seams | Seamless:
@@ -123,11 +121,15 @@ def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> _Found | 
     known = understood(pattern)
     if known is None:
         return Seamless("the pattern it splits with is not one of those known")
-    flags = _pattern_flags(known)
+    flags, words = pattern_flags(known), known.words
     if digits is not None:
-        _cut_at_digits(flags, alone=digits["individual_digits"])
+        cut_at_digits(flags, alone=digits["individual_digits"])
+        words = (
+            *(word for word in words if "0" not in word),
+            "[0-9]" if digits["individual_digits"] else "[0-9]+",
+        )
     name = f"cut by the pattern of its pre-tokenizer ({_names(stages)})"
-    return _Found(flags, name, bytelevel["add_prefix_space"])
+    return _Found(flags, name, bytelevel["add_prefix_space"], words, "Ġ")
 
 
 def _isolates(stage: Spec) -> bool:
@@ -137,77 +139,6 @@ def _isolates(stage: Spec) -> bool:
         and stage["behavior"] == "Isolated"
         and not stage["invert"]
     )
-
-
-def _pattern_flags(known: Pattern) -> Flags:
-    flags = np.zeros((256, 256), dtype=np.uint8)
-    visible = [name for name in CLASSES if name not in SPACE]
-    for left in visible:
-        for right in CLASSES:
-            if left + right not in known.held:
-                flags[_area(left, right)] |= SEAM
-    for right in SPACE:
-        if not any(left + right in known.held for left in visible):
-            _after_other(flags, _codes(right), unsafe=_UNICODE_SPACE)
-    _behind_space(flags, known, visible)
-    _behind_symbols(flags, known)
-    return flags
-
-
-def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
-    """Seams in and behind white space, where a pattern looks ahead to what follows."""
-    lone_breaks = not known.breaks and "PR" not in known.held
-    for right in visible:
-        for left in SPACE:
-            if left + right in known.held:
-                continue
-            # White space of one character is one piece, whatever the pattern sees behind it.
-            flags[_area(left, right)] |= SEAM if left == "R" and known.breaks else AFTER
-            # The last of a run stands alone. Here it is cut off on both sides, or on neither.
-            if left == "R" and lone_breaks:
-                flags[_area(left, right)] |= FOLLOWED
-        flags[_area(right, SPACE)] |= CONFIRMING
-        # A space that ends a run belongs to what follows, or stands alone.
-        flags[32, _codes(right)] |= FOLLOWED
-    flags[_codes(SPACE), 32] |= BEFORE
-    if lone_breaks:
-        flags[_area(SPACE, "R")] |= BEFORE | CONFIRMING
-
-
-def _behind_symbols(flags: Flags, known: Pattern) -> None:
-    """A symbol behind a symbol or a space cannot begin a piece, and so not one that goes on with a letter."""
-    symbols = _codes("PA")
-    flags[np.ix_([32, *symbols], symbols)] |= CONFIRMING
-    flags[_area("PA", "L")] |= AFTER
-    if "RP" in known.held:  # but a slash behind line breaks ends their piece
-        flags[ord("/"), symbols] &= ~np.uint8(CONFIRMING)
-
-
-def _codes(names: str) -> list[int]:
-    return [ord(char) for name in names for char in CLASSES[name]]
-
-
-def _area(left: str, right: str) -> tuple[npt.NDArray[np.intp], ...]:
-    return np.ix_(_codes(left), _codes(right))
-
-
-def _after_other(flags: Flags, right: Sequence[int], *, unsafe: Iterable[str]) -> None:
-    """Seams between a character beyond ASCII and `right`, except behind the unsafe ones."""
-    flags[_OTHER, right] |= AFTER
-    flags[:, _CONTINUATION] |= CONFIRMING
-    for char in unsafe:
-        before, last = char.encode()[-2:]
-        flags[before, last] &= ~np.uint8(CONFIRMING)
-
-
-def _cut_at_digits(flags: Flags, *, alone: bool) -> None:
-    """A Digits stage parts digits from everything else, and `alone` from each other, before any pattern."""
-    others = "".join(name for name in CLASSES if name != "N")
-    flags[_area(others, "N")] |= SEAM
-    flags[_area("N", others)] |= SEAM
-    flags[:, _codes("N")] &= ~np.uint8(FOLLOWED)  # white space before a digit ends there, like a text
-    if alone:
-        flags[_area("N", "N")] |= SEAM
 
 
 def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -> _Found | Seamless:
@@ -225,8 +156,8 @@ def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
-    flags = _merge_flags(_joins(model["merges"]), set(model["vocab"]), space)
-    return _Found(flags, "cut where its BPE model has no merge", prefixed)
+    flags = merge_flags(joins(model["merges"]), set(model["vocab"]), space)
+    return _Found(flags, "cut where its BPE model has no merge", prefixed, [" ?[A-Za-z0-9]+"], space)
 
 
 def _replaces_space(stage: Spec) -> bool:
@@ -244,31 +175,11 @@ def _splits_at_space(stages: Sequence[Spec]) -> bool:
     return len(stages) == 1 and bool(stages[0].get("pattern") == {"String": " "})
 
 
-def _joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
-    """Every pair of characters at which some merge joins two parts."""
-    parts = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges)
-    return {(left[-1], right[0]) for left, right in parts if left and right}
-
-
-def _merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) -> Flags:
-    flags = np.zeros((256, 256), dtype=np.uint8)
-    chars = [space if code == 32 else chr(code) for code in range(128)]
-    for right, after in enumerate(chars):
-        if after not in vocabulary:
-            continue  # unknown characters in a row may become one token
-        for left, before in enumerate(chars):
-            if (before, after) not in joins:
-                flags[left, right] |= SEAM
-    if space in vocabulary:
-        unsafe = {before for before, after in joins if after == space and not before.isascii()}
-        _after_other(flags, [32], unsafe=unsafe)
-    return flags
-
-
 def _around_added(found: _Found, added: Iterable[Spec], normalizers: set[str]) -> Seams | Seamless:
     """The seams less those that an added token would be cut at, and which texts must stay whole for one."""
     flags, careful = found.flags.copy(), found.flags.copy()
     searched, whole = [], []
+    words: str | None = "|".join(found.words)
     for token in added:
         content = token["content"]
         # Such a token depends on what stands beside it, as does all that follows where a prefix is put.
@@ -279,9 +190,11 @@ def _around_added(found: _Found, added: Iterable[Spec], normalizers: set[str]) -
         if wide:
             whole.append(re.escape(content))
             continue
-        _spare(careful, content.encode(), hidden=bool(hidden))
+        if re.fullmatch("[A-Za-z0-9 ]+", content):
+            words = None
+        spare(careful, content.encode(), hidden=bool(hidden))
         if hidden:
-            _spare(flags, content.encode(), hidden=True)
+            spare(flags, content.encode(), hidden=True)
         else:
             searched.append(re.escape(content.encode()))
     for table in (flags, careful):
@@ -295,18 +208,9 @@ def _around_added(found: _Found, added: Iterable[Spec], normalizers: set[str]) -
         found.prefixed,
         re.compile(b"|".join(searched)) if searched else None,
         re.compile("|".join(whole)) if whole else None,
+        words,
+        found.space,
     )
-
-
-def _spare(flags: Flags, content: bytes, *, hidden: bool) -> None:
-    """Take away the seams inside an added token, and those that rely on what is there not being one."""
-    for left, right in pairwise(content):
-        flags[left, right] = 0
-        if hidden:  # a Kelvin sign, say, turns into the K on the left only when it is normalised
-            flags[_OTHER, right] = 0
-    # Pieces end before a token and begin behind it, whatever else stands there.
-    flags[_codes(SPACE), content[0]] &= SEAM | CONFIRMING
-    flags[content[-1], :] &= ~np.uint8(CONFIRMING)
 
 
 def _flat(flags: Flags) -> Flags:
