@@ -71,33 +71,16 @@ def measure(megabytes: int = 100) -> dict[str, Any]:
         "prose": list(range(len(prose))),
         "repeated": _repeated(prose, megabytes * 10**6),
     }
-    occurrences = {name: Counter(indices) for name, indices in corpora.items()}
-    expected = {name: np.zeros(len(tokenizer), dtype=np.int64) for name in corpora}
-    loop: dict[str, Timed] = defaultdict(Timed)
-    ours: dict[tuple[str, int], Timed] = defaultdict(Timed)
-    counted: list[tuple[str, Counts]] = []
+    race = _Race(tokenizer, texts, corpora)
     for number in range(ROUNDS):
-        seconds = {}
-        for index in range(number, len(texts), ROUNDS):
-            begun = time.perf_counter()
-            ids = tokenizer.encode(texts[index], add_special_tokens=False)
-            seconds[index] = time.perf_counter() - begun
-            for name in corpora:
-                expected[name] += occurrences[name][index] * np.bincount(ids, minlength=len(tokenizer))
-        for name, indices in occurrences.items():
-            once = [index for index in seconds if index in indices]
-            loop[name].runs.append((_size(texts[index] for index in once), sum(seconds[i] for i in once)))
-            for workers in (1, 2):
-                run, counts = _count([texts[index] for index in corpora[name]], tokenizer, workers)
-                ours[name, workers].runs.append(run)
-                counted.append((name, counts))
-    report = {name: _figures(name, loop[name], ours) for name in corpora}
+        race.run(range(number, len(texts), ROUNDS))
+    report = {name: _figures(name, race) for name in corpora}
     for name, indices in corpora.items():
         report[name]["megabytes"] = round(_size(texts[index] for index in indices) / 1e6, 1)
         report[name]["distinct_pieces"] = _distinct(tokenizer, [texts[index] for index in indices])
     return {
         **report["mixed"]["workers"]["2"],
-        "equal": all(np.array_equal(counts, expected[name]) for name, counts in counted),
+        "equal": all(np.array_equal(counts, race.expected[name]) for name, counts in race.counted),
         "workers": report["mixed"]["workers"],
         "distinct_pieces": report["mixed"]["distinct_pieces"],
         "corpora": report,
@@ -111,15 +94,49 @@ def measure(megabytes: int = 100) -> dict[str, Any]:
     }
 
 
-def _figures(name: str, loop: Timed, ours: dict[tuple[str, int], Timed]) -> dict[str, Any]:
+class _Race:
+    """The loop and ours, round about, over corpora given as indices of texts."""
+
+    def __init__(self, tokenizer: Any, texts: Sequence[str], corpora: dict[str, list[int]]) -> None:
+        self.tokenizer, self.texts, self.corpora = tokenizer, texts, corpora
+        self.occurrences = {name: Counter(indices) for name, indices in corpora.items()}
+        self.expected = {name: np.zeros(len(tokenizer), dtype=np.int64) for name in corpora}
+        self.loop: dict[str, Timed] = defaultdict(Timed)
+        self.ours: dict[tuple[str, int], Timed] = defaultdict(Timed)
+        self.counted: list[tuple[str, Counts]] = []
+
+    def run(self, part: Iterable[int]) -> None:
+        """One round: the loop over a part of the texts, then ours over every corpus."""
+        seconds = {index: self._loop(index) for index in part}
+        for name, times in self.occurrences.items():
+            once = [index for index in seconds if index in times]
+            size = _size(self.texts[index] for index in once)
+            self.loop[name].runs.append((size, sum(seconds[index] for index in once)))
+            for workers in (1, 2):
+                run, counts = _count([self.texts[i] for i in self.corpora[name]], self.tokenizer, workers)
+                self.ours[name, workers].runs.append(run)
+                self.counted.append((name, counts))
+
+    def _loop(self, index: int) -> float:
+        """Seconds that one text takes; its tokens go to what is expected of the corpora it is in."""
+        begun = time.perf_counter()
+        ids = self.tokenizer.encode(self.texts[index], add_special_tokens=False)
+        seconds = time.perf_counter() - begun
+        for name, expected in self.expected.items():
+            expected += self.occurrences[name][index] * np.bincount(ids, minlength=len(expected))
+        return seconds
+
+
+def _figures(name: str, race: _Race) -> dict[str, Any]:
+    loop = race.loop[name].speed
     workers = {
         str(number): {
-            "mb_per_s": ours[name, number].speed,
-            "over_loop": round(ours[name, number].speed / loop.speed, 1),
+            "mb_per_s": race.ours[name, number].speed,
+            "over_loop": round(race.ours[name, number].speed / loop, 1),
         }
         for number in (1, 2)
     }
-    return {"loop_mb_per_s": loop.speed, "workers": workers, "caveat": CAVEATS[name]}
+    return {"loop_mb_per_s": loop, "workers": workers, "caveat": CAVEATS[name]}
 
 
 def _smollm2() -> Any:

@@ -61,8 +61,8 @@ def prose() -> list[str]:
 def odd_texts() -> list[str]:
     """Short strings of a few characters, so that merges join across every kind of neighbour."""
     random_source = random.Random(5)
-    alphabet = "ab1'./ \n\t\r_éд"
-    return ["".join(random_source.choices(alphabet, k=12)) for _ in range(3000)]
+    alphabets = ["ab1'./ \n\t\r_éд"] * 4 + ["12", "abAB"]
+    return ["".join(random_source.choices(alphabets[number % 6], k=9)) for number in range(4000)]
 
 
 def bytelevel(*stages: Any, **settings: Any) -> Callable[[], Tokenizer]:

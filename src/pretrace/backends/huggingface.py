@@ -18,7 +18,7 @@ from pretrace.errors import ModelError
 from pretrace.types import Encoded, Quantity, Trace
 
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
-_CPU_BUDGET = 4096
+_CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
 
 

@@ -96,7 +96,7 @@ TokenBudget = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Tokens that go through the model at once; 4096 on a CPU unless given.",
+        help="Tokens that go through the model at once; 2048 on a CPU unless given.",
         rich_help_panel=_MODEL,
     ),
 ]

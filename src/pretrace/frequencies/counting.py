@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pretrace.errors import TableError
 from pretrace.frequencies.checkpoint import load_checkpoint, save_checkpoint, text_hash
 from pretrace.frequencies.encoding import ByPieces, Part, Whole
+from pretrace.frequencies.pieces import longest_first
 from pretrace.frequencies.seams import Seamless, find_seams
 from pretrace.frequencies.table import Frequencies
 from pretrace.frequencies.tally import Tally
@@ -34,7 +35,7 @@ R = TypeVar("R")
 OnProgress = Callable[[int, int], object]
 
 _BATCH = 1 << 20  # characters handed to a worker at a time
-_SLICE = 1 << 16  # distinct pieces encoded by a worker at a time
+_SLICE = 1 << 14  # distinct pieces encoded by a worker at a time
 _FIRST_CHECKS, _CHECKS, _CHECK_EVERY, _CHECKED_CHARS = 64, 2, 8, 1000
 """Parts of texts compared with the tokenizer itself: in the first batch, then in every eighth."""
 
@@ -169,7 +170,8 @@ def _samples(batch: list[str], index: int) -> Iterator[str]:
 def _encode(tally: Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | None, workers: int) -> None:
     """Turn the pieces of a tally into token counts."""
     if isinstance(counter, ByPieces):
-        pieces = tally.take_pieces()
+        # In order of length: words of one length have their merges made together, in few large strokes.
+        pieces = longest_first(tally.take_pieces())
         slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
         for tokens in _in_order(pool, counter.tokens, slices, 2 * workers):
             tally.tokens += tokens

@@ -52,6 +52,14 @@ def merged(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.table({"piece": together["piece"], "count": together["count_sum"]}).combine_chunks()
 
 
+def longest_first(table: pa.Table) -> pa.Table:
+    """The same table with its longest pieces first."""
+    import pyarrow.compute as pc
+
+    lengths = pc.binary_length(table["piece"]).to_numpy()
+    return table.take(np.argsort(-lengths, kind="stable"))
+
+
 def empty() -> pa.Table:
     """A table of no pieces."""
     import pyarrow as pa
