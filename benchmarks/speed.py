@@ -1,6 +1,6 @@
 """How fast pretrace is, against a bare forward pass and against the loop of published scripts.
 
-`python -m benchmarks.speed [--texts 48] [--repeats 3] [--dtype float32 --dtype bfloat16]` writes
+`python -m benchmarks.speed [--texts 48] [--repeats 3] [--parts float32 bfloat16 memory count]` writes
 benchmarks/results/speed.json and speed.png. All figures are medians of interleaved repeats in one
 process: bare, ours, naive, bare, ours, naive, …
 """
@@ -20,12 +20,14 @@ import torch
 
 from benchmarks import memory, naive
 from benchmarks.machine import commit, machine
+from benchmarks.plots import draw_speed
 from benchmarks.texts import some_texts
 from pretrace import Models, Options, detect, open_model
 from pretrace.backends import precision
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.types import Corpus, Run, Text
 
+PARTS = ["float32", "bfloat16", "memory", "count"]
 RESULTS = Path(__file__).parent / "results"
 SCORES = ["loss", "zlib", "lowercase", "dc_pdd"] + [
     f"{name}(k={k})" for k in naive.KS for name in ("min_k", "min_k_plus_plus")
@@ -159,35 +161,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--texts", type=int, default=48)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--dtype", action="append", choices=["float32", "bfloat16"])
-    parser.add_argument("--skip-memory", action="store_true")
-    parser.add_argument("--skip-count", action="store_true")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
     path = RESULTS / "speed.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    name, texts = some_texts(arguments.texts)
     found |= {"machine": machine(), "commit": commit(), "threads": torch.get_num_threads()}
-    found["texts"] = {
-        "corpus": name,
-        "number": len(texts),
-        "repeats": arguments.repeats,
-        "model": "SmolLM2-135M",
-    }
+    dtypes = [part for part in ("float32", "bfloat16") if part in arguments.parts]
+    if dtypes:
+        name, texts = some_texts(arguments.texts)
+        size = {"corpus": name, "number": len(texts), "repeats": arguments.repeats}
+        found["texts"] = {**size, "model": "SmolLM2-135M-Instruct"}
     runs = {}
-    for dtype in arguments.dtype or ["float32", "bfloat16"]:
+    for dtype in dtypes:
         found[dtype], runs[dtype] = measure(dtype, texts, arguments.repeats)
         save(path, found)
     if len(runs) == 2:
         found["rank_correlation"] = rank_correlation(runs["float32"], runs["bfloat16"])
-    if not arguments.skip_memory:
+    if "memory" in arguments.parts:
         found["memory"] = memory.measure()
         save(path, found)
-    if not arguments.skip_count:
+    if "count" in arguments.parts:
         from benchmarks import counting
 
         found["count"] = counting.measure()
     save(path, found)
-    draw(found, RESULTS / "speed.png")
+    draw_speed(found, RESULTS / "speed.png")
 
 
 def save(path: Path, found: dict[str, Any]) -> None:
@@ -196,13 +194,6 @@ def save(path: Path, found: dict[str, Any]) -> None:
 
     path.parent.mkdir(exist_ok=True)
     atomic_text(path, json.dumps(found, indent=1) + "\n")
-
-
-def draw(found: dict[str, Any], path: Path) -> None:
-    """Seconds by dtype, the share of each part, and memory against the whole logits."""
-    from benchmarks.plots import draw_speed
-
-    draw_speed(found, path)
 
 
 if __name__ == "__main__":

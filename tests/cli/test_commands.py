@@ -74,7 +74,7 @@ def test_count_then_evaluate_then_report(  # type: ignore[no-untyped-def]
     assert len(table) == len(rows) == 26
     assert list(rows[0])[:2] == ["id", "label"]
     assert [row["id"] for row in table] == [row["id"] for row in rows]
-    columns = [name for name in table[0] if name not in ("id", "label", "group", "n_tokens", "n_cut")]
+    columns = [name for name in table[0] if name not in ("id", "label", "group", "n_tokens")]
     assert columns == [
         *("loss", "ppl", "zlib", "lowercase", "ref", "min_k(k=0.1)", "min_k_plus_plus", "dc_pdd"),
         "dc_pdd(variant='cld')",
@@ -84,11 +84,15 @@ def test_count_then_evaluate_then_report(  # type: ignore[no-untyped-def]
         assert all(float(text_row[name]) == row[name] for name in columns)
     with (run / "skipped.csv").open(encoding="utf-8", newline="") as file:
         assert {row["id"] for row in csv.DictReader(file)} == {"one", "none"}
+    with (run / "cut.csv").open(encoding="utf-8", newline="") as file:
+        [cut] = csv.DictReader(file)
+    assert cut["id"] == "long"
+    assert int(cut["n_cut"]) > 10_000
     facts = json.loads((run / "run.json").read_text(encoding="utf-8"))
     assert facts["settings"]["cut"]["ids"] == ["long"]
     assert set(facts["settings"]["models"]) == {"target", "reference"}
     metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
-    assert len(metrics["rows"]) == len(columns) + 1
+    assert [row["name"] for row in metrics["rows"]] == [*columns, "bag of words", "text length"]
 
     page = (run / "report.html").read_text(encoding="utf-8")
     (run / "report.html").unlink()
@@ -106,7 +110,8 @@ def test_windows_read_a_long_text_whole(
     pieces = [row for row in table if row["id"].startswith("long#")]
     assert len(pieces) > 100
     assert {row["group"] for row in pieces} == {"g3"}
-    assert all(row["n_cut"] == 0 and row["n_tokens"] <= 200 for row in table)
+    assert all(row["n_tokens"] <= 200 for row in table)
+    assert (tmp_path / "RUN" / "cut.csv").read_text(encoding="utf-8") == "id,n_cut\n"
 
 
 def test_standard_input_and_columns(call, tmp_path: Path, model_folder: Path) -> None:  # type: ignore[no-untyped-def]

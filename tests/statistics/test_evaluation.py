@@ -61,6 +61,7 @@ def test_rows_are_the_scores_and_then_the_blind_baseline():
         ("noise", "score"),
         ("good", "score"),
         ("bag of words", "blind"),
+        ("text length", "blind"),
     ]
     assert (found.members, found.nonmembers, found.groups, found.resamples) == (180, 180, 120, 200)
     for row in found.rows[:2]:
@@ -100,8 +101,25 @@ def test_the_blind_interval_is_widened_and_the_others_are_not():
 def test_texts_that_give_themselves_away_are_called_out():
     run, texts, _ = corpus(dated=True)
     found = evaluate(run, texts, resamples=200)
-    assert found.rows[-1].auc.value > 0.95
+    assert found.rows[2].auc.value > 0.95
     assert any("never saw the model does better" in sentence for sentence in found.findings)
+
+
+@pytest.mark.parametrize(("more", "word"), [(12, "longer"), (-12, "shorter")])
+def test_length_alone_is_called_out(more, word):
+    run, texts, members = corpus()
+    rng = np.random.default_rng(4)
+    lengths = 30 + more * members + rng.integers(0, 10, len(texts))
+    texts = [" ".join(WORDS[rng.integers(0, 300, n)]) for n in lengths]
+    found = evaluate(run, texts, resamples=100)
+    assert found.rows[-1].auc.value == auc([len(text) for text in texts], members)
+    [said] = [sentence for sentence in found.findings if "text length" in sentence]
+    assert said.startswith(f"Members are {word} than non-members (AUC of the text length")
+
+
+def test_equal_lengths_are_not_mentioned():
+    run, texts, _ = corpus()
+    assert not any("text length" in s for s in evaluate(run, texts, resamples=100).findings)
 
 
 def test_texts_of_the_same_words_clear_the_score():
@@ -162,7 +180,7 @@ def test_two_texts_are_enough_not_to_break():
 def test_a_run_without_scores_still_gets_its_baseline():
     run, texts, members = corpus(dated=True)
     bare = made(np.empty((len(texts), 0)), members, run.groups)
-    assert [row.kind for row in evaluate(bare, texts, resamples=20).rows] == ["blind"]
+    assert [row.kind for row in evaluate(bare, texts, resamples=20).rows] == ["blind", "blind"]
     assert evaluate(bare, texts, resamples=20, blind=False).rows == ()
 
 

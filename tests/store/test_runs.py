@@ -76,7 +76,7 @@ def test_a_run_comes_back(tmp_path: Path) -> None:
     save_run(example(), tmp_path / "run")
     assert_equal(load_run(tmp_path / "run"), example())
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        "heat.json", "metrics.json", "run.json", "scores.csv", "scores.parquet", "skipped.csv",
+        "cut.csv", "heat.json", "metrics.json", "run.json", "scores.csv", "scores.parquet", "skipped.csv",
     ]  # fmt: skip
 
 
@@ -85,9 +85,9 @@ def test_a_bare_run_comes_back(tmp_path: Path) -> None:
     save_run(bare, tmp_path / "run")
     assert_equal(load_run(tmp_path / "run"), bare)
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"run.json", "scores.csv", "scores.parquet", "skipped.csv"}
+    assert names == {"cut.csv", "run.json", "scores.csv", "scores.parquet", "skipped.csv"}
     assert (tmp_path / "run" / "skipped.csv").read_text() == "id,reason,n_tokens\n"
-    assert (tmp_path / "run" / "scores.csv").read_text().startswith("id,group,n_tokens,n_cut,loss,")
+    assert (tmp_path / "run" / "scores.csv").read_text().startswith("id,group,n_tokens,loss,")
 
 
 def test_no_rows_and_no_scores(tmp_path: Path) -> None:
@@ -135,11 +135,11 @@ def test_the_tables_for_people(tmp_path: Path) -> None:
     save_run(run, tmp_path / "run")
     with (tmp_path / "run" / "scores.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
-    assert head == ["id", "label", "group", "n_tokens", "n_cut", *run.scores]
+    assert head == ["id", "label", "group", "n_tokens", *run.scores]
     assert [row[0] for row in rows] == [id.replace("\ud800", "\\ud800") for id in run.ids]
     assert [row[1] for row in rows][:3] == ["1", "0", ""]
     assert [int(row[3]) for row in rows] == run.tokens.tolist()
-    assert np.array_equal(np.array([row[5:] for row in rows], float), run.matrix)
+    assert np.array_equal(np.array([row[4:] for row in rows], float), run.matrix)
     with (tmp_path / "run" / "skipped.csv").open(newline="", encoding="utf-8") as file:
         assert list(csv.reader(file)) == [
             ["id", "reason", "n_tokens"], ["\\ud800,", 'no "text"\n', "0"], ["", "too short", "1"],
@@ -154,7 +154,7 @@ def test_the_parquet_table_is_plain(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "run" / "scores.parquet")
     kinds = {field.name: str(field.type) for field in table.schema}
     assert kinds == {
-        "id": "string", "label": "int8", "group": "string", "n_tokens": "int32", "n_cut": "int32",
+        "id": "string", "label": "int8", "group": "string", "n_tokens": "int32",
         **dict.fromkeys(run.scores, "double"),
     }  # fmt: skip
     assert table["label"].to_pylist()[:3] == [1, 0, None]

@@ -47,13 +47,14 @@ def measured(run: Run) -> Table:
     """Each score and control with its figures and 95% intervals."""
     assert run.evaluation is not None
     title = f"{run.corpus}: {len(run.ids)} texts, {run.evaluation.groups} documents; 95% intervals"
-    table = Table(title=Plain(title), box=SIMPLE)
+    table = Table(title=Plain(title), box=None, padding=(0, 2, 0, 0))  # narrow: it must fit in 80 columns
     table.add_column("score", overflow="fold")
     for name in ("AUC", "TPR at 5% FPR", "accuracy"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in run.evaluation.rows:
-        name = row.name if row.kind == "score" else f"{row.name} (never saw the model)"
+        name = row.name if row.kind == "score" else f"{row.name} *"
         table.add_row(Plain(name), *map(_interval, (row.auc, row.tpr, row.accuracy)))
+    table.caption = "* a control that never saw the model"
     return table
 
 

@@ -1,4 +1,4 @@
-"""From a run to what it is worth: every score and the blind baseline, measured on the same texts.
+"""From a run to what it is worth: every score and the blind controls, measured on the same texts.
 
 AUC and true positive rates are measured on all texts. Accuracy needs a threshold: it is chosen on a
 validation split of whole documents, and the accuracy is measured on the others. Where documents are too
@@ -16,13 +16,11 @@ import numpy as np
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.statistics import blind as baseline
-from pretrace.statistics.findings import Circumstances, best_of, sentences
+from pretrace.statistics.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
 from pretrace.statistics.resampling import Bootstrap, Calls, Difference, group_bootstrap, paired_difference
 from pretrace.statistics.roc import Bools, best_threshold, roc_curve
 from pretrace.statistics.splits import MEMBERS, NONMEMBERS, Grouping, grouped_split
 from pretrace.types import Doubles, Evaluation, Measured, Run
-
-BLIND = "bag of words"
 
 
 def evaluate(
@@ -44,17 +42,19 @@ def evaluate(
     members = _checked(run, texts)
     groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
-    matrix, note = run.matrix, _note(judged)
+    matrix, names = run.matrix, list(run.scores)
     if judged is not None and judged.scores is not None:
-        matrix = np.column_stack((matrix, judged.scores))
+        matrix, names = np.column_stack((matrix, judged.scores)), [*names, BLIND]
+    if blind:
+        matrix, names = np.column_stack((matrix, [len(text) for text in texts])), [*names, LENGTH]
     calls, chosen_on = _calls(matrix, members, groups, share=validation, seed=seed)
     bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, seed=seed, resamples=resamples)
-    if matrix.shape[1] > len(run.scores):
+    if BLIND in names[len(run.scores) :]:
         # A cross-fitted classifier varies more than its fixed predictions do: see blind.WIDENING.
         bootstrap = bootstrap.widened(len(run.scores), baseline.WIDENING)
     grouping = Grouping.of(groups, members)
     evaluation = Evaluation(
-        rows=_rows(run.scores, matrix, members, calls=calls, bootstrap=bootstrap),
+        rows=_rows(_kinds(names, run), matrix, members, calls=calls, bootstrap=bootstrap),
         members=int(np.count_nonzero(members)),
         nonmembers=int(np.count_nonzero(~members)),
         groups=len(grouping),
@@ -66,17 +66,17 @@ def evaluate(
         member_groups=grouping.holding(MEMBERS),
         nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
-        blind_note=note,
+        blind_note=_note(judged),
     )
     return replace(evaluation, findings=sentences(evaluation, circumstances))
 
 
 def _lead(evaluation: Evaluation, bootstrap: Bootstrap) -> Difference | None:
     """How far the best score is ahead of the blind baseline; rows and columns are in the same order."""
-    best = best_of(evaluation.rows)
-    if best is None or evaluation.rows[-1].kind != "blind":
+    best, blind = best_of(evaluation.rows), blind_of(evaluation.rows)
+    if best is None or blind is None:
         return None
-    return paired_difference(bootstrap.auc, evaluation.rows.index(best), len(evaluation.rows) - 1)
+    return paired_difference(bootstrap.auc, evaluation.rows.index(best), evaluation.rows.index(blind))
 
 
 def _checked(run: Run, texts: Sequence[str]) -> Bools:
@@ -134,10 +134,19 @@ def _calls(
     return Calls(thresholds, tested), int(np.count_nonzero(chosen)) if apart else 0
 
 
+def _kinds(names: Sequence[str], run: Run) -> list[tuple[str, str]]:
+    """Each column's name with its kind: the run's scores, then the controls."""
+    return [(name, "score" if k < len(run.scores) else "blind") for k, name in enumerate(names)]
+
+
 def _rows(
-    scores: Sequence[str], matrix: Doubles, members: Bools, *, calls: Calls, bootstrap: Bootstrap
+    names: Sequence[tuple[str, str]],
+    matrix: Doubles,
+    members: Bools,
+    *,
+    calls: Calls,
+    bootstrap: Bootstrap,
 ) -> tuple[Measured, ...]:
-    names = [(name, "score") for name in scores] + [(BLIND, "blind")]
     assert bootstrap.accuracy is not None  # thresholds were given
     return tuple(
         Measured(
@@ -150,5 +159,5 @@ def _rows(
             curve=roc_curve(matrix[:, k], members),
             tpr_low=bootstrap.low_tpr.estimate(k) if bootstrap.low_tpr else None,
         )
-        for k, (name, kind) in enumerate(names[: matrix.shape[1]])
+        for k, (name, kind) in enumerate(names)
     )

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pretrace.statistics.resampling import Difference
 from pretrace.types import Estimate, Evaluation, Measured
 
+BLIND = "bag of words"
+LENGTH = "text length"
+"""The controls by their names in the table: a classifier of words, and the number of characters."""
 FEW_GROUPS = 20
 """Documents of a class below which a 95% interval is rough."""
 FEW_NONMEMBERS = 20
@@ -41,11 +44,12 @@ class Circumstances:
 def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str, ...]:
     """The findings of an evaluation, the most important first."""
     scores = [row for row in evaluation.rows if row.kind == "score"]
-    blind = next((row for row in evaluation.rows if row.kind == "blind"), None)
+    blind = blind_of(evaluation.rows)
     found = [
         *_best(scores),
         *(_blind(blind, best_of(scores), circumstances.lead) if blind else ()),
         circumstances.blind_note,
+        *_length(evaluation.rows),
         *_others(scores),
         *_looks(scores),
         *_documents(evaluation, circumstances),
@@ -84,6 +88,23 @@ def _best(scores: Sequence[Measured]) -> list[str]:
     elif not any(_above(row) for row in scores):
         found.insert(0, "No score is shown to do better than chance on these texts.")
     return found
+
+
+def blind_of(rows: Sequence[Measured]) -> Measured | None:
+    """The row of the blind classifier, None where there is none."""
+    return next((row for row in rows if row.kind == "blind" and row.name == BLIND), None)
+
+
+def _length(rows: Sequence[Measured]) -> list[str]:
+    """Said only where length tells the sides apart: many scores depend on it."""
+    found = next((row for row in rows if row.kind == "blind" and row.name == LENGTH), None)
+    if found is None or found.auc.low <= 0.5 <= found.auc.high:
+        return []
+    word = "longer" if found.auc.value > 0.5 else "shorter"
+    return [
+        f"Members are {word} than non-members (AUC of the text length {_short(found.auc)}): a score that depends "
+        "on length may see no more than that. Compare texts of similar length."
+    ]
 
 
 def _blind(blind: Measured, best: Measured | None, lead: Difference | None) -> list[str]:

@@ -35,6 +35,7 @@ def save_run(run: Run, folder: Path, *, extra: Callable[[Path], object] | None =
         tables.write_parquet(run, partial / SCORES)
         tables.write_csv(run, partial / "scores.csv")
         tables.write_skipped(run.skipped, partial / "skipped.csv")
+        tables.write_cut(run, partial / "cut.csv")
         if run.evaluation is not None:
             plain = encoding.evaluation_to_plain(run.evaluation)
             (partial / METRICS).write_bytes(encoding.to_json(plain))

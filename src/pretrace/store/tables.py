@@ -1,7 +1,9 @@
 """The scores of a run as tables: parquet, which gives back every bit, and csv, for people.
 
 Columns: `id`, `label` (1 member, 0 non-member, empty where unknown; left out where no label is known),
-`group`, `n_tokens`, `n_cut`, then one a score, named exactly as its expression is written.
+`group`, `n_tokens`, then one a score, named exactly as its expression is written. How many tokens each text
+lost to the length limit is no column, lest it be taken for a score: people find it in cut.csv, and
+`read_parquet` in the file's metadata.
 
 The csv files hold ids as they are, so that they can be joined with the texts: one that begins with "=" is
 a formula to a spreadsheet, so open tables of untrusted ids there as text only. A lone surrogate is written
@@ -10,7 +12,9 @@ as its escape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import base64
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +22,8 @@ import numpy as np
 
 from pretrace.types import Doubles, Ints, Run, Skipped
 
-FIXED = ("id", "label", "group", "n_tokens", "n_cut")
+FIXED = ("id", "label", "group", "n_tokens")
+_CUT = b"pretrace_cut"  # zlib of little-endian int32, in base64
 
 
 class Columns(NamedTuple):
@@ -54,11 +59,11 @@ def write_parquet(run: Run, path: Path) -> None:
         columns["label"] = pa.array(labels, pa.int8())
     columns["group"] = _strings(run.groups)
     columns["n_tokens"] = pa.array(np.asarray(run.tokens, np.int32))
-    columns["n_cut"] = pa.array(np.asarray(run.cut, np.int32))
     for index, score in enumerate(run.scores):
         columns[score] = pa.array(np.ascontiguousarray(run.matrix[:, index], np.float64))
     with path.open("wb") as file:  # given a name, pyarrow refuses those that are not UTF-8
-        pq.write_table(pa.table(columns), file)
+        packed = base64.b64encode(zlib.compress(np.asarray(run.cut, "<i4").tobytes()))
+        pq.write_table(pa.table(columns).replace_schema_metadata({_CUT: packed}), file)
 
 
 def read_parquet(content: bytes, scores: Sequence[str]) -> Columns:
@@ -81,9 +86,19 @@ def read_parquet(content: bytes, scores: Sequence[str]) -> Columns:
         groups=_texts(table.column("group").to_pylist()),
         members=tuple(None if label is None else bool(label) for label in labels),
         tokens=table.column("n_tokens").to_numpy().astype(np.int32),
-        cut=table.column("n_cut").to_numpy().astype(np.int32),
+        cut=_unpacked(table.schema.metadata, table.num_rows),
         matrix=matrix,
     )
+
+
+def _unpacked(metadata: Mapping[bytes, bytes] | None, rows: int) -> Ints:
+    try:
+        cut = np.frombuffer(zlib.decompress(base64.b64decode((metadata or {})[_CUT])), "<i4")
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if len(cut) != rows:
+        raise ValueError("the counts of cut tokens are not one a row")
+    return cut.astype(np.int32)
 
 
 def write_csv(run: Run, path: Path) -> None:
@@ -96,8 +111,7 @@ def write_csv(run: Run, path: Path) -> None:
         for index, values in enumerate(run.matrix.tolist()):
             member = run.members[index]
             label: list[object] = [None if member is None else int(member)] if labelled else []
-            tokens, cut = int(run.tokens[index]), int(run.cut[index])
-            yield [run.ids[index], *label, run.groups[index], tokens, cut, *values]
+            yield [run.ids[index], *label, run.groups[index], int(run.tokens[index]), *values]
 
     _write_rows(path, rows())
 
@@ -106,6 +120,12 @@ def write_skipped(skipped: Sequence[Skipped], path: Path) -> None:
     """Write which texts have no score, and why, as csv."""
     head: list[list[object]] = [["id", "reason", "n_tokens"]]
     _write_rows(path, [*head, *([text.id, text.reason, int(text.tokens)] for text in skipped)])
+
+
+def write_cut(run: Run, path: Path) -> None:
+    """Write which texts were longer than the limit, and by how many tokens, as csv."""
+    rows: list[list[object]] = [[run.ids[i], int(run.cut[i])] for i in np.flatnonzero(run.cut).tolist()]
+    _write_rows(path, [["id", "n_cut"], *rows])
 
 
 def _write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:

@@ -1,0 +1,64 @@
+"""A model that can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.types.arrays import Ints
+from pretrace.types.traces import Quantity, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as token ids: `prefix` (start tokens, context only) then `tokens`, cut to the limit."""
+
+    prefix: Ints
+    tokens: Ints
+    cut: int = 0
+
+    @property
+    def length(self) -> int:
+        """Tokens the model reads."""
+        return len(self.prefix) + len(self.tokens)
+
+    @property
+    def predicted(self) -> int:
+        """Tokens the model predicts: all of them after a start token, all but the first without."""
+        return max(0, self.length - max(1, len(self.prefix)))
+
+
+class Backend(Protocol):
+    """A model that can be asked. `pretrace.tracing.trace` drives it: encode, pack, run, in that order.
+
+    `fingerprint` names everything a trace depends on (weights' hash, dtype, tokenizer hash, start rule,
+    length limit): it is the cache's key. `facts` is what a run records about the model, in plain values.
+    """
+
+    name: str
+    offers: Quantity
+    fingerprint: str
+    tokenizer_hash: str
+    vocabulary: int
+    max_tokens: int
+    facts: Mapping[str, Any]
+
+    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+        """Token ids of each text, in order."""
+        ...
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """Where each token of `tokens` stands in the text: characters [start, end), shape [n, 2]."""
+        ...
+
+    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+        """Which texts go through the model together: indices, every text with a prediction exactly once."""
+        ...
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, /) -> list[Trace]:
+        """One pass over texts that fit together; traces in the batch's order."""
+        ...

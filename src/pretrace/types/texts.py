@@ -1,0 +1,41 @@
+"""What is asked about: texts, and corpora of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One text to be judged.
+
+    `member` is True for a known member, False for a known non-member, None where nobody knows.
+    `group` names the document (or author) the text was cut from; statistics resample groups, since
+    pieces of one document are not independent. Without a group a text is its own.
+    """
+
+    id: str
+    text: str
+    member: bool | None = None
+    group: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def document(self) -> str:
+        """The group, or the text's own id where it has none."""
+        return self.group or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Texts under one name. `source` says where they came from; `notes` what was done on the way
+    (bytes replaced, lines skipped), in sentences a report can print."""
+
+    name: str
+    texts: tuple[Text, ...]
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.texts)
