@@ -74,8 +74,9 @@ def locate(
 
 
 def _needs_gguf() -> None:
-    if importlib.util.find_spec("gguf") is None:
-        raise MissingPackageError("gguf", "a GGUF file", "gguf")
+    for package in ("gguf", "accelerate"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingPackageError(package, "a GGUF file", "gguf")
 
 
 def _packaged() -> Located:
