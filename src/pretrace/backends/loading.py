@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import Located, locate, weights_hash
 from pretrace.errors import ModelError, OutputError
-from pretrace.store.atomic import new_folder
+from pretrace.store.atomic import check_writable, new_folder
 from pretrace.store.traces import cache_folder
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -131,6 +131,10 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     unpacked = replace(located, folder=folder, gguf=None)
     if (folder / "config.json").is_file():
         return unpacked
+    try:
+        check_writable(folder)
+    except OutputError:
+        return located  # no right to keep a copy: the file itself is read every time
     tokenizer = load_tokenizer(located, settings)
     model = _load_weights(located, settings, torch.float32, torch.device("cpu"))
     del model.config.quantization_config  # it is not quantised any more

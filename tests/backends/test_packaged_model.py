@@ -1,0 +1,50 @@
+"""The packaged GGUF model, as the demo opens it: the real file, unpacked once, the real numbers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from pretrace.backends import open_model, open_tokenizer
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.store.traces import cache_folder, open_store
+from pretrace.tracing import trace
+from pretrace.types import Quantity
+
+TEXT = "The quick brown fox jumps over the lazy dog."
+
+
+@pytest.mark.timeout(600)
+def test_smollm2() -> None:
+    model = open_model("smollm2")
+    assert isinstance(model, HuggingFace)
+    [made] = trace(model, [TEXT], Quantity.LOGP, store=open_store(None))
+    ids = torch.tensor([[*model.tokens.prefix.tolist(), *model.encode([TEXT])[0].tokens.tolist()]])
+    with torch.inference_mode():
+        log_p = torch.log_softmax(model.model(ids).logits[0, :-1].double(), dim=-1)
+    expected = log_p.gather(1, ids[0, 1:, None])[:, 0].numpy()
+    np.testing.assert_allclose(made.logp, expected, atol=1e-4)
+    assert made.logp.mean() > -6  # a model that has learnt English; random weights give -10.8
+
+    [unpacked] = (cache_folder() / "gguf").iterdir()
+    assert (unpacked / "model.safetensors").is_file()
+    again = open_tokenizer("smollm2")
+    assert again.hash == model.tokenizer_hash
+    assert model.facts["family"] == "llama"
+    shutil.rmtree(cache_folder())  # half a gigabyte
+
+
+def test_a_gguf_file_without_room_to_unpack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cache cannot be written the file itself is read."""
+    from pretrace.backends import loading
+    from pretrace.backends.weights import locate
+
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    monkeypatch.setenv("PRETRACE_CACHE", str(blocked / "cache"))
+    located = locate("smollm2")
+    assert loading._unpacked(located, "0" * 64, loading.ModelSettings()) is located
