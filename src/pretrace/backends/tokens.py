@@ -12,6 +12,7 @@ import numpy.typing as npt
 import tokenizers
 
 from pretrace.errors import ModelError
+from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
 STARTS = ("tokenizer", "always", "never")
@@ -58,15 +59,6 @@ class Tokens:
             spans[:, 1] = ends
             spans[1:, 0] = ends[:-1]
         return spans
-
-
-def readable(text: str) -> str:
-    """The text with lone surrogates, which no tokenizer takes, replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    return text
 
 
 def plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pretrace.frequencies.merging import LONGEST, Merges, only_merges
 from pretrace.frequencies.pieces import START, cut, distinct, joined
 from pretrace.frequencies.seams import Seams
+from pretrace.rewrites import readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,15 +159,6 @@ class ByPieces:
             ids.append(found[~separators])
             owners.append(start + np.cumsum(separators)[~separators])
         return np.concatenate(ids), np.concatenate(owners)
-
-
-def readable(text: str) -> str:
-    """The text with lone surrogates, which no tokenizer takes, replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    return text
 
 
 def _made(spec: Mapping[str, Any], *, like: Tokenizer) -> Tokenizer:

@@ -31,7 +31,7 @@ def train_vocabulary(
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    from pretrace.backends.tokens import readable
+    from pretrace.rewrites import readable
 
     require(size >= SMALLEST, f"a byte-level vocabulary holds at least {SMALLEST} tokens, found {size}.")
     spelled = [readable(text) for text in texts]
