@@ -1,9 +1,9 @@
 """pretrace: was this text, or this collection, in the data a language model was pretrained on?
 
-    corpus = pretrace.open_corpus("texts.jsonl")
-    model = pretrace.open_model("smollm2")
-    run = pretrace.detect(corpus, model, "loss,zlib,min_k(k=0.1)")
-    pretrace.save_run(pretrace.evaluate(run, corpus), "RUN")
+corpus = pretrace.open_corpus("texts.jsonl")
+model = pretrace.open_model("smollm2")
+run = pretrace.detect(corpus, model, "loss,zlib,min_k(k=0.1)")
+pretrace.save_run(pretrace.evaluate(run, corpus), "RUN")
 """
 
 from __future__ import annotations
