@@ -7,6 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from pretrace.report.plots import save_png
+
 INK, OURS, OTHER = "#333333", "#1f5f8b", "#b9b9b9"
 
 
@@ -24,7 +26,7 @@ def draw_speed(found: dict[str, Any], path: Path) -> None:
     figure.suptitle(
         f"{texts['number']} {texts['corpus']}, {texts['model']}, {found['machine']['cpu']}", fontsize=9
     )
-    figure.savefig(path, dpi=150)
+    save_png(figure, path, dpi=150)
 
 
 def _seconds(axes: Any, dtype: str, figures: dict[str, Any]) -> None:
@@ -49,7 +51,7 @@ def _memory(axes: Any, rows: list[dict[str, float]]) -> None:
     axes.set_yticks(list(places), labels, fontsize=7)
     axes.set_xscale("log")
     axes.set_title("memory (MB): vocabulary · length · texts", fontsize=8)
-    axes.legend(fontsize=7, frameon=False)
+    axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.4, -0.1), ncol=2)
     _plain(axes)
 
 

@@ -165,9 +165,10 @@ def main() -> None:
     arguments = parser.parse_args()
     path = RESULTS / "speed.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    found |= {"machine": machine(), "commit": commit(), "threads": torch.get_num_threads()}
+    found |= {"machine": machine(), "threads": torch.get_num_threads()}
     dtypes = [part for part in ("float32", "bfloat16") if part in arguments.parts]
     if dtypes:
+        found["commit"] = commit()  # of the two dtypes; memory and count carry their own
         name, texts = some_texts(arguments.texts)
         size = {"corpus": name, "number": len(texts), "repeats": arguments.repeats}
         found["texts"] = {**size, "model": "SmolLM2-135M-Instruct"}
@@ -178,7 +179,7 @@ def main() -> None:
     if len(runs) == 2:
         found["rank_correlation"] = rank_correlation(runs["float32"], runs["bfloat16"])
     if "memory" in arguments.parts:
-        found["memory"] = memory.measure()
+        found |= {"memory": memory.measure(), "memory_commit": commit()}
         save(path, found)
     if "count" in arguments.parts:
         from benchmarks import counting

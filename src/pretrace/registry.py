@@ -7,7 +7,6 @@ text of the expression, as written, is the name of the column, plot or corpus it
 from __future__ import annotations
 
 import ast
-import dataclasses
 import difflib
 import inspect
 import typing
@@ -117,14 +116,6 @@ def require(good: bool, message: str) -> None:
     """Raise ExpressionError unless a parameter is in its range; for `__post_init__` of scores."""
     if not good:
         raise ExpressionError(message)
-
-
-def described(thing: object) -> str:
-    """A dataclass written as the fields that differ from their defaults; for messages."""
-    if not dataclasses.is_dataclass(thing):
-        return type(thing).__name__
-    fields = [f"{f.name}={getattr(thing, f.name)!r}" for f in dataclasses.fields(thing)]
-    return f"{type(thing).__name__}({', '.join(fields)})"
 
 
 def _expression(source: str, kind: str, *, shown: str | None = None) -> ast.Expression:

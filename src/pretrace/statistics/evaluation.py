@@ -42,11 +42,7 @@ def evaluate(
     members = _checked(run, texts)
     groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
-    matrix, names = run.matrix, list(run.scores)
-    if judged is not None and judged.scores is not None:
-        matrix, names = np.column_stack((matrix, judged.scores)), [*names, BLIND]
-    if blind:
-        matrix, names = np.column_stack((matrix, [len(text) for text in texts])), [*names, LENGTH]
+    matrix, names = _beside_controls(run, texts, judged)
     calls, chosen_on = _calls(matrix, members, groups, share=validation, seed=seed)
     bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, seed=seed, resamples=resamples)
     if BLIND in names[len(run.scores) :]:
@@ -69,6 +65,18 @@ def evaluate(
         blind_note=_note(judged),
     )
     return replace(evaluation, findings=sentences(evaluation, circumstances))
+
+
+def _beside_controls(
+    run: Run, texts: Sequence[str], judged: baseline.Blind | None
+) -> tuple[Doubles, list[str]]:
+    """The run's scores and then the controls that were wanted: columns [texts, scores + controls], names."""
+    controls: dict[str, Doubles] = {}
+    if judged is not None:
+        if judged.scores is not None:
+            controls[BLIND] = judged.scores
+        controls[LENGTH] = np.array([len(text) for text in texts], dtype=np.float64)
+    return np.column_stack((run.matrix, *controls.values())), [*run.scores, *controls]
 
 
 def _lead(evaluation: Evaluation, bootstrap: Bootstrap) -> Difference | None:
