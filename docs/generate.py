@@ -11,9 +11,9 @@ import re
 import typing
 from pathlib import Path
 
-from pretrace.errors import TableError
+from pretrace.rewrites import Neighbors, rewrites
 from pretrace.scores import scores
-from pretrace.types import Needs, Quantity, Recipe, Reference, View
+from pretrace.types import Needs, Quantity, Recipe, View
 
 PAGE = Path(__file__).with_name("scores.md")
 
@@ -46,7 +46,12 @@ PAPERS = {
     "models. arXiv:2404.02936.",
     "Zhang et al. 2024d": "Pretraining data detection for large language models: a divergence-based calibration "
     "method. EMNLP 2024.",
-    "FSD": "Zhang et al., Fine-tuning can help detect pretraining data from large language models. ICLR 2025.",
+    "Mattern et al. 2023": "Membership inference attacks against language models via neighbourhood comparison. "
+    "Findings of ACL 2023.",
+    "Liu et al. 2024c": "Probing language models for pre-training data detection. ACL 2024.",
+    "Tang et al. 2025": "NA-PDD. Identifying pre-training data in LLMs: a neuron activation-based detection framework.",
+    "FSD": "the paper of Zhang et al. 2025.",
+    "Zhang et al. 2025": "FSD. Fine-tuning can help detect pretraining data from large language models. ICLR 2025.",
 }
 """The papers that docstrings cite, by the words they cite them with."""
 
@@ -91,6 +96,8 @@ def _prose(text: str) -> str:
 
 
 def _parameters(factory: typing.Any) -> list[str]:
+    if not dataclasses.is_dataclass(factory):  # fsd: its one argument is another score
+        return [f"`{name}`: another score, such as `ppl`." for name in inspect.signature(factory).parameters]
     hints = typing.get_type_hints(factory)
     return [
         f"`{field.name}={field.default!r}`: {_kind(hints[field.name])}."
@@ -101,16 +108,23 @@ def _parameters(factory: typing.Any) -> list[str]:
 def _kind(hint: typing.Any) -> str:
     if typing.get_origin(hint) is typing.Literal:
         return "one of " + ", ".join(f"`{choice!r}`" for choice in typing.get_args(hint))
+    choices = [choice for choice in typing.get_args(hint) if choice is not type(None)]
+    if len(choices) == 1 and len(typing.get_args(hint)) == 2:
+        return f"{_kind(choices[0])}, or None"
     return _TYPES.get(hint, str(hint))
 
 
 def _needs(name: str) -> str:
+    if not dataclasses.is_dataclass(scores.factory(name)):
+        return (
+            "what that score needs, from the target and from the tuned target (`--tuned` or `--tune-share`)"
+        )
     score = scores.make(name)
     words = [_view(view, quantity) for view, quantity in _plain_first(score.needs)]
     if isinstance(score, Recipe):
-        try:
-            score.fit(Reference())
-        except TableError:
+        if score.reference:
+            words.append("labelled reference texts (`--reference` or `--reference-share`)")
+        else:
             words.append("token counts (`--counts`, made by `pretrace count`)")
     return "; ".join(words)
 
@@ -124,8 +138,13 @@ def _view(view: View, quantity: Quantity) -> str:
         return "the text's log-probabilities under a second model (`--reference-model`)"
     if view.rewrite == "lower":
         return "a second pass, over the lower-cased text"
-    if view != View():
-        return f"a pass over the {view.rewrite} text with the {view.model} model"
+    rewrite = rewrites.make(view.rewrite)
+    if isinstance(rewrite, Neighbors):
+        return f"a pass over each of {rewrite.m} neighbours of the text (`--neighbors` says who makes them)"
+    if Quantity.NEURONS in quantity:
+        return "the feed-forward activations of the same pass"
+    if Quantity.HIDDEN in quantity:
+        return "the hidden states of the same pass"
     if Quantity.MOMENTS in quantity:
         return "log-probabilities, and mean and standard deviation over the vocabulary"
     return "log-probabilities"

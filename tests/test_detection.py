@@ -12,7 +12,7 @@ import pytest
 from pretrace.detection import Models, Options, check_scores, detect, evaluate
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Encoded, Quantity, Text, Trace
+from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
 
 WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon"]
 
@@ -32,9 +32,9 @@ class Counting(FakeBackend):
         super().__init__(familiar)
         self.asked: list[tuple[int, Quantity]] = []
 
-    def run(self, batch: Sequence[Encoded], want: Quantity, /) -> list[Trace]:
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         self.asked.append((len(batch), want))
-        return super().run(batch, want)
+        return super().run(batch, want, states)
 
 
 def test_one_pass_a_view_whatever_the_number_of_scores() -> None:
@@ -103,10 +103,18 @@ def test_heat_maps_are_the_ends_of_the_first_score(number: int) -> None:
 
 def test_what_is_missing_is_said_before_a_model_is_asked() -> None:
     with pytest.raises(ModelError, match="--reference-model"):
-        check_scores("loss,ref", counts=False, reference=False)
+        check_scores("loss,ref")
     with pytest.raises(TableError, match="pretrace count"):
-        check_scores("dc_pdd", counts=False, reference=False)
-    assert check_scores("loss,lowercase,ref,dc_pdd", counts=True, reference=True) == 3
+        check_scores("dc_pdd", counts=False)
+    with pytest.raises(ModelError, match="--tune-share"):
+        check_scores("fsd(ppl)")
+    with pytest.raises(TextsError, match="--reference-share"):
+        check_scores("na_pdd")
+    with pytest.raises(ModelError, match="--neighbors"):
+        check_scores("neighbor")
+    assert check_scores("loss,lowercase,ref,dc_pdd", models=["reference"]) == 3
+    assert check_scores("fsd(ppl),fsd(lowercase),loss", models=["tuned"]) == 4
+    assert check_scores("loss,neighbor(m=7)", models=["neighbors"]) == 8
     model = Counting()
     with pytest.raises(ModelError, match="--reference-model"):
         detect(corpus(), model, "ref")

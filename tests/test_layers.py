@@ -14,6 +14,7 @@ FLOORS = [
     {"scores", "backends", "corpora", "frequencies", "testing"},
     {"tuning"},
     {"tracing", "examples", "record"},
+    {"fitting", "setting_aside"},
     {"detection", "inference"},
     {"report"},
     {"runs"},

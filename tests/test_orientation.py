@@ -13,10 +13,18 @@ from tiny import make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
+from pretrace.backends.proposals import open_proposer
 from pretrace.detection import Models, Options, detect
 from pretrace.scores import scores
 from pretrace.statistics.roc import auc
+from pretrace.testing import FakeBackend
+from pretrace.tuning.kept import tuned_model
+from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run, Text
+
+INSIDE = ("na_pdd", "probe")
+OUTSIDE = [name for name in scores if name not in (*INSIDE, "fsd")]
+EXPRESSIONS = [*OUTSIDE, "fsd(ppl)", "fsd(lowercase)", "fsd(zlib)", "fsd(min_k)"]
 
 WORDS = [
     "cat",
@@ -53,7 +61,7 @@ class Flat:
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    texts = twins(5)
+    texts, others = twins(5), twins(7)
     tokenizer = make_tokenizer()
     model, reference = make_model("gpt_neox").train(), make_model("gpt_neox")
     torch.manual_seed(0)
@@ -66,11 +74,35 @@ def run() -> Run:
             optimiser.step()
     target = HuggingFace(model, tokenizer, name="trained", weights="a", settings=ModelSettings())
     other = HuggingFace(reference, tokenizer, name="untrained", weights="b", settings=ModelSettings())
-    models = Models(target, other, Flat(target.tokenizer_hash))
-    return detect(Corpus("twins", tuple(texts)), models, list(scores), Options(cache=False))
+    nonmembers = Corpus("others", tuple(text for text in others if not text.member))
+    models = Models(
+        target,
+        reference=other,
+        counts=Flat(target.tokenizer_hash),
+        tuned=tuned_model(
+            target, nonmembers, methods.make("lora(epochs=8, batch=4, learning_rate=5e-3)"), cache=False
+        ),
+        proposer=open_proposer("causal", target, cache=False),
+    )
+    return detect(Corpus("twins", tuple(texts)), models, EXPRESSIONS, Options(cache=False, shuffles=0))
 
 
-@pytest.mark.parametrize("name", list(scores))
+@pytest.mark.parametrize("name", EXPRESSIONS)
 def test_a_member_beats_its_twin(run: Run, name: str) -> None:
     members = np.array([bool(m) for m in run.members])
-    assert auc(run.column(name), members) > 0.7
+    assert auc(run.column(name), members) > (0.6 if name.startswith("fsd") else 0.7)
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_member_beats_its_twin_inside_the_model(name: str) -> None:
+    """Too small a model keeps no trace of its members inside that could be read off; so one is made up, whose
+    neurons fire a little more in texts it knows. An overfitted real one, for the probe, is in tests/scores."""
+    labelled, texts = twins(6), twins(5)
+    familiar = [text.text for text in labelled + texts if text.member]
+    models = Models(FakeBackend(familiar), labelled=Corpus("labelled", tuple(labelled)))
+    run = detect(Corpus("twins", tuple(texts)), models, name, Options(shuffles=3))
+    members = np.array([bool(m) for m in run.members])
+    assert auc(run.column(name), members) > 0.9
+    shuffled = run.controls[0].values
+    assert shuffled.shape == (60, 3)
+    assert not np.array_equal(shuffled[:, 0], run.column(name))

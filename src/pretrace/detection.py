@@ -8,53 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.errors import ModelError, PretraceError, TableError, TextsError
+from pretrace.errors import PretraceError, TextsError
 from pretrace.examples import Extremes
-from pretrace.record import record_corpus, record_counts, record_software
-from pretrace.scores import parse
-from pretrace.tracing import Asker, Progress, Silent
-from pretrace.types import (
-    Backend,
-    Corpus,
-    Evidence,
-    Needs,
-    Quantity,
-    Recipe,
-    Reference,
-    Run,
-    Score,
-    Skipped,
-    Text,
-    TokenTable,
-    View,
-)
+from pretrace.fitting import Models, Scores, check_scores, prepare
+from pretrace.record import record_corpus, record_counts, record_software, record_tuning
+from pretrace.setting_aside import check_disjoint
+from pretrace.store.traces import text_key
+from pretrace.tracing import Asker, Progress, Silent, passes
+from pretrace.types import Backend, Control, Corpus, Doubles, Evidence, Run, Skipped, Text, View
 
-_NO_REFERENCE = (
-    "ref compares the target with a smaller model of the same kind: name one with --reference-model."
-)
+__all__ = ["Models", "Options", "check_labels", "check_scores", "detect", "evaluate"]
+
 CHUNK = 2048
 """Texts whose traces are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
-    """What the scores may ask: the target, on demand a smaller reference model, and token counts."""
-
-    target: Backend
-    reference: Backend | None = None
-    counts: TokenTable | None = None
-
-    def named(self) -> dict[str, Backend]:
-        """The models by the names views use."""
-        return {"target": self.target} | ({"reference": self.reference} if self.reference else {})
-
-
-@dataclass(frozen=True, slots=True)
 class Options:
-    """How a run is done. `cache` False keeps no traces on disk. `settings` is added to the run's record."""
+    """How a run is done. `cache` False keeps no traces on disk. `shuffles` is how often each score that is
+    fitted on labelled texts is fitted again on shuffled labels, as its control. `settings` is added to the
+    run's record."""
 
     cache: bool = True
     seed: int = 0
+    shuffles: int = 20
     progress: Progress = field(default_factory=Silent)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -67,36 +44,142 @@ def detect(
 ) -> Run:
     """The scores of every text, one row a text in the corpus' order, one column an expression.
 
-    Texts that give a model nothing to predict are in `Run.skipped` and have no row. Raises a
-    PretraceError before any model is asked when an expression is wrong or something it needs is missing.
+    Texts that give a model nothing to predict are in `Run.skipped` and have no row. With a placebo among
+    the models, and for scores fitted on labelled texts, `Run.controls` holds the same scores without what
+    they claim to see. Raises a PretraceError before any model is asked when an expression is wrong or
+    something it needs is missing, LeakError when a text to be scored was tuned or fitted on.
     """
     options = options or Options()
     models = models if isinstance(models, Models) else Models(models)
-    scores = prepare(expressions, models)
-    needs = _united(scores)
-    _check(needs, models, corpus)
-    options.progress.begin(len(corpus) * len(needs.views))
-    with Asker(models.named(), needs, cache=options.cache, progress=options.progress) as asker:
-        rows, skipped, extremes = _score_all(corpus, scores, asker)
-    if not rows:
+    if not corpus.texts:
+        raise TextsError(f"{corpus.name} holds no texts.")
+    _check_leaks(corpus, models)
+    found = _pass(corpus, models, expressions, options)
+    if models.placebo is None:
+        return _run(corpus, models, options, found, ())
+    blank = replace(options, shuffles=0)
+    other = _pass(corpus, models.placebo, expressions, blank)
+    found, other = _both(found, other)
+    placebo = tuple(
+        Control(name, "placebo", np.array([[row.values[i]] for row in other.rows], dtype=np.float64))
+        for i, name in enumerate(found.scores.ready)
+    )
+    return _run(corpus, models, options, found, placebo)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    text: Text
+    values: list[float]
+    shuffled: list[list[float]]
+    tokens: int
+    cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What one set of models said of a corpus."""
+
+    scores: Scores
+    rows: list[_Row]
+    skipped: list[Skipped]
+    extremes: Extremes
+
+
+def _pass(corpus: Corpus, models: Models, expressions: str | Sequence[str], options: Options) -> _Found:
+    cache, progress = options.cache, options.progress
+    scores = prepare(
+        expressions, models, seed=options.seed, shuffles=options.shuffles, cache=cache, progress=progress
+    )
+    needs = scores.needs
+    progress.begin(len(corpus) * passes(needs))
+    found = _Found(scores, [], [], Extremes())
+    with Asker(models.named(), needs, proposer=models.proposer, cache=cache, progress=progress) as asker:
+        for chunk in _chunks(corpus.texts, CHUNK):
+            for text, evidence in zip(chunk, asker.ask(chunk), strict=True):
+                _score(text, evidence, found)
+    if not found.rows:
         raise TextsError(
             f"none of the {len(corpus)} texts of {corpus.name} has a token to predict; "
             "a text needs at least two tokens."
         )
-    texts = [row.text for row in rows]
+    return found
+
+
+def _score(text: Text, evidence: Evidence, found: _Found) -> None:
+    """Add the text's row, or the reason why it has none."""
+    empty = [view for view, traces in evidence.views.items() if not any(map(len, traces))]
+    if empty:
+        found.skipped.append(_skipped(text, evidence, empty))
+        return
+    scores = found.scores
+    values = [_finite(name, score(evidence), text) for name, score in scores.ready.items()]
+    shuffled = [
+        [_finite(name, score(evidence), text) for score in repeats]
+        for name, repeats in scores.shuffled.items()
+    ]
+    found.rows.append(_Row(text, values, shuffled, len(evidence.plain), evidence.plain.cut))
+    found.extremes.offer(values[0], text, evidence.plain)
+
+
+def _both(found: _Found, placebo: _Found) -> tuple[_Found, _Found]:
+    """Both passes without the texts that either skipped, so that rows stand side by side."""
+    here = {row.text.id for row in found.rows}
+    there = {row.text.id for row in placebo.rows}
+    reasons = {one.id: one for one in placebo.skipped}
+    lost = [
+        replace(reasons[row.text.id], reason=f"under the placebo model: {reasons[row.text.id].reason}")
+        for row in found.rows
+        if row.text.id not in there
+    ]
+    if not here & there:
+        raise TextsError("no text has something to predict for both the target and the placebo model.")
+    kept = replace(
+        found,
+        rows=[row for row in found.rows if row.text.id in there],
+        skipped=[*found.skipped, *lost],
+    )
+    return kept, replace(placebo, rows=[row for row in placebo.rows if row.text.id in here])
+
+
+def _run(
+    corpus: Corpus, models: Models, options: Options, found: _Found, placebo: tuple[Control, ...]
+) -> Run:
+    texts = [row.text for row in found.rows]
+    shuffled = (
+        Control(name, "shuffled", np.array([row.shuffled[i] for row in found.rows], dtype=np.float64))
+        for i, name in enumerate(found.scores.shuffled)
+    )
     return Run(
         corpus=corpus.name,
         ids=tuple(text.id for text in texts),
         groups=tuple(text.document for text in texts),
         members=tuple(text.member for text in texts),
-        tokens=np.array([row.tokens for row in rows], dtype=np.int32),
-        cut=np.array([row.cut for row in rows], dtype=np.int32),
-        scores=tuple(scores),
-        matrix=np.array([row.values for row in rows], dtype=np.float64),
-        skipped=tuple(skipped),
-        heat=extremes.heat(models.target),
-        settings=_settings(corpus, models, options, rows),
+        tokens=np.array([row.tokens for row in found.rows], dtype=np.int32),
+        cut=np.array([row.cut for row in found.rows], dtype=np.int32),
+        scores=tuple(found.scores.ready),
+        matrix=_matrix([row.values for row in found.rows]),
+        skipped=tuple(found.skipped),
+        heat=found.extremes.heat(models.target),
+        controls=(*placebo, *shuffled),
+        settings=_settings(corpus, models, options, found),
     )
+
+
+def _matrix(values: list[list[float]]) -> Doubles:
+    return np.array(values, dtype=np.float64)
+
+
+def _check_leaks(corpus: Corpus, models: Models) -> None:
+    labelled = models.labelled
+    if labelled is not None:
+        keys = frozenset(text_key(text.text) for text in labelled.texts)
+        cure = "Take them out of one of the two files, or draw the reference with --reference-share."
+        check_disjoint(corpus, keys, "are among the reference texts that detectors are fitted on", cure)
+    for tuned in (models.tuned, models.placebo.tuned if models.placebo else None):
+        if tuned is not None:
+            cure = "Take them out, or let evaluate split TEXTS itself with --tune-share 0.3."
+            check_disjoint(corpus, tuned.seen, "are among the texts the adapter was tuned on", cure)
 
 
 def evaluate(
@@ -133,84 +216,6 @@ def check_labels(corpus: Corpus) -> None:
         )
 
 
-def check_scores(expressions: str | Sequence[str], *, counts: bool, reference: bool) -> int:
-    """The number of passes a text will take; raises a PretraceError for what would be missing.
-
-    For use before any model is opened: `counts` and `reference` say whether they will be given.
-    """
-    parsed = parse(expressions)
-    for score in parsed.values():
-        if isinstance(score, Recipe) and not counts:
-            score.fit(Reference())  # which says what it misses
-    needs = _united(parsed)
-    if not reference and any(view.model == "reference" for view in needs.views):
-        raise ModelError(_NO_REFERENCE)
-    return len(needs.views)
-
-
-def prepare(expressions: str | Sequence[str], models: Models) -> dict[str, Score]:
-    """The scores by their expressions, those that must be fitted fitted; checks all before any model is asked."""
-    reference = Reference(counts=models.counts, vocabulary=models.target.vocabulary)
-    parsed = parse(expressions)
-    if models.counts is not None and models.counts.tokenizer_hash != models.target.tokenizer_hash:
-        raise TableError(
-            f"the token counts were made with another tokenizer ({models.counts.tokenizer_hash[:12]}) than "
-            f"{models.target.name} has ({models.target.tokenizer_hash[:12]}): count again with "
-            f"`pretrace count CORPUS --model {models.target.name} --out counts.npz`."
-        )
-    return {
-        name: score.fit(reference) if isinstance(score, Recipe) else score for name, score in parsed.items()
-    }
-
-
-def _united(scores: Mapping[str, Score | Recipe]) -> Needs:
-    needs = Needs(Quantity.LOGP)  # the text's own length and heat map, whatever the scores
-    for score in scores.values():
-        needs = needs | score.needs
-    return needs
-
-
-def _check(needs: Needs, models: Models, corpus: Corpus) -> None:
-    if not corpus.texts:
-        raise TextsError(f"{corpus.name} holds no texts.")
-    named = models.named()
-    for view, quantity in needs.views.items():
-        if view.model not in named:
-            raise ModelError(_NO_REFERENCE)
-        missing = quantity & ~named[view.model].offers
-        if missing:
-            raise ModelError(
-                f"{named[view.model].name} cannot give {missing.name}, which one of the scores needs; "
-                "use --model with local weights."
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    text: Text
-    values: list[float]
-    tokens: int
-    cut: int
-
-
-def _score_all(
-    corpus: Corpus, scores: Mapping[str, Score], asker: Asker
-) -> tuple[list[_Row], list[Skipped], Extremes]:
-    rows: list[_Row] = []
-    skipped: list[Skipped] = []
-    extremes = Extremes()
-    for chunk in _chunks(corpus.texts, CHUNK):
-        for text, evidence in zip(chunk, asker.ask(chunk), strict=True):
-            empty = [view for view, traces in evidence.views.items() if not len(traces[0])]
-            if empty:
-                skipped.append(_skipped(text, evidence, empty))
-                continue
-            values = [_finite(name, score(evidence), text) for name, score in scores.items()]
-            rows.append(_Row(text, values, len(evidence.plain), evidence.plain.cut))
-            extremes.offer(values[0], text, evidence.plain)
-    return rows, skipped, extremes
-
-
 def _finite(name: str, value: float, text: Text) -> float:
     if not np.isfinite(value):
         raise PretraceError(f"{name} gave {value} for text {text.id!r}; this is a mistake in the score.")
@@ -233,20 +238,32 @@ def _chunks(texts: Sequence[Text], size: int) -> Iterator[Sequence[Text]]:
         yield texts[start : start + size]
 
 
-def _settings(corpus: Corpus, models: Models, options: Options, rows: Sequence[_Row]) -> dict[str, Any]:
+def _settings(corpus: Corpus, models: Models, options: Options, found: _Found) -> dict[str, Any]:
     """What run.json says of how the numbers came about."""
-    cut = [row for row in rows if row.cut]
-    return {
+    cut = [row for row in found.rows if row.cut]
+    named = models.named()
+    if models.placebo:
+        named["placebo"] = models.placebo.target
+    record = {
         **options.settings,
         "seed": options.seed,
-        "models": {name: dict(backend.facts) for name, backend in models.named().items()},
+        "models": {name: dict(backend.facts) for name, backend in named.items()},
         "texts": record_corpus(corpus),
         "counts": record_counts(models.counts),
         "cut": {
             "texts": len(cut),
             "tokens": sum(row.cut for row in cut),
-            "of_tokens": sum(row.cut + row.tokens for row in rows),
+            "of_tokens": sum(row.cut + row.tokens for row in found.rows),
             "ids": [row.text.id for row in cut[:50]],
         },
         "software": record_software(),
     }
+    if models.labelled is not None:
+        record["reference"] = record_corpus(models.labelled)
+    if models.tuned is not None:
+        record["adapter"] = record_tuning(models.tuned.card)
+    if models.proposer is not None:
+        record["neighbors"] = dict(models.proposer.facts)
+    if found.scores.facts:
+        record["fitted"] = dict(found.scores.facts)
+    return record

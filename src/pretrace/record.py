@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -39,6 +40,11 @@ def record_corpus(corpus: Corpus) -> dict[str, Any]:
         "sha256": digest.hexdigest(),
         "notes": list(corpus.notes),
     }
+
+
+def record_tuning(card: Mapping[str, Any]) -> dict[str, Any]:
+    """How an adapter was made, without the hash of every text it was tuned on."""
+    return {name: value for name, value in card.items() if name not in ("hashes", "left_out", "files")}
 
 
 def record_counts(counts: TokenTable | None) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.types import Encoded, Evidence, Quantity, Text, Trace, View
+from pretrace.types import Encoded, Evidence, Hidden, Quantity, State, States, Text, Trace, View
 
 Numbers = Sequence[float] | npt.NDArray[Any]
 
@@ -44,9 +44,11 @@ def make_evidence(text: str = "three little tokens", **views: Any) -> Evidence:
 
 class FakeBackend:
     """A back end that needs no model: a token is a character, and its log-probability is a fixed
-    pseudo-random number that depends on the character and the one before, higher for `familiar` texts."""
+    pseudo-random number that depends on the character and the one before, higher for `familiar` texts.
+    It has 4 layers of 32 neurons, which depend on the character and on whether the text is familiar; the
+    first 16 are its hidden states, those of the last layer standing for the output as well."""
 
-    offers = Quantity.LOGP | Quantity.MOMENTS
+    offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.NEURONS | Quantity.HIDDEN
     tokenizer_hash = "characters"
     vocabulary = 1 << 16
 
@@ -77,11 +79,11 @@ class FakeBackend:
         order = [i for i, e in enumerate(encoded) if e.predicted]
         return [tuple(order[i : i + 4]) for i in range(0, len(order), 4)]
 
-    def run(self, batch: Sequence[Encoded], want: Quantity, /) -> list[Trace]:
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         """Traces whose numbers depend on the text alone."""
-        return [self._trace(e, want) for e in batch]
+        return [self._trace(e, want, states) for e in batch]
 
-    def _trace(self, encoded: Encoded, want: Quantity) -> Trace:
+    def _trace(self, encoded: Encoded, want: Quantity, states: States) -> Trace:
         tokens = encoded.tokens.astype(np.int64)
         known = "".join(map(chr, tokens)) in self.familiar
         noise = (tokens[1:] * 7919 + tokens[:-1] * 104729) % 1009 / 1009
@@ -89,4 +91,25 @@ class FakeBackend:
         moments = Quantity.MOMENTS in want
         mean = np.full_like(logp, -2.5) if moments else None
         std = np.full_like(logp, 1.5) if moments else None
-        return Trace(encoded.tokens[1:], logp, mean, std, encoded.cut)
+        inside = _activations(tokens, known=known) if states else np.zeros(0)
+        found = {state: _state(state, inside) for state in states}
+        return Trace(encoded.tokens[1:], logp, mean, std, encoded.cut, found)
+
+
+def _activations(tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[np.float64]:
+    """Made-up activations [positions, layers, neurons]; above 1 a third of them in known texts alone, another
+    third in others alone."""
+    layers, neurons = np.arange(4)[:, None], np.arange(32)[None, :]
+    noise = (tokens[:, None, None] * 7919 + layers * 104729 + neurons * 1299709) % 1009 / 1009
+    more = neurons % 3 == (0 if known else 1)
+    return np.asarray(0.9 * noise + 0.3 * more, dtype=np.float64)
+
+
+def _state(state: State, inside: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    if isinstance(state, Hidden):
+        last = np.concatenate([inside[-1], inside[-1, -1:]])[:, :16].astype(np.float32)
+        return last if state.layer is None else last[state.layer]
+    if state.pool == "count":
+        return np.asarray((inside > state.threshold).sum(axis=0), dtype=np.uint32)
+    pooled = inside.max(axis=0) if state.pool == "any" else inside.mean(axis=0)
+    return np.asarray(np.packbits(pooled > state.threshold, axis=-1))

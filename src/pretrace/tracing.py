@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from pretrace.rewrites import REWRITES
+from pretrace.rewrites import rewrites
 from pretrace.store.traces import Traces, open_store, text_key
-from pretrace.types import Backend, Encoded, Evidence, Needs, Quantity, Text, Trace, View
+from pretrace.types import Backend, Encoded, Evidence, Needs, Proposer, Quantity, States, Text, Trace, View
 
 
 class Progress(Protocol):
-    """Told of every finished batch; `fresh` is False for what came from the store."""
+    """Told of work that lies ahead, piece by piece, and of every finished batch; `fresh` is False for
+    what came from the store."""
 
     def begin(self, texts: int) -> None: ...
 
@@ -34,10 +36,18 @@ class Silent:
 EMPTY = np.zeros(0, dtype=np.int32)
 
 
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What one pass is to yield: quantities token by token, and states inside the model."""
+
+    quantity: Quantity = Quantity.LOGP
+    states: States = frozenset()
+
+
 def trace(
     backend: Backend,
     texts: Sequence[str],
-    want: Quantity,
+    want: Quantity | Want,
     *,
     store: Traces,
     progress: Progress | None = None,
@@ -48,18 +58,19 @@ def trace(
     was killed and starts again sees the same batches, so it ends with the same numbers to the last bit.
     """
     progress = progress or Silent()
+    want = want if isinstance(want, Want) else Want(want)
     encoded = backend.encode(texts)
     keys = [text_key(text) for text in texts]
-    traces = store.get(keys, want)
+    traces = store.get(keys, want.quantity, want.states)
     known = [i for i, found in enumerate(traces) if found is not None]
     progress.advance(len(known), sum(encoded[i].length for i in known), 0.0, False)
     for i, e in enumerate(encoded):
         if not e.predicted and traces[i] is None:
-            traces[i] = _empty(e, want)
+            traces[i] = _empty(e, want.quantity)
             progress.advance(1, e.length, 0.0, False)
     for batch in _batches(backend, encoded, traces):
         begin = time.perf_counter()
-        made = backend.run([encoded[i] for i in batch], want)
+        made = backend.run([encoded[i] for i in batch], want.quantity, want.states)
         store.put([keys[i] for i in batch], made)
         for i, one in zip(batch, made, strict=True):
             traces[i] = _fixed(one)
@@ -76,15 +87,21 @@ class Asker:
         models: Mapping[str, Backend],
         needs: Needs,
         *,
+        proposer: Proposer | None = None,
         cache: bool = True,
         progress: Progress | None = None,
     ) -> None:
         self.models = models
         # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
         self.views = sorted(needs.views.items(), key=lambda item: (item[0].model, item[0].rewrite != "plain"))
+        self.states = needs.states
+        self.proposer = proposer
         self.progress = progress or Silent()
+        asked = {view.model for view in needs.views}
         self.stores: dict[str, Traces] = {
-            name: open_store(backend.fingerprint if cache else None) for name, backend in self.models.items()
+            name: open_store(backend.fingerprint if cache else None)
+            for name, backend in self.models.items()
+            if name in asked
         }
 
     def __enter__(self) -> Asker:
@@ -97,13 +114,25 @@ class Asker:
     def ask(self, texts: Sequence[Text]) -> list[Evidence]:
         """The evidence of each text, in order."""
         seen: list[dict[View, tuple[Trace, ...]]] = [{} for _ in texts]
-        for view, want in self.views:
-            rewritten = [REWRITES[view.rewrite](text.text) for text in texts]
-            backend, store = self.models[view.model], self.stores[view.model]
-            traces = trace(backend, rewritten, want, store=store, progress=self.progress)
-            for views, one in zip(seen, traces, strict=True):
-                views[view] = (one,)
+        for view, quantity in self.views:
+            forms = rewrites.make(view.rewrite)([text.text for text in texts], self.proposer)
+            traces = trace(
+                self.models[view.model],
+                [form for some in forms for form in some],
+                Want(quantity, self.states.get(view, frozenset())),
+                store=self.stores[view.model],
+                progress=self.progress,
+            )
+            at = 0
+            for views, some in zip(seen, forms, strict=True):
+                views[view] = tuple(traces[at : at + len(some)])
+                at += len(some)
         return [Evidence(text, views) for text, views in zip(texts, seen, strict=True)]
+
+
+def passes(needs: Needs) -> int:
+    """How many forms of each text the models will read."""
+    return sum(rewrites.make(view.rewrite).count for view in needs.views)
 
 
 def _batches(
@@ -123,7 +152,7 @@ def _batches(
 
 def _fixed(made: Trace) -> Trace:
     """Read-only like a trace from the store: a score that writes into it fails on the first run already."""
-    for array in (made.tokens, made.logp, made.mean, made.std):
+    for array in (made.tokens, made.logp, made.mean, made.std, *made.states.values()):
         if array is not None:
             array.flags.writeable = False
     return made

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.types import Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
+from pretrace.types import Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
 
 NAMES = (
     "loss",
@@ -150,6 +150,69 @@ def unlabelled(texts: int = 40, names: Sequence[str] = NAMES[:3], *, seed: int =
     )
 
 
+def facts(layers: int = 6) -> dict[str, object]:
+    """What fitted scores tell: NA-PDD and a probe."""
+    grid = [(t, a, k) for t in (0.5, 1.0, 1.5) for a in (1.2, 1.5) for k in (2, 5)]
+    return {
+        "na_pdd": {
+            "layers": [
+                {
+                    "layer": i, "members": 90 + 7 * i, "nonmembers": 80 - i, "difference": 10 + 8 * i,
+                    "chosen": i >= layers - 2,
+                }
+                for i in range(layers)
+            ],
+            "settings": {"threshold": 1.0, "alpha": 1.5, "k": 2, "pool": "any", "gated": False},
+            "reference": {"members": 101, "nonmembers": 99},
+            "sensitivity": [
+                {"threshold": t, "alpha": a, "k": k, "auc": 0.5 + t / 10 + k / 50} for t, a, k in grid
+            ],
+        },
+        "probe": {
+            "layers": [{"layer": i, "auc": 0.5 + 0.04 * i} for i in range(layers + 1)],
+            "chosen": layers,
+            "reference": {"members": 101, "nonmembers": 99},
+        },
+    }  # fmt: skip
+
+
+ADAPTER = {
+    "method": {"name": "lora", "expression": "lora(r=16, alpha=32)", "r": 16, "alpha": 32},
+    "corpus": "arxiv",
+    "texts": 1200,
+    "nonmembers": 1200,
+    "losses": [3.5, 3.1, 2.75],
+    "hashes": ["ab" * 16] * 3,
+}
+
+
+def controlled(names: Sequence[str] = ("loss", "na_pdd", "probe"), texts: int = 40) -> Run:
+    """A labelled run whose scores stand beside a placebo, two of them beside shuffled labels as well."""
+    run = labelled(names, texts)
+    assert run.evaluation is not None
+    rng = np.random.default_rng(5)
+    member = np.arange(texts) % 2 == 0
+    rows, controls = list(run.evaluation.rows), []
+    for j, name in enumerate(names):
+        values = rng.normal(size=(texts, 1)) + 0.2 * member[:, None]
+        row = measured(name, "placebo", values[member, 0], values[~member, 0])
+        lead = run.evaluation.rows[j].auc.value - row.auc.value
+        rows.append(replace(row, lead=Estimate(lead, lead - 0.05, lead + 0.05)))
+        controls.append(Control(name, "placebo", values))
+    for name in names[1:]:
+        values = rng.normal(size=(texts, 20))
+        row = measured(name, "shuffled", values[member, 0], values[~member, 0])
+        rows.append(replace(row, auc=Estimate(0.5, 0.38, 0.62)))
+        controls.append(Control(name, "shuffled", values))
+    models = {"target": {"name": "planted"}, "placebo": {"name": "EleutherAI/pythia-160m"}}
+    return replace(
+        run,
+        evaluation=replace(run.evaluation, rows=tuple(rows)),
+        controls=tuple(controls),
+        settings={"models": models, "adapter": ADAPTER, "fitted": facts()},
+    )
+
+
 HOSTILE = (
     "<script>alert(1)</script>",
     "</style><script>alert(1)</script>",
@@ -204,6 +267,11 @@ def _labelled() -> Callable[..., Run]:
 @pytest.fixture(name="unlabelled")
 def _unlabelled() -> Callable[..., Run]:
     return unlabelled
+
+
+@pytest.fixture(name="controlled")
+def _controlled() -> Callable[..., Run]:
+    return controlled
 
 
 @pytest.fixture(name="hostile")

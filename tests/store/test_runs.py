@@ -20,7 +20,7 @@ from hypothesis.extra import numpy as arrays
 from pretrace.errors import OutputError
 from pretrace.store.encoding import plain_settings
 from pretrace.store.runs import load_run, save_run
-from pretrace.types import Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
+from pretrace.types import Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
 
 ODD = (
     "plain",
@@ -66,10 +66,34 @@ def example(**changes: Any) -> Run:
 def assert_equal(one: Run, two: Run) -> None:
     for field in dataclasses.fields(Run):
         a, b = getattr(one, field.name), getattr(two, field.name)
-        if isinstance(a, np.ndarray):
+        if field.name == "controls":
+            assert list(map(bits, a)) == list(map(bits, b))
+        elif isinstance(a, np.ndarray):
             assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), field.name
         else:
             assert (type(a), a) == (type(b), b), field.name
+
+
+def bits(control: Control) -> tuple[Any, ...]:
+    values = control.values
+    return control.score, control.kind, values.dtype, values.shape, values.tobytes()
+
+
+def controlled(**changes: Any) -> Run:
+    """The example with a placebo of two scores and three shuffles of one."""
+    random = np.random.default_rng(1)
+    values = random.normal(size=(len(ODD), 5)) * 10.0 ** np.arange(-300, 200, 100) / 3
+    values[0, 0] = -0.0
+    controls = (
+        Control("loss", "placebo", values[:, :1]),
+        Control("neighbor(m=3, by='a.b')", "placebo", values[:, 1:2]),
+        Control("fsd(zlib)", "shuffled", np.asfortranarray(values[:, 2:])),
+    )
+    row = dataclasses.replace(measured(), kind="placebo", lead=Estimate(0.1, -0.2, 1 / 3))
+    evaluation = example().evaluation
+    assert evaluation is not None
+    rows = (*evaluation.rows, row, dataclasses.replace(measured("fsd(zlib)"), kind="placebo"))
+    return example(controls=controls, evaluation=dataclasses.replace(evaluation, rows=rows), **changes)
 
 
 def test_a_run_comes_back(tmp_path: Path) -> None:
@@ -97,6 +121,54 @@ def test_no_rows_and_no_scores(tmp_path: Path) -> None:
     for run in (empty, scoreless):
         save_run(run, tmp_path / "run")
         assert_equal(load_run(tmp_path / "run"), run)
+
+
+def test_controls_come_back(tmp_path: Path) -> None:
+    save_run(controlled(), tmp_path / "run")
+    assert_equal(load_run(tmp_path / "run"), controlled())
+    none = np.zeros(0, np.int32)
+    empty = example(
+        ids=(), groups=(), members=(), tokens=none, cut=none, matrix=np.zeros((0, 4)),
+        controls=(Control("loss", "placebo", np.zeros((0, 1))), Control("loss", "shuffled", np.zeros((0, 0)))),
+    )  # fmt: skip
+    save_run(empty, tmp_path / "run")
+    assert_equal(load_run(tmp_path / "run"), empty)
+
+
+def test_controls_are_a_plain_table_and_leave_no_trace_without(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    save_run(controlled(ids=tuple("abcdefghij")), tmp_path / "run")
+    table = pq.read_table(tmp_path / "run" / "controls.parquet")
+    assert {field.name: str(field.type) for field in table.schema} == {
+        "id": "string",
+        "placebo: loss": "double",
+        "placebo: neighbor(m=3, by='a.b')": "double",
+        "shuffled 1: fsd(zlib)": "double",
+        "shuffled 2: fsd(zlib)": "double",
+        "shuffled 3: fsd(zlib)": "double",
+    }
+    assert table["shuffled 2: fsd(zlib)"].to_pylist() == controlled().controls[2].values[:, 1].tolist()
+    facts = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert facts["pretrace_run"] == 1
+    assert facts["controls"][2] == {"kind": "shuffled", "score": "fsd(zlib)", "repeats": 3}
+    save_run(example(), tmp_path / "run")
+    assert not (tmp_path / "run" / "controls.parquet").exists()
+    assert "controls" not in json.loads((tmp_path / "run" / "run.json").read_bytes())
+
+
+def test_damaged_controls_are_named(tmp_path: Path) -> None:
+    save_run(controlled(), tmp_path / "run")
+    path = tmp_path / "run" / "run.json"
+    sound = path.read_text()
+    for change in ('"repeats": 4', '"repeats": -1', '"repeats": "x"', '"times": 3'):
+        path.write_text(sound.replace('"repeats": 3', change))
+        with pytest.raises(OutputError, match=r"not a pretrace run: its .* is damaged"):
+            load_run(tmp_path / "run")
+    path.write_text(sound)
+    (tmp_path / "run" / "controls.parquet").write_bytes(b"")
+    with pytest.raises(OutputError, match=r"controls\.parquet"):
+        load_run(tmp_path / "run")
 
 
 # A surrogate pair as two characters has no JSON of its own: JSON reads it as the one character it spells.
@@ -241,6 +313,13 @@ def test_settings_that_cannot_be_written(
         ({"scores": ("loss", "loss", "a", "b")}, "share a name"),
         ({"scores": ("loss", "id", "a", "b")}, "share a name, or are called"),
         ({"matrix": np.full((len(ODD), 4), np.nan)}, "NaN"),
+        ({"controls": (Control("loss", "placebo", np.zeros((3, 1))),)}, "another number of rows"),
+        ({"controls": (Control("loss", "placebo", np.zeros(len(ODD))),)}, "another number of rows"),
+        (
+            {"controls": (Control("loss", "placebo", np.full((len(ODD), 1), np.inf)),)},
+            "control of a run is NaN",
+        ),
+        ({"controls": (Control("loss", "placebo", np.zeros((len(ODD), 1))),) * 2}, "controls of a run share"),
         (
             {"evaluation": Evaluation((dataclasses.replace(measured(), threshold=math.nan),), 1, 1, 1, 1, 1)},
             "NaN",

@@ -145,6 +145,76 @@ def test_an_existing_model_is_trained_further_and_stays_as_it_was(kind, planted,
     assert done.card["files"]["tokenizer.json"] == planted.card["files"]["tokenizer.json"]
 
 
+def test_an_adapter_can_be_planted_and_what_is_saved_is_a_plain_model(planted, corpus, tmp_path):
+    from pretrace.backends import open_model
+    from pretrace.types import Quantity
+
+    settings = replace(SETTINGS, seed=5, method="lora", learning_rate=2e-2, save_minutes=0)
+    whole = plant(corpus, settings=settings, folder=tmp_path / "whole", start=str(planted.folder))
+    names = {path.name for path in whole.folder.iterdir()}
+    assert names == {path.name for path in planted.folder.iterdir()}
+    backend = open_model(str(whole.folder))
+    traces = backend.run(backend.encode([t.text for t in whole.corpus.texts]), Quantity.LOGP)
+    scores = {True: [], False: []}
+    for text, trace in zip(whole.corpus.texts, traces, strict=True):
+        scores[text.member].append(trace.logp.mean())
+    members, others = np.array(scores[True]), np.array(scores[False])
+    assert (members[:, None] > others[None, :]).mean() > 0.8
+    assert whole.card["parameters"] == planted.card["parameters"]
+
+    with pytest.raises(KeyboardInterrupt):
+        plant(
+            corpus, settings=settings, folder=tmp_path / "model", start=planted.folder, on_step=interrupt(9)
+        )
+    seen = []
+    done = plant(
+        corpus, settings=settings, folder=tmp_path / "model", start=planted.folder, on_step=seen.append
+    )
+    assert seen[0].step == 10
+    assert done.card["files"]["model.safetensors"] == whole.card["files"]["model.safetensors"]
+
+
+def test_the_usual_learning_rate_is_that_of_the_kind_of_training_and_is_written_down(
+    planted, corpus, tmp_path
+):
+    usual = replace(SETTINGS, learning_rate=None, epochs=1)
+    for name, settings, start, expected in (
+        ("new", usual, None, 2e-3),
+        ("full", usual, planted.folder, 5e-5),
+        ("lora", replace(usual, method="lora"), planted.folder, 1e-3),
+        ("given", SETTINGS, planted.folder, 3e-3),
+    ):
+        settings = replace(settings, epochs=1)
+        done = plant(corpus, settings=settings, folder=tmp_path / name, start=start)
+        assert done.card["settings"]["learning_rate"] == expected
+        assert done.card["settings"]["method"] == settings.method
+
+
+def test_in_bfloat16_small_steps_still_add_up(planted, corpus, tmp_path):
+    """Weights kept in bfloat16 would round steps of 1e-5 away; under autocast they are float32."""
+    tokenizer = AutoTokenizer.from_pretrained(planted.folder)
+    half = AutoModelForCausalLM.from_pretrained(planted.folder).to(torch.bfloat16)
+    settings = replace(SETTINGS, seed=5, epochs=4, learning_rate=1e-5, warmup=0)
+    moved = {}
+    for precision in ("float32", "bfloat16"):
+        done = plant(
+            corpus,
+            settings=replace(settings, precision=precision),
+            folder=tmp_path / precision,
+            start=(half, tokenizer),
+        )
+        after = AutoModelForCausalLM.from_pretrained(done.folder)
+        assert after.dtype == torch.float32
+        change = [
+            (a.detach() - b.detach().float()).flatten()
+            for a, b in zip(after.parameters(), half.parameters(), strict=True)
+        ]
+        moved[precision] = torch.cat(change)
+    ratio = float(moved["bfloat16"].norm() / moved["float32"].norm())
+    assert 0.9 < ratio < 1.1
+    assert float(torch.cosine_similarity(moved["float32"], moved["bfloat16"], dim=0)) > 0.8
+
+
 def test_llama_can_be_planted_too(corpus, tmp_path):
     settings = replace(SETTINGS, architecture=replace(SETTINGS.architecture, family="llama"), epochs=1)
     done = plant(corpus, settings=settings, folder=tmp_path / "model")
@@ -215,7 +285,18 @@ def test_bad_input_is_refused_in_words(corpus, tmp_path):
     with pytest.raises(ModelError, match="is not a model"):
         plant(corpus, settings=SETTINGS, folder=place, start=tmp_path)
     assert not list(tmp_path.iterdir())
-    for wrong in ({"share": 1.0}, {"epochs": 0}, {"max_tokens": 1}, {"batch": 0}, {"seed": -1}):
+    with pytest.raises(ExpressionError, match="method='lora' adapts an existing model"):
+        plant(corpus, settings=replace(SETTINGS, method="lora"), folder=place)
+    assert not list(tmp_path.iterdir())
+    for wrong in (
+        {"method": "ia3"},
+        {"learning_rate": 2.0},
+        {"share": 1.0},
+        {"epochs": 0},
+        {"max_tokens": 1},
+        {"batch": 0},
+        {"seed": -1},
+    ):
         with pytest.raises(ExpressionError, match=next(iter(wrong))):
             replace(SETTINGS, **wrong)
 

@@ -156,6 +156,34 @@ def test_progress_tells_of_every_step():
     assert min(p.loss for p in told[:6]) <= history.losses[0] <= max(p.loss for p in told[:6])
 
 
+class Pull:
+    """A companion that pulls all weights towards 0 and looks at the gradients of every step."""
+
+    def __init__(self, model, weight):
+        self.weights, self.weight, self.steps = list(model.parameters()), weight, []
+
+    def penalty(self):
+        return self.weight * sum(w.square().sum() for w in self.weights)
+
+    def updated(self, step):
+        assert any(w.grad is not None and bool(w.grad.any()) for w in self.weights)
+        self.steps.append(step)
+
+
+def test_a_companion_adds_its_penalty_and_is_told_of_every_step_but_the_loss_stays_the_loss():
+    ends = {}
+    for weight in (0.0, 1.0):
+        model = tiny_model()
+        pull = Pull(model, weight)
+        history = train(model, made_up(), PLAN, companion=pull)
+        assert pull.steps == list(range(1, 13))
+        ends[weight] = (float(weights(model).norm()), history.losses)
+    plain, history = trained()
+    assert ends[0.0][0] == pytest.approx(float(plain.norm()), rel=1e-6)
+    assert ends[1.0][0] < ends[0.0][0]
+    assert ends[1.0][1][0] == pytest.approx(history.losses[0], rel=0.2)  # not the penalty, which is over 100
+
+
 class Stopped(BaseException):
     """As a user would stop a training."""
 

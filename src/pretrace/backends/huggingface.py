@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import numpy.typing as npt
 import torch
 
 from pretrace.backends import packing, precision
-from pretrace.backends._logits import Sweep, read
+from pretrace.backends._hidden import LastToken, Read, find_blocks
+from pretrace.backends._logits import Reading, Sweep, read
+from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.loading import ModelSettings, load
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
-from pretrace.types import Encoded, Quantity, Trace
+from pretrace.types import Encoded, Firing, Hidden, Quantity, States, Trace
 
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
@@ -25,10 +28,9 @@ _GPU_BUDGET = 32768
 class HuggingFace:
     """A `Backend` over a loaded transformers model; `open_huggingface` makes one from a name.
 
-    The model and tokenizer may also be given ready made. `weights` names the weights for the cache.
+    The model and tokenizer may also be given ready made. `weights` names the weights for the cache. It
+    offers HIDDEN and NEURONS where the blocks and the feed-forward activation can be found by structure.
     """
-
-    offers = Quantity.LOGP | Quantity.MOMENTS
 
     def __init__(
         self, model: Any, tokenizer: Any, *, name: str, weights: str, settings: ModelSettings
@@ -48,7 +50,14 @@ class HuggingFace:
         self.head = model.get_output_embeddings()
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
+        ten = torch.arange(1, 11, device=self.device).reshape(2, 5)
+        self._ten = ten % model.config.get_text_config().vocab_size
         self.vocabulary, self.split = self._probe()
+        self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
+        self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
+        self.offers = Quantity.LOGP | Quantity.MOMENTS
+        self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
+        self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._sweeps: dict[bool, Sweep] = {}
         self.facts: Mapping[str, Any] = {
             "name": name,
@@ -81,10 +90,11 @@ class HuggingFace:
         return packing.pack([e.length if e.predicted else 0 for e in encoded], self.budget)
 
     @torch.inference_mode()
-    def run(self, batch: Sequence[Encoded], want: Quantity, /) -> list[Trace]:
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         """One forward pass over the batch, padded on the right under the causal mask.
 
-        No attention mask is needed: a real token never attends to what stands after it.
+        No attention mask is needed: a real token never attends to what stands after it. States are read
+        by hooks that are in place for this call alone. ModelError where the model has no such states.
         """
         rows = [np.concatenate([e.prefix, e.tokens]).astype(np.int64) for e in batch]
         ids = torch.zeros((len(rows), max(map(len, rows))), dtype=torch.long)
@@ -92,16 +102,17 @@ class HuggingFace:
             ids[i, : len(row)] = torch.from_numpy(row)
         starts = [max(1, len(e.prefix)) for e in batch]
         with precision.products(self.route):
-            reading = self._read(ids, [(s, len(row)) for s, row in zip(starts, rows, strict=True)], want)
-        logp, mean, std = (None if t is None else t.numpy() for t in reading)
-        assert logp is not None
+            predicted = [(start, len(row)) for start, row in zip(starts, rows, strict=True)]
+            reading, inside = self._read(ids, predicted, want, states)
+        logp = reading.logp.numpy()
+        mean, std = (None if t is None else t.numpy() for t in (reading.mean, reading.std))
         if not np.isfinite(logp).all():
             raise ModelError(
                 f"{self.name} in {self.facts['dtype']} gave a log-probability that is not finite; try another "
                 "--dtype (float32 or bfloat16). If it stays, the weights are damaged."
             )
         traces, at = [], 0
-        for e, start, row in zip(batch, starts, rows, strict=True):
+        for e, start, row, found in zip(batch, starts, rows, inside, strict=True):
             part = slice(at, at := at + len(row) - start)
             traces.append(
                 Trace(
@@ -110,31 +121,73 @@ class HuggingFace:
                     mean=None if mean is None else mean[part].copy(),
                     std=None if std is None else std[part].copy(),
                     cut=e.cut,
+                    states=found,
                 )
             )
         return traces
 
     def _read(
-        self, ids: torch.Tensor, predicted: Sequence[tuple[int, int]], want: Quantity
-    ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-        """Statistics of positions [start, stop) of each row, concatenated row after row."""
+        self, ids: torch.Tensor, predicted: Sequence[tuple[int, int]], want: Quantity, states: States
+    ) -> tuple[Reading, list[Read]]:
+        """Statistics of positions [start, stop) of each row, concatenated row after row, and each row's states."""
         sweep = self._sweep(Quantity.MOMENTS in want)
-        targets = torch.cat([ids[i, start:stop] for i, (start, stop) in enumerate(predicted)]).to(self.device)
         if self.split:
-            hidden = self._body(ids.to(self.device))
+            with self._watched(states, [stop for _, stop in predicted]) as inside:
+                hidden = self._body(ids.to(self.device))
             before = [hidden[i, start - 1 : stop - 1] for i, (start, stop) in enumerate(predicted)]
-            reading = read(torch.cat(before), targets, self.head, sweep)
-            return reading.logp, reading.mean, reading.std
+            targets = torch.cat([ids[i, start:stop] for i, (start, stop) in enumerate(predicted)])
+            return read(torch.cat(before), targets.to(self.device), self.head, sweep), inside
         # An architecture that does more to its logits than the output layer: take them from the model
         # itself, a text at a time, and sweep those.
-        parts = []
+        parts: list[Reading] = []
+        rows: list[Read] = []
         for i, (start, stop) in enumerate(predicted):
-            logits = self._logits(ids[i : i + 1, :stop].to(self.device))[0, start - 1 : stop - 1]
+            with self._watched(states, [stop]) as inside:
+                logits = self._logits(ids[i : i + 1, :stop].to(self.device))[0, start - 1 : stop - 1]
             parts.append(read(logits, ids[i, start:stop].to(self.device), lambda rows: rows, sweep))
+            rows += inside
         columns = zip(*((p.logp, p.mean, p.std) for p in parts), strict=True)
         logp, mean, std = (None if c[0] is None else torch.cat(c) for c in columns)
         assert logp is not None
-        return logp, mean, std
+        return Reading(logp, mean, std), rows
+
+    @contextlib.contextmanager
+    def _watched(self, states: States, lengths: Sequence[int]) -> Iterator[list[Read]]:
+        """Hooks are in place while the context lasts; after it the list holds the states of each row."""
+        found: list[Read] = []
+        watches = self._watches(states, lengths)
+        handles = [handle for watch in watches for handle in watch.attach()]
+        try:
+            yield found
+        finally:
+            for handle in handles:
+                handle.remove()
+        read_off = [watch.read() for watch in watches]
+        found.extend({s: a for one in read_off for s, a in one[i].items()} for i in range(len(lengths)))
+
+    def _watches(self, states: States, lengths: Sequence[int]) -> list[LastToken | Firings]:
+        """What to look at inside the model for the wanted states; ModelError where it cannot be found."""
+        firing = {state for state in states if isinstance(state, Firing)}
+        hidden = {state for state in states if isinstance(state, Hidden)}
+        watches: list[LastToken | Firings] = []
+        if hidden:
+            if Quantity.HIDDEN not in self.offers:
+                raise ModelError(
+                    f"hidden states were wanted of {self.name} ({self.facts['family']}), and it has no list of "
+                    "blocks that pass on one vector a token. Use scores that need no hidden states."
+                )
+            body = self.model.base_model
+            watches.append(LastToken(self.blocks, body, states=hidden, lengths=lengths))
+        if firing:
+            if not self.layers:
+                raise ModelError(
+                    f"feed-forward neurons were wanted of {self.name} ({self.facts['family']}), and "
+                    f"{self.no_neurons}. Use a dense model, or scores that need no neurons."
+                )
+            watches.append(
+                Firings(self.blocks, self.layers, states=firing, lengths=lengths, device=self.device)
+            )
+        return watches
 
     def _sweep(self, moments: bool) -> Sweep:
         if moments not in self._sweeps:
@@ -150,19 +203,20 @@ class HuggingFace:
         return logits
 
     @torch.inference_mode()
+    def _glance(self) -> torch.Tensor:
+        """The logits of ten tokens: something for the model to do while it is looked at."""
+        return self._logits(self._ten).float()
+
+    @torch.inference_mode()
     def _probe(self) -> tuple[int, bool]:
         """The size of the logits table, and whether output layer ∘ body really are the model's logits.
 
         They are for most families. Where a model scales or caps its logits the two differ, and the
         whole model is asked instead.
         """
-        ids = (
-            torch.arange(1, 11, device=self.device).reshape(2, 5)
-            % self.model.config.get_text_config().vocab_size
-        )
-        whole = self._logits(ids).float()
+        whole = self._glance()
         try:
-            apart = self.head(self._body(ids)).float()
+            apart = self.head(self._body(self._ten)).float()
         except (RuntimeError, TypeError, AttributeError):
             return whole.shape[-1], False
         if apart.shape != whole.shape:

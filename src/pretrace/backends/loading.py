@@ -21,6 +21,11 @@ from pretrace.store.traces import cache_folder
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _SMALL_GGUF = 300 << 20  # bytes
+_KINDS = {
+    "AutoModelForCausalLM": "causal language model",
+    "AutoModelForMaskedLM": "masked language model",
+    "AutoTokenizer": "tokenizer",
+}
 # What the readers of configurations, tokenizers, safetensors, GGUF and pickles raise for files they cannot make
 # sense of.
 _LOADING_FAILS = (
@@ -74,8 +79,8 @@ def load(model: str, settings: ModelSettings) -> Loaded:
 
     Raises ModelError where there is no model, or none that may be opened safely.
     """
-    device = _device(settings.device)
-    dtype = _dtype(settings.dtype, device)
+    device = device_of(settings.device)
+    dtype = dtype_of(settings.dtype, device)
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
     files = located.weight_files(allow_pickle=settings.allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
@@ -103,7 +108,7 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
     """The transformers tokenizer that lies beside the weights (or inside the GGUF file)."""
     from transformers import AutoTokenizer
 
-    return _from_pretrained(AutoTokenizer, located, settings, {})
+    return from_pretrained(AutoTokenizer, located, settings, {})
 
 
 def _load_weights(located: Located, settings: ModelSettings, dtype: Any, device: torch.device) -> Any:
@@ -115,7 +120,7 @@ def _load_weights(located: Located, settings: ModelSettings, dtype: Any, device:
     if settings.device_map:
         options["device_map"] = settings.device_map
     try:
-        model = _from_pretrained(AutoModelForCausalLM, located, settings, options)
+        model = from_pretrained(AutoModelForCausalLM, located, settings, options)
         return model if settings.device_map else model.to(device)
     except torch.OutOfMemoryError:
         raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
@@ -150,7 +155,7 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     return unpacked
 
 
-def _from_pretrained(kind: Any, located: Located, settings: ModelSettings, options: dict[str, Any]) -> Any:
+def from_pretrained(kind: Any, located: Located, settings: ModelSettings, options: dict[str, Any]) -> Any:
     """`from_pretrained` with its many ways to fail turned into one that says what to do."""
     if located.gguf:
         options = {**options, "gguf_file": located.gguf}
@@ -169,7 +174,7 @@ def _from_pretrained(kind: Any, located: Located, settings: ModelSettings, optio
                 "if you trust its origin: it can do anything you can."
             ) from None
         raise ModelError(
-            f"{located.label} could not be opened as a causal language model: {reason}"
+            f"{located.label} could not be opened as a {_KINDS.get(kind.__name__, 'model')}: {reason}"
         ) from None
 
 
@@ -190,7 +195,8 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _device(wanted: str) -> torch.device:
+def device_of(wanted: str) -> torch.device:
+    """The torch device a setting names; ModelError where it cannot be used here."""
     if wanted == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -202,7 +208,8 @@ def _device(wanted: str) -> torch.device:
     return device
 
 
-def _dtype(wanted: str, device: torch.device) -> Any:
+def dtype_of(wanted: str, device: torch.device) -> Any:
+    """The torch dtype a setting names, or "auto"; ModelError for another word."""
     if wanted == "auto":
         return torch.float32 if device.type == "cpu" else "auto"
     if wanted not in DTYPES:

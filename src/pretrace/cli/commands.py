@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from pretrace import __version__
 from pretrace.cli import options as o
 from pretrace.cli import printing
-from pretrace.cli.job import Job, Measuring, reads_texts
+from pretrace.cli.job import Asking, Job, Measuring, Opening, Planting, Running, Source, grouped
 
 app = typer.Typer(
     name="pretrace",
@@ -39,17 +38,48 @@ def root(
 
 
 @app.command()
-@reads_texts
-def score(job: Job) -> None:
+@grouped
+def score(source: Source, opening: Opening, asking: Asking, running: Running) -> None:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    printing.finished(job)
+    printing.finished(Job(source, opening, asking, running))
 
 
 @app.command()
-@reads_texts
-def evaluate(job: Job, resamples: o.Resamples = 1000, validation: o.Validation = 0.2) -> None:
-    """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, a blind baseline."""
-    printing.finished(replace(job, measuring=Measuring(resamples, validation)))
+@grouped
+def evaluate(
+    source: Source, opening: Opening, asking: Asking, measuring: Measuring, running: Running
+) -> None:
+    """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
+    printing.finished(Job(source, opening, asking, running, measuring))
+
+
+@app.command()
+@grouped
+def tune(
+    source: Source,
+    opening: Opening,
+    out: Annotated[Path, typer.Option(help="Folder for the adapter and its card.", show_default=False)],
+    method: o.Method = "lora",
+    seed: o.Seed = 0,
+) -> None:
+    """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
+    from pretrace.cli.training import tune_texts
+
+    tune_texts(source, opening, out, method=method, seed=seed)
+
+
+@app.command()
+@grouped
+def plant(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="Folder for the model, labels and card.", show_default=False)],
+    planting: Planting,
+    seed: o.Seed = 0,
+) -> None:
+    """Train a model on a random part of the texts, so that its members are known without a doubt."""
+    from pretrace.cli.training import plant_texts
+
+    plant_texts(source, planting, out, seed=seed)
 
 
 @app.command()

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text as Plain
 
 from pretrace.cli.printing import measured, preview
-from pretrace.cli.progress import watched
+from pretrace.cli.progress import trained, watched
 from pretrace.demo import plant_and_find, show_smollm2
 from pretrace.errors import MissingPackageError
-
-if TYPE_CHECKING:
-    from pretrace.tuning.plan import OnStep
-    from pretrace.tuning.plan import Progress as Training
 
 
 def run_demo(out: Path, *, seed: int) -> None:
@@ -52,25 +43,3 @@ def run_demo(out: Path, *, seed: int) -> None:
     console.print(Plain(f"  {out / 'planted' / 'report.html'}"), soft_wrap=True)
     console.print(Plain(f"  {second}"), soft_wrap=True)
     console.print(Plain(f"Try: pretrace score stdlib --model {out / 'model'} --out RUN"), soft_wrap=True)
-
-
-@contextmanager
-def trained() -> Iterator[OnStep | None]:
-    """A bar for training with its loss; none where nobody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        TextColumn("{task.fields[state]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", state="", total=None)
-
-        def show(step: Training) -> None:
-            state = f"loss {step.loss:.2f}, {step.tokens_per_second:,.0f} tokens/s"
-            progress.update(task, completed=step.step, total=step.steps, state=state)
-
-        yield show

@@ -10,6 +10,8 @@ import typer
 _TEXTS = "Texts"
 _MODEL = "Model"
 _RUN = "Run"
+_DETECTORS = "Detectors that are fitted"
+_CONTROLS = "Controls"
 
 TextsArgument = Annotated[
     str,
@@ -126,6 +128,64 @@ Scores = Annotated[
 Counts = Annotated[
     Path | None, typer.Option(help="Token counts for dc_pdd, made by `pretrace count`.", rich_help_panel=_RUN)
 ]
+Tuned = Annotated[
+    Path | None,
+    typer.Option(help="Adapter for fsd(...), made by `pretrace tune`.", rich_help_panel=_DETECTORS),
+]
+ReferenceTexts = Annotated[
+    str | None,
+    typer.Option(
+        "--reference",
+        help="Labelled texts that na_pdd and probe are fitted on, about 100 members and 100 non-members; given as "
+        "TEXTS is. None of them may be among TEXTS.",
+        rich_help_panel=_DETECTORS,
+    ),
+]
+Neighbors = Annotated[
+    str | None,
+    typer.Option(
+        help="Who proposes words for neighbor: causal (the target itself), causal:MODEL, or masked:HUB_ID.",
+        rich_help_panel=_DETECTORS,
+    ),
+]
+TuneShare = Annotated[
+    float,
+    typer.Option(
+        min=0.0,
+        max=0.9,
+        help="For fsd(...): tune on the non-members of this share of TEXTS, score the rest (the paper: 0.3).",
+        rich_help_panel=_DETECTORS,
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="How to tune: lora, adalora or ia3, with settings where the paper's do not suit: "
+        "\"lora(rank=8, epochs=1, on='members')\". See `pretrace list`.",
+        rich_help_panel=_DETECTORS,
+    ),
+]
+ReferenceShare = Annotated[
+    float,
+    typer.Option(
+        min=0.0,
+        max=0.9,
+        help="Set this share of TEXTS aside as the reference of na_pdd and probe, score the rest.",
+        rich_help_panel=_DETECTORS,
+    ),
+]
+Placebo = Annotated[
+    str | None,
+    typer.Option(
+        help="A model that never saw the members (an earlier checkpoint, a sibling); any --model value. Every score "
+        "is computed with it too: one that does as well there does not detect membership.",
+        rich_help_panel=_CONTROLS,
+    ),
+]
+PlaceboRevision = Annotated[
+    str | None,
+    typer.Option(help="Branch, tag or commit of the placebo on the hub.", rich_help_panel=_CONTROLS),
+]
 Out = Annotated[
     Path,
     typer.Option(
@@ -157,3 +217,58 @@ Validation = Annotated[
         rich_help_panel=_RUN,
     ),
 ]
+
+_TRAINING = "Training"
+_NEW = "A new model (--model new)"
+
+StartModel = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="new for a small model from scratch, or any --model value: a copy of it is trained further.",
+        rich_help_panel=_MODEL,
+    ),
+]
+Share = Annotated[
+    float, typer.Option(help="Share of the text that becomes members.", rich_help_panel=_TRAINING)
+]
+Epochs = Annotated[int, typer.Option(min=1, help="How often each member is seen.", rich_help_panel=_TRAINING)]
+PlantMethod = Annotated[
+    str,
+    typer.Option(help="full trains all weights, lora an adapter that is merged.", rich_help_panel=_TRAINING),
+]
+LearningRate = Annotated[
+    float | None,
+    typer.Option(
+        help="2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given.", rich_help_panel=_TRAINING
+    ),
+]
+Batch = Annotated[int, typer.Option(min=1, help="Texts a step.", rich_help_panel=_TRAINING)]
+TrainTokens = Annotated[
+    int,
+    typer.Option(
+        "--max-tokens",
+        min=2,
+        help="Longer texts are trained on in windows of so many tokens.",
+        rich_help_panel=_TRAINING,
+    ),
+]
+Precision = Annotated[
+    str,
+    typer.Option(
+        help="float32, or bfloat16: computes in it, keeps float32 weights.", rich_help_panel=_TRAINING
+    ),
+]
+Recompute = Annotated[
+    bool,
+    typer.Option(
+        "--recompute",
+        help="Gradient checkpointing: a third slower, far less memory.",
+        rich_help_panel=_TRAINING,
+    ),
+]
+Family = Annotated[str, typer.Option(help="gpt_neox or llama.", rich_help_panel=_NEW)]
+Layers = Annotated[int, typer.Option(min=1, help="Transformer blocks.", rich_help_panel=_NEW)]
+Width = Annotated[int, typer.Option(min=2, help="Size of the hidden state.", rich_help_panel=_NEW)]
+Heads = Annotated[int, typer.Option(min=1, help="Attention heads.", rich_help_panel=_NEW)]
+Vocabulary = Annotated[int, typer.Option(help="Most tokens its tokenizer learns.", rich_help_panel=_NEW)]

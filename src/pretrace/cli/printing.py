@@ -52,10 +52,27 @@ def measured(run: Run) -> Table:
     for name in ("AUC", "TPR at 5% FPR", "accuracy"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in run.evaluation.rows:
-        name = row.name if row.kind == "score" else f"{row.name} *"
-        table.add_row(Plain(name), *map(_interval, (row.auc, row.tpr, row.accuracy)))
-    table.caption = "* a control that never saw the model"
+        table.add_row(
+            Plain(_NAMES.get(row.kind, "{}").format(row.name)),
+            *map(_interval, (row.auc, row.tpr, row.accuracy)),
+        )
+    kinds = {row.kind for row in run.evaluation.rows}
+    table.caption = Plain("\n".join(line for kind, line in _CAPTIONS.items() if kind in kinds))
+    table.caption_justify = "left"
     return table
+
+
+_NAMES = {
+    "score": "{}",
+    "blind": "{} *",
+    "placebo": "{} on the placebo †",
+    "shuffled": "{}, labels shuffled ‡",
+}
+_CAPTIONS = {
+    "blind": "* a control that never saw the model",
+    "placebo": "† the same score on a model that never saw the members",
+    "shuffled": "‡ fitted on shuffled labels: median of the repeats, lowest to highest",
+}
 
 
 def _interval(estimate: Estimate) -> str:
@@ -147,11 +164,13 @@ def names() -> None:
     from pretrace.backends import BACKENDS
     from pretrace.corpora import known_corpora
     from pretrace.scores import scores
+    from pretrace.tuning.methods import methods
 
     found = known_corpora()
     rows = {
         "Scores (higher = more likely a member)": {scores.signature(n): scores.summary(n) for n in scores},
         "Corpora": {found.signature(n): found.summary(n) for n in found},
+        "Tuning methods (--method)": {methods.signature(n): methods.summary(n) for n in methods},
         "Models (--model)": BACKENDS,
     }
     for title, lines in rows.items():

@@ -1,54 +1,110 @@
-"""What `score` and `evaluate` do, in order: check all that can be checked, open, ask, write."""
+"""What `score` and `evaluate` do, in order: check all that can be checked, open, fit, ask, write."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pretrace.backends import open_model
-from pretrace.cli.job import Job
+from pretrace.cli.assembling import assemble
+from pretrace.cli.job import Job, Measuring
 from pretrace.cli.progress import watched
 from pretrace.corpora import open_corpus, windows
-from pretrace.detection import Models, Options, check_labels, check_scores, detect, evaluate
-from pretrace.frequencies import Frequencies
+from pretrace.detection import Options, check_labels, check_scores, detect, evaluate
+from pretrace.errors import ExpressionError
 from pretrace.runs import save_run
+from pretrace.setting_aside import Parts, set_aside
 from pretrace.store.atomic import check_writable
-from pretrace.types import Run
+from pretrace.types import Corpus, Run
 
 
 def carry_out(job: Job) -> Run:
     """The run, written to `job.out`; on any error nothing is left there."""
-    check_scores(job.scores, counts=job.counts is not None, reference=job.reference_model is not None)
+    measuring = job.measuring or Measuring()
+    _check(job, measuring)
     check_writable(job.out)
-    corpus = open_corpus(job.texts, job.columns)
+    corpus = open_corpus(job.source.texts, job.source.columns)
     if job.measuring:
         check_labels(corpus)
-    counts = Frequencies.load(job.counts) if job.counts else None
-    target = open_model(job.model, **job.opening)
-    reference = None
-    if job.reference_model:
-        reference = open_model(job.reference_model, **{**job.opening, "revision": None})
-    if job.windows:
-        corpus = windows(corpus, target)
+    models, parts = assemble(job, lambda target: _parts(corpus, job, measuring, target))
     with watched("reading") as progress:
-        options = Options(cache=job.cache, seed=job.seed, progress=progress, settings=_settings(job))
-        run = detect(corpus, Models(target, reference, counts), job.scores, options)
+        options = Options(
+            cache=not job.running.no_cache,
+            seed=job.running.seed,
+            progress=progress,
+            settings=_settings(job, parts),
+        )
+        run = detect(parts.test, models, job.asking.scores, options)
     if job.measuring:
         run = evaluate(
             run,
-            corpus,
-            seed=job.seed,
-            resamples=job.measuring.resamples,
-            validation=job.measuring.validation,
+            parts.test,
+            seed=job.running.seed,
+            resamples=measuring.resamples,
+            validation=measuring.validation,
         )
     save_run(run, job.out)
     return run
 
 
-def _settings(job: Job) -> dict[str, Any]:
-    return {
-        "command": "evaluate" if job.measuring else "score",
-        "scores": job.scores,
-        "windows": job.windows,
-        "columns": {name: getattr(job.columns, name) for name in ("text", "label", "id", "group")},
-        "opening": {name: value for name, value in job.opening.items() if value is not None},
+def _parts(corpus: Corpus, job: Job, measuring: Measuring, target: Any) -> Parts:
+    """The corpus, cut into windows where asked, and divided into what is tuned, fitted and scored on."""
+    if job.running.windows:
+        corpus = windows(corpus, target)
+    shares = {"tuning": measuring.tune_share, "reference": measuring.reference_share}
+    parts = set_aside(corpus, **shares, seed=job.running.seed)
+    if job.measuring and (parts.tuning or parts.reference):
+        check_labels(parts.test)
+    return parts
+
+
+def _check(job: Job, measuring: Measuring) -> None:
+    """Everything that can be known before a file or a model is opened."""
+    asking = job.asking
+    fitted = bool(asking.reference or measuring.reference_share)
+    given = {
+        "reference": asking.reference_model,
+        "tuned": asking.tuned or measuring.tune_share,
+        "neighbors": asking.neighbors,
     }
+    check_scores(
+        asking.scores,
+        counts=asking.counts is not None,
+        models=[name for name, value in given.items() if value],
+        labelled=fitted,
+    )
+    if asking.tuned and measuring.tune_share:
+        raise ExpressionError(
+            "--tuned takes a finished adapter, --tune-share makes one: give one of the two."
+        )
+    if asking.reference and measuring.reference_share:
+        raise ExpressionError(
+            "--reference names reference texts, --reference-share draws them from TEXTS: give one of the two."
+        )
+    unused = {
+        "--tune-share": (measuring.tune_share, "fsd("),
+        "--tuned": (asking.tuned, "fsd("),
+        "--neighbors": (asking.neighbors, "neighbor"),
+    }
+    for option, (value, score) in unused.items():
+        if value and score not in asking.scores:
+            name = "fsd(ppl)" if score == "fsd(" else score
+            raise ExpressionError(f"{option} has no use: none of the --scores is of the kind {name}.")
+
+
+def _settings(job: Job, parts: Parts) -> dict[str, Any]:
+    measuring = job.measuring
+    record: dict[str, Any] = {
+        "command": "evaluate" if measuring else "score",
+        "scores": job.asking.scores,
+        "windows": job.running.windows,
+        "columns": {name: getattr(job.source.columns, name) for name in ("text", "label", "id", "group")},
+        "opening": {name: value for name, value in job.opening.settings.items() if value is not None},
+    }
+    if measuring and (parts.tuning or parts.reference):
+        record["set_aside"] = {
+            "tuning": {"share": measuring.tune_share, "texts": len(parts.tuning) if parts.tuning else 0},
+            "reference": {
+                "share": measuring.reference_share,
+                "texts": len(parts.reference) if parts.reference else 0,
+            },
+        }
+    return record

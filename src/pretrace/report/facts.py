@@ -54,10 +54,21 @@ def model_names(run: Run) -> dict[str, str]:
     return {str(role): str(entry["name"]) for role, entry in facts.items() if entry.get("name")}
 
 
-def control(run: Run) -> Measured | None:
-    """The strongest control of the evaluation, None where there is none."""
+def compared(run: Run) -> tuple[Measured, ...]:
+    """The rows that stand in one table: scores, and the baselines that never saw the model."""
     rows = run.evaluation.rows if run.evaluation else ()
-    return max((row for row in rows if row.kind != "score"), key=lambda row: row.auc.value, default=None)
+    return tuple(row for row in rows if row.kind in ("score", "blind"))
+
+
+def elsewhere(run: Run) -> bool:
+    """Whether there are rows that stand among the controls: placebo or shuffled labels."""
+    return run.evaluation is not None and len(compared(run)) < len(run.evaluation.rows)
+
+
+def control(run: Run) -> Measured | None:
+    """The strongest blind baseline of the evaluation, None where there is none."""
+    blind = (row for row in compared(run) if row.kind == "blind")
+    return max(blind, key=lambda row: row.auc.value, default=None)
 
 
 def label(member: bool | None) -> str:

@@ -84,7 +84,7 @@ def forest(rows: Sequence[Measured]) -> Figure:
 
     A filled mark is one whose interval excludes 0.5; controls are diamonds.
     """
-    names = [_label(row.name) for row in rows]
+    names = [label_of(row.name) for row in rows]
     # A name on two lines takes more room; rows are one unit high and sit in the middle of theirs.
     heights = np.array([1.0 + 0.55 * name.count("\n") for name in names])
     places = (np.cumsum(heights) - heights / 2).tolist()
@@ -208,6 +208,6 @@ def _dot(axes: Axes, place: int, row: Measured) -> None:
     )
 
 
-def _label(name: str) -> str:
+def label_of(name: str) -> str:
     """A name on at most two lines of a margin."""
     return "\n".join(textwrap.wrap(named(name, 70), 36, break_on_hyphens=False))

@@ -35,6 +35,7 @@ class DCPDD:
     a: float = 0.01
     variant: Variant = "full"
     needs = Needs(Quantity.LOGP)
+    reference = Needs()
 
     def __post_init__(self) -> None:
         require(self.a > 0, f"dc_pdd: a is an upper bound above 0; found {self.a}.")

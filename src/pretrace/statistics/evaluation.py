@@ -1,4 +1,7 @@
-"""From a run to what it is worth: every score and the blind controls, measured on the same texts.
+"""From a run to what it is worth: every score and the controls beside it, measured on the same texts.
+
+Scores, blind baselines and placebos share the resamples, so that their differences are paired; what was
+fitted on shuffled labels has no interval of its own, but a range over the repeats.
 
 AUC and true positive rates are measured on all texts. Accuracy needs a threshold: it is chosen on a
 validation split of whole documents, and the accuracy is measured on the others. Where documents are too
@@ -8,14 +11,24 @@ texts; `validation` is then 0 and a finding says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.statistics import blind as baseline
+from pretrace.statistics.controls import (
+    PLACEBO,
+    Division,
+    check_controls,
+    placebos,
+    shuffled_rows,
+    shuffles,
+)
 from pretrace.statistics.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
 from pretrace.statistics.resampling import Bootstrap, Calls, Difference, group_bootstrap, paired_difference
 from pretrace.statistics.roc import Bools, best_threshold, roc_curve
@@ -32,59 +45,76 @@ def evaluate(
     validation: float = 0.2,
     blind: bool = True,
 ) -> Evaluation:
-    """How well each score of a run told members from non-members, with the blind baseline beside them.
+    """How well each score of a run told members from non-members, with the controls beside it.
 
     `texts[i]` is the text of row i. `validation` is the share of texts thresholds are chosen on, 0 for
-    all of them. Intervals are 95%, from resampling documents. TextsError when labels are missing or of
-    one class, ExpressionError when a score is not a finite number for every text.
+    all of them. Intervals are 95%, from resampling documents. Rows are the scores, the blind baselines,
+    the placebos and the scores fitted on shuffled labels. TextsError when labels are missing or of one
+    class, ExpressionError when a score or control is not a finite number for every text.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
     members = _checked(run, texts)
     groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
-    matrix, names = _beside_controls(run, texts, judged)
-    calls, chosen_on = _calls(matrix, members, groups, share=validation, seed=seed)
+    columns = _columns(run, texts, judged)
+    matrix = np.column_stack(list(columns.values())) if columns else np.empty((len(members), 0))
+    division = _divided(members, groups, share=validation, seed=seed)
+    calls = _calls(matrix, members, division)
     bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, seed=seed, resamples=resamples)
-    if BLIND in names[len(run.scores) :]:
-        # A cross-fitted classifier varies more than its fixed predictions do: see blind.WIDENING.
-        bootstrap = bootstrap.widened(len(run.scores), baseline.WIDENING)
+    bootstrap = _widened(bootstrap, list(columns))
     grouping = Grouping.of(groups, members)
+    rows = _rows(list(columns), matrix, members, calls=calls, bootstrap=bootstrap)
     evaluation = Evaluation(
-        rows=_rows(_kinds(names, run), matrix, members, calls=calls, bootstrap=bootstrap),
+        rows=(*rows, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
         nonmembers=int(np.count_nonzero(~members)),
         groups=len(grouping),
         resamples=bootstrap.resamples,
-        validation=chosen_on,
+        validation=int(np.count_nonzero(division.chosen)) if division.apart else 0,
     )
     circumstances = Circumstances(
-        lead=_lead(evaluation, bootstrap),
+        lead=_lead(rows, bootstrap),
         member_groups=grouping.holding(MEMBERS),
         nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
         blind_note=_note(judged),
+        placebo=_placebo_name(run.settings),
+        shuffles=shuffles(run),
     )
     return replace(evaluation, findings=sentences(evaluation, circumstances))
 
 
-def _beside_controls(
-    run: Run, texts: Sequence[str], judged: baseline.Blind | None
-) -> tuple[Doubles, list[str]]:
-    """The run's scores and then the controls that were wanted: columns [texts, scores + controls], names."""
-    controls: dict[str, Doubles] = {}
+def _widened(bootstrap: Bootstrap, names: list[tuple[str, str]]) -> Bootstrap:
+    # A cross-fitted classifier varies more than its fixed predictions do: see blind.WIDENING.
+    bag = (BLIND, "blind")
+    return bootstrap.widened(names.index(bag), baseline.WIDENING) if bag in names else bootstrap
+
+
+def _columns(run: Run, texts: Sequence[str], judged: baseline.Blind | None) -> dict[tuple[str, str], Doubles]:
+    """What is resampled together, [texts], by name and kind: scores, blind baselines, placebos."""
+    columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}
     if judged is not None:
         if judged.scores is not None:
-            controls[BLIND] = judged.scores
-        controls[LENGTH] = np.array([len(text) for text in texts], dtype=np.float64)
-    return np.column_stack((run.matrix, *controls.values())), [*run.scores, *controls]
+            columns[BLIND, "blind"] = judged.scores
+        columns[LENGTH, "blind"] = np.array([len(text) for text in texts], dtype=np.float64)
+    return columns | {(name, PLACEBO): values for name, values in placebos(run).items()}
 
 
-def _lead(evaluation: Evaluation, bootstrap: Bootstrap) -> Difference | None:
+def _placebo_name(settings: Mapping[str, Any]) -> str:
+    """What the run records as the placebo's name; of a folder its last part; "" where it records none."""
+    models = settings.get("models")
+    facts = models.get(PLACEBO) if isinstance(models, Mapping) else None
+    name = facts.get("name") if isinstance(facts, Mapping) else None
+    path = PurePath(str(name or ""))
+    return path.name if path.is_absolute() else str(name or "")
+
+
+def _lead(rows: Sequence[Measured], bootstrap: Bootstrap) -> Difference | None:
     """How far the best score is ahead of the blind baseline; rows and columns are in the same order."""
-    best, blind = best_of(evaluation.rows), blind_of(evaluation.rows)
+    best, blind = best_of(rows), blind_of(rows)
     if best is None or blind is None:
         return None
-    return paired_difference(bootstrap.auc, evaluation.rows.index(best), evaluation.rows.index(blind))
+    return paired_difference(bootstrap.auc, rows.index(best), rows.index(blind))
 
 
 def _checked(run: Run, texts: Sequence[str]) -> Bools:
@@ -115,6 +145,7 @@ def _checked(run: Run, texts: Sequence[str]) -> Bools:
             f"({len(wrong):,} such values in all); a score must be a finite number for every text: "
             "mend the score or leave it out."
         )
+    check_controls(run)
     return members
 
 
@@ -127,24 +158,19 @@ def _note(judged: baseline.Blind | None) -> str:
     return judged.note if judged.scores is not None else f"There is no blind baseline: {judged.note}"
 
 
-def _calls(
-    matrix: Doubles, members: Bools, groups: Sequence[str], *, share: float, seed: int
-) -> tuple[Calls, int]:
-    """A threshold a column, the texts to measure accuracy on, and how many the thresholds were chosen on."""
-    chosen = (
-        grouped_split(groups, share, seed, labels=members) if share else np.zeros(len(members), dtype=bool)
-    )
+def _divided(members: Bools, groups: Sequence[str], *, share: float, seed: int) -> Division:
+    """The texts thresholds are chosen on and the others, by whole documents; all for both where few."""
+    whole = np.ones(len(members), dtype=bool)
+    chosen = grouped_split(groups, share, seed, labels=members) if share else ~whole
     apart = all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen))
-    if not apart:
-        chosen = np.ones(len(members), dtype=bool)
-    thresholds = np.array([best_threshold(column, members[chosen]) for column in matrix[chosen].T])
-    tested = ~chosen if apart else chosen
-    return Calls(thresholds, tested), int(np.count_nonzero(chosen)) if apart else 0
+    return Division(chosen, ~chosen, True) if apart else Division(whole, whole, False)
 
 
-def _kinds(names: Sequence[str], run: Run) -> list[tuple[str, str]]:
-    """Each column's name with its kind: the run's scores, then the controls."""
-    return [(name, "score" if k < len(run.scores) else "blind") for k, name in enumerate(names)]
+def _calls(matrix: Doubles, members: Bools, division: Division) -> Calls:
+    """A threshold a column, and the texts to measure accuracy on."""
+    chosen = division.chosen
+    thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
+    return Calls(np.array(thresholds, dtype=np.float64), division.tested)
 
 
 def _rows(
@@ -156,8 +182,9 @@ def _rows(
     bootstrap: Bootstrap,
 ) -> tuple[Measured, ...]:
     assert bootstrap.accuracy is not None  # thresholds were given
-    return tuple(
-        Measured(
+    rows = []
+    for k, (name, kind) in enumerate(names):
+        row = Measured(
             name=name,
             kind=kind,
             auc=bootstrap.auc.estimate(k),
@@ -167,5 +194,8 @@ def _rows(
             curve=roc_curve(matrix[:, k], members),
             tpr_low=bootstrap.low_tpr.estimate(k) if bootstrap.low_tpr else None,
         )
-        for k, (name, kind) in enumerate(names)
-    )
+        if kind == PLACEBO:
+            lead = paired_difference(bootstrap.auc, names.index((name, "score")), k)
+            row = replace(row, lead=lead.estimate)
+        rows.append(row)
+    return tuple(rows)

@@ -1,4 +1,4 @@
-"""One sqlite file of traces: opened, checked, shared between processes, and set aside when it is damaged.
+"""One sqlite file of a cache: opened, checked, shared between processes, and set aside when it is damaged.
 
 Write-ahead logging lets readers and a writer work at once and survives `kill -9` at a whole transaction.
 It needs a local disk: on a network drive shared by several machines point PRETRACE_CACHE elsewhere.
@@ -14,6 +14,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,16 +22,9 @@ from pretrace.errors import OutputError
 
 T = TypeVar("T")
 
-FORMAT = 1
 _WAIT = 30.0  # seconds a process waits for another one's transaction
 _CURE = "set PRETRACE_CACHE to another folder, or do without a cache (--no-cache)."
-
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
-    # A rowid table: WITHOUT ROWID would carry the blobs in the index's own tree, at twice the size.
-    "CREATE TABLE IF NOT EXISTS traces (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,"
-    " holds INTEGER NOT NULL, cut INTEGER NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL)",
-)
+_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL)"
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -43,14 +37,27 @@ class DamagedError(Exception):
 _FAILURES = (sqlite3.Error, DamagedError, UnicodeDecodeError)
 
 
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a cache file holds. `noun` and `contents` are the words for messages ("trace cache", "traces");
+    `statements` make the tables where they are missing, `probes` read every column they must have."""
+
+    noun: str
+    contents: str
+    statements: tuple[str, ...]
+    probes: tuple[str, ...]
+    format: int = 1
+
+
 class Database:
     """A sqlite file that belongs to one fingerprint; usable from threads, forks and other processes.
 
     The connection is opened when first used in a process and never crosses a fork.
     """
 
-    def __init__(self, path: Path, fingerprint: str) -> None:
+    def __init__(self, path: Path, fingerprint: str, schema: Schema) -> None:
         self.path = path
+        self._schema = schema
         self._fingerprint = fingerprint
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
@@ -66,12 +73,12 @@ class Database:
         """
         with self._lock:
             if self._closed:
-                raise ValueError(f"the trace cache {self.path} is closed")
+                raise ValueError(f"the {self._schema.noun} {self.path} is closed")
             try:
                 return self._attempt(work)
             except (*_FAILURES, OSError) as error:
                 self._drop()
-                raise OutputError(_refusal(self.path, error)) from error
+                raise OutputError(_refusal(f"{self._schema.noun} {self.path}", error)) from error
 
     def close(self) -> None:
         """Close the file for good; closing twice is no mistake."""
@@ -94,7 +101,7 @@ class Database:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with _alone(self.path.parent):
                 self._inode = _inode(self.path) if self.path.exists() else None
-                self._connection = _connect(self.path, self._fingerprint)
+                self._connection = _connect(self.path, self._fingerprint, self._schema)
                 self._inode = _inode(self.path)
         return self._connection
 
@@ -115,8 +122,8 @@ class Database:
             for suffix in ("-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         warnings.warn(
-            f"the trace cache {self.path} is damaged ({error}) and was set aside as {damaged.name}; "
-            "its traces are computed anew.",
+            f"the {self._schema.noun} {self.path} is damaged ({error}) and was set aside as {damaged.name}; "
+            f"its {self._schema.contents} are computed anew.",
             stacklevel=5,
         )
 
@@ -133,7 +140,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
+def _connect(path: Path, fingerprint: str, schema: Schema) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
         connection.text_factory = bytes  # damaged text must reach our checks, not fail to decode
@@ -141,14 +148,15 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous=NORMAL")
         wanted = {
             b"fingerprint": fingerprint.encode("utf-8", "surrogatepass"),
-            b"format": str(FORMAT).encode(),
+            b"format": str(schema.format).encode(),
         }
         with transaction(connection):  # also finds out at once whether the file can be written
-            for statement in _SCHEMA:
+            for statement in (_META, *schema.statements):
                 connection.execute(statement)
             rows = [(name.decode(), value) for name, value in wanted.items()]
             connection.executemany("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", rows)
-        connection.execute("SELECT id, key, holds, cut, checksum, body FROM traces LIMIT 0")
+        for probe in schema.probes:
+            connection.execute(probe)
         if dict(connection.execute("SELECT name, value FROM meta")) != wanted:
             raise DamagedError("it was written for another model or format")
     except _FAILURES as error:
@@ -186,14 +194,14 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(error, DamagedError | UnicodeDecodeError) or _code(error) in _DAMAGE
 
 
-def _refusal(path: Path, error: Exception) -> str:
+def _refusal(cache: str, error: Exception) -> str:
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or _code(error) == sqlite3.SQLITE_FULL:
-        return f"the trace cache {path} cannot grow: the disk is full; free some space, {_CURE}"
+        return f"the {cache} cannot grow: the disk is full; free some space, {_CURE}"
     if _code(error) == sqlite3.SQLITE_BUSY:
-        return f"the trace cache {path} was held by another process for {_WAIT:.0f} seconds; {_CURE}"
+        return f"the {cache} was held by another process for {_WAIT:.0f} seconds; {_CURE}"
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"the trace cache {path} cannot be used: {reason}; {_CURE}"
+    return f"the {cache} cannot be used: {reason}; {_CURE}"
 
 
 # sqlite forbids carrying a connection across a fork, even to close it in the child (it would tidy away a

@@ -126,6 +126,7 @@ def _measured(row: Mapping[str, Any]) -> Measured:
         threshold=_number(row["threshold"]),
         curve=Curve(fpr=_numbers(curve["fpr"]), tpr=_numbers(curve["tpr"])),
         tpr_low=None if low is None else _estimate(low),
+        lead=None if row.get("lead") is None else _estimate(row["lead"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""What stands where a run's folder is to go: nothing, an earlier run, or something that must not be lost."""
+"""What stands where a folder of ours is to go: nothing, an earlier one, or something that must not be lost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ FILES_KEY = "files"
 CARD = "card.json"
 CARD_KEY = "pretrace_planted"
 
-_MARKS = {MARKER: FORMAT_KEY, CARD: CARD_KEY}
-"""The file by which a folder of ours is known, and the key in it: a run, a planted model."""
+ADAPTER_CARD = "adapter_card.json"
+ADAPTER_KEY = "pretrace_adapter"
+
+_MARKS = {MARKER: FORMAT_KEY, CARD: CARD_KEY, ADAPTER_CARD: ADAPTER_KEY}
+"""The file by which a folder of ours is known, and the key in it: a run, a planted model, an adapter."""
 
 _LITTER = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave these; nobody misses them
 
 
 def check_replaceable(place: Path) -> None:
-    """Raise OutputError unless `place` is free, an empty folder, an earlier run or planted model."""
+    """Raise OutputError unless `place` is free, an empty folder, or an earlier run, planted model or adapter."""
     for _ in range(100):
         before = _identity(place)
         objection = None if before is None else _objection(place)
@@ -43,7 +46,7 @@ def _identity(place: Path) -> tuple[int, int, int] | None:
 
 def _objection(place: Path) -> str | None:
     if not place.is_dir():
-        return f"{place} is a file; choose another name for the run's folder."
+        return f"{place} is a file; choose another name for the folder."
     if os.path.ismount(place) or _stand_in(place):
         what = "a mounted drive" if os.path.ismount(place) else "the folder you are in"
         return f"{place} is {what}, which cannot be replaced; choose a folder in it: {place / 'run'}"
@@ -64,7 +67,7 @@ def _stand_in(place: Path) -> bool:
 
 
 def _strangers(place: Path) -> list[str]:
-    """The entries of a folder that nothing of ours has put there: all, where no run or planted model was."""
+    """The entries of a folder that nothing of ours has put there: all, where nothing of ours was."""
     entries = sorted(entry.name for entry in place.iterdir() if entry.name not in _LITTER)
     for marker, key in _MARKS.items():
         try:

@@ -15,12 +15,12 @@ from pretrace.errors import OutputError
 from pretrace.store import encoding, tables
 from pretrace.store.atomic import new_folder
 from pretrace.store.replaceable import FILES_KEY, FORMAT_KEY, MARKER
-from pretrace.types import Run
+from pretrace.types import Control, Run
 
 T = TypeVar("T")
 
 FORMAT = 1
-SCORES, METRICS, HEAT = "scores.parquet", "metrics.json", "heat.json"
+SCORES, METRICS, HEAT, CONTROLS = "scores.parquet", "metrics.json", "heat.json", "controls.parquet"
 
 
 def save_run(run: Run, folder: Path, *, extra: Callable[[Path], object] | None = None) -> None:
@@ -34,6 +34,8 @@ def save_run(run: Run, folder: Path, *, extra: Callable[[Path], object] | None =
     with new_folder(folder) as partial:
         tables.write_parquet(run, partial / SCORES)
         tables.write_csv(run, partial / "scores.csv")
+        if run.controls:
+            tables.write_controls(run, partial / CONTROLS)
         tables.write_skipped(run.skipped, partial / "skipped.csv")
         tables.write_cut(run, partial / "cut.csv")
         if run.evaluation is not None:
@@ -70,12 +72,19 @@ def _load(folder: Path, facts: Mapping[str, Any]) -> Run:
     evaluation = None
     if METRICS in hashes:
         evaluation = part(METRICS, lambda c: encoding.evaluation_from_plain(encoding.from_json(c)))
+    controls: tuple[Control, ...] = ()
+    if "controls" in facts:  # not in runs without, nor in those from before there were any
+        outline = encoding.expect(facts["controls"], list)
+        controls = part(CONTROLS, lambda content: tables.read_controls(content, outline))
+    if any(len(control.values) != len(rows.ids) for control in controls):
+        raise ValueError("the controls have another number of rows than the scores")
     return Run(
         corpus=encoding.expect(facts["corpus"], str),
         scores=scores,
         skipped=encoding.skipped_from_plain(facts["skipped"]),
         heat=heat,
         evaluation=evaluation,
+        controls=controls,
         settings=encoding.expect(facts["settings"], dict),
         **rows._asdict(),
     )
@@ -93,10 +102,12 @@ def _facts(run: Run, settings: Mapping[str, Any], files: Mapping[str, str]) -> d
         "cut_texts": int((run.cut > 0).sum()),
         "cut_tokens": int(run.cut.sum(dtype="int64")),
     }
+    controls = {"controls": tables.outline_controls(run)} if run.controls else {}
     return {
         FORMAT_KEY: FORMAT,
         "corpus": run.corpus,
         "scores": list(run.scores),
+        **controls,
         "counts": counts,
         "settings": settings,
         "skipped": encoding.skipped_to_plain(run.skipped),

@@ -5,6 +5,9 @@ Columns: `id`, `label` (1 member, 0 non-member, empty where unknown; left out wh
 lost to the length limit is no column, lest it be taken for a score: people find it in cut.csv, and
 `read_parquet` in the file's metadata.
 
+Controls have a table of their own: `id`, then `placebo: EXPRESSION` and `shuffled 1: EXPRESSION`,
+`shuffled 2: EXPRESSION`, … for the repeats, rows in the same order.
+
 The csv files hold ids as they are, so that they can be joined with the texts: one that begins with "=" is
 a formula to a spreadsheet, so open tables of untrusted ids there as text only. A lone surrogate is written
 as its escape.
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pretrace.types import Doubles, Ints, Run, Skipped
+from pretrace.types import Control, Doubles, Ints, Run, Skipped
 
 FIXED = ("id", "label", "group", "n_tokens")
 _CUT = b"pretrace_cut"  # zlib of little-endian int32, in base64
@@ -46,6 +49,14 @@ def check_rows(run: Run) -> None:
         raise ValueError(f"scores of a run share a name, or are called {' or '.join(FIXED)}")
     if not np.isfinite(run.matrix).all():
         raise ValueError("a score of a run is NaN or infinite")
+    for control in run.controls:
+        if control.values.ndim != 2 or len(control.values) != len(run.ids):
+            raise ValueError("a control of a run has another number of rows than its scores")
+        if not np.isfinite(control.values).all():
+            raise ValueError("a control of a run is NaN or infinite")
+    names = [name for control in run.controls for name in _control_names(*_outline(control))]
+    if len(set(names)) != len(names):
+        raise ValueError("controls of a run share a name")
 
 
 def write_parquet(run: Run, path: Path) -> None:
@@ -69,13 +80,7 @@ def write_parquet(run: Run, path: Path) -> None:
 def read_parquet(content: bytes, scores: Sequence[str]) -> Columns:
     """The rows of a parquet file; ValueError (of which pyarrow's errors are some) or KeyError where it
     is not one that `write_parquet` wrote."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(str(error)) from error
+    table = _table(content)
     names = table.column_names
     labels = table.column("label").to_pylist() if "label" in names else [None] * table.num_rows
     matrix = np.empty((table.num_rows, len(scores)), np.float64)
@@ -89,6 +94,59 @@ def read_parquet(content: bytes, scores: Sequence[str]) -> Columns:
         cut=_unpacked(table.schema.metadata, table.num_rows),
         matrix=matrix,
     )
+
+
+def write_controls(run: Run, path: Path) -> None:
+    """Write the values of the run's controls as parquet, one column a repeat."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, Any] = {"id": _strings(run.ids)}
+    for control in run.controls:
+        for name, values in zip(_control_names(*_outline(control)), control.values.T, strict=True):
+            columns[name] = pa.array(np.ascontiguousarray(values, np.float64))
+    with path.open("wb") as file:
+        pq.write_table(pa.table(columns), file)
+
+
+def outline_controls(run: Run) -> list[dict[str, Any]]:
+    """Which controls there are, as plain values: what `read_controls` needs beside the table."""
+    return [
+        dict(zip(("kind", "score", "repeats"), _outline(control), strict=True)) for control in run.controls
+    ]
+
+
+def read_controls(content: bytes, outline: Sequence[Mapping[str, Any]]) -> tuple[Control, ...]:
+    """The controls that `write_controls` wrote, in the order of their outline; errors as in `read_parquet`."""
+    table = _table(content)
+    found = []
+    for entry in outline:
+        kind, score, repeats = str(entry["kind"]), str(entry["score"]), int(entry["repeats"])
+        values = np.empty((table.num_rows, repeats), np.float64)
+        for index, name in enumerate(_control_names(kind, score, repeats)):
+            values[:, index] = table.column(name).to_numpy()
+        found.append(Control(score, kind, values))
+    return tuple(found)
+
+
+def _outline(control: Control) -> tuple[str, str, int]:
+    return control.kind, control.score, int(control.values.shape[1])
+
+
+def _control_names(kind: str, score: str, repeats: int) -> list[str]:
+    if kind == "placebo" and repeats == 1:
+        return [f"{kind}: {score}"]
+    return [f"{kind} {number}: {score}" for number in range(1, repeats + 1)]
+
+
+def _table(content: bytes) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(str(error)) from error
 
 
 def _unpacked(metadata: Mapping[bytes, bytes] | None, rows: int) -> Ints:

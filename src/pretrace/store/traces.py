@@ -1,8 +1,10 @@
 """Traces kept between runs: one sqlite file a model, a row a text, found by the hash of the text.
 
-A row is written whole or not at all, carries a checksum, and is a miss rather than an answer when
-anything about it is wrong. What a trace depends on besides its text (weights, dtype, tokenizer, start
-rule, length limit) is the back end's fingerprint, which names the file and is checked inside it.
+What was read inside the model (`Trace.states`) lies in a second table, a row a text and state, written
+in the same transaction. A row is written whole or not at all, carries a checksum, and is a miss rather
+than an answer when anything about it is wrong. What a trace depends on besides its text (weights, dtype,
+tokenizer, start rule, length limit) is the back end's fingerprint, which names the file and is checked
+inside it.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import hashlib
 import os
 import sqlite3
 import struct
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, overload
@@ -21,27 +23,20 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import OutputError
-from pretrace.store.database import FORMAT, DamagedError, Database, transaction
-from pretrace.types import Quantity, Trace
+from pretrace.store.database import Database, transaction
+from pretrace.store.rows import Row, Rows, Table, checksum, schema
+from pretrace.store.states import STATES, encode_state, state_name
+from pretrace.types import Quantity, States, Trace
 
-_CHUNK = 500  # keys a query: older sqlite takes at most 999 variables
-_ARRAYS = {Quantity.LOGP: 2, Quantity.LOGP | Quantity.MOMENTS: 4}
-_COLUMNS = "key, holds, cut, checksum, body"
-_PUT = f"""
-INSERT INTO traces ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (key) DO UPDATE SET holds = excluded.holds, cut = excluded.cut,
-    checksum = excluded.checksum, body = excluded.body
-WHERE (excluded.holds & holds) = holds AND excluded.holds <> holds
-"""
-
-_Row = tuple[bytes, int, int, int, bytes]
+_TOKENWISE = Quantity.LOGP | Quantity.MOMENTS  # the others are states
+_ARRAYS = {Quantity.LOGP: 2, _TOKENWISE: 4}
 
 
 class Traces(Protocol):
     """Where traces are looked up and put down; `open_store` gives one."""
 
-    def get(self, keys: Sequence[bytes], want: Quantity) -> list[Trace | None]:
-        """For each key the stored trace, if it carries at least the wanted quantities, or None."""
+    def get(self, keys: Sequence[bytes], want: Quantity, states: States = frozenset()) -> list[Trace | None]:
+        """For each key the stored trace, if it carries at least what is wanted, or None."""
         ...
 
     def put(self, keys: Sequence[bytes], traces: Sequence[Trace]) -> None:
@@ -70,29 +65,32 @@ class TraceStore:
         self.fingerprint = fingerprint
         self.folder = folder
         name = hashlib.sha256(fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self.path = folder / "traces" / f"{name}-v{FORMAT}.sqlite"
-        self._damaged: set[bytes] = set()
-        self._database = Database(self.path, fingerprint)
+        self.path = folder / "traces" / f"{name}-v{_SCHEMA.format}.sqlite"
+        self._traces = Rows(TRACES)
+        self._states = Rows(STATES)
+        self._database = Database(self.path, fingerprint, _SCHEMA)
         self._database.run(lambda connection: None)
 
-    def get(self, keys: Sequence[bytes], want: Quantity) -> list[Trace | None]:
-        """For each key the stored trace, if it carries at least the wanted quantities, or None.
+    def get(self, keys: Sequence[bytes], want: Quantity, states: States = frozenset()) -> list[Trace | None]:
+        """For each key the stored trace, if it carries at least what is wanted, or None.
 
-        A trace may carry more than was wanted. Its arrays are read-only.
+        A trace may carry more quantities than were wanted, and exactly the states. Its arrays are read-only.
         """
-        found = self._database.run(lambda connection: self._find(connection, keys))
-        traces = (found.get(key) for key in keys)
-        return [trace if trace is not None and trace.holds & want == want else None for trace in traces]
+        want &= _TOKENWISE
+        found = self._database.run(lambda connection: self._find(connection, keys, want, states))
+        return [found.get(key) for key in keys]
 
     def put(self, keys: Sequence[bytes], traces: Sequence[Trace]) -> None:
         """Store one trace a key in one transaction: all of them or none.
 
-        A trace takes the place of one with fewer quantities, never of one with more. Raises OutputError
-        when the disk is full; what was stored before stays readable.
+        A trace takes the place of one with fewer quantities, never of one with more; states are added to
+        those that are there. Raises OutputError when the disk is full; what was stored before stays readable.
         """
-        rows = [_encode(key, trace) for key, trace in zip(keys, traces, strict=True)]
+        pairs = list(zip(keys, traces, strict=True))
+        rows = [_encode(key, trace) for key, trace in pairs]
+        states = [encode_state(key, *item) for key, trace in pairs for item in trace.states.items()]
         if rows:
-            self._database.run(lambda connection: self._write(connection, rows))
+            self._database.run(lambda connection: self._write(connection, rows, states))
 
     def close(self) -> None:
         """Let go of the file; closing twice is no mistake."""
@@ -109,36 +107,29 @@ class TraceStore:
     def __reduce__(self) -> tuple[type[TraceStore], tuple[str, Path]]:
         return TraceStore, (self.fingerprint, self.folder)
 
-    def _find(self, connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Trace]:
-        found: dict[bytes, Trace] = {}
-        wanted = dict.fromkeys(keys)
-        for some in _chunks(list(wanted)):
-            marks = ",".join("?" * len(some))
-            for row in connection.execute(f"SELECT {_COLUMNS} FROM traces WHERE key IN ({marks})", some):
-                trace = _decode(row)
-                if row[0] not in wanted:
-                    raise DamagedError("its index points to other rows")
-                if trace is None:
-                    self._damaged.add(row[0])
-                else:
-                    found[row[0]] = trace
+    def _find(
+        self, connection: sqlite3.Connection, keys: Iterable[bytes], want: Quantity, states: States
+    ) -> dict[bytes, Trace]:
+        traces = self._traces.find(connection, keys)
+        # Looked up for every key, so that of a text with several damaged rows all are mended by one put.
+        read = {state: self._states.find(connection, keys, state_name(state)) for state in states}
+        found = {}
+        for key, trace in traces.items():
+            inside = {state: arrays[key] for state, arrays in read.items() if key in arrays}
+            if trace.holds & want == want and len(inside) == len(states):
+                found[key] = replace(trace, states=inside)
         return found
 
-    def _write(self, connection: sqlite3.Connection, rows: Sequence[_Row]) -> None:
+    def _write(self, connection: sqlite3.Connection, rows: Sequence[Row], states: Sequence[Row]) -> None:
         with transaction(connection):
-            # Looked at again inside the transaction: another process may have mended the row by now.
-            for key in self._damaged.intersection(row[0] for row in rows):
-                found = connection.execute(f"SELECT {_COLUMNS} FROM traces WHERE key = ?", (key,)).fetchone()
-                if found is not None and _decode(found) is None:
-                    connection.execute("DELETE FROM traces WHERE key = ?", (key,))
-            connection.executemany(_PUT, rows)
-        self._damaged.difference_update(row[0] for row in rows)
+            self._traces.write(connection, rows)
+            self._states.write(connection, states)
 
 
 class NullStore:
     """A store that keeps nothing, so that whoever asks need not care whether there is a cache."""
 
-    def get(self, keys: Sequence[bytes], want: Quantity) -> list[Trace | None]:
+    def get(self, keys: Sequence[bytes], want: Quantity, states: States = frozenset()) -> list[Trace | None]:
         """None for every key."""
         return [None] * len(keys)
 
@@ -189,11 +180,7 @@ def text_key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def _chunks(keys: list[bytes]) -> Iterator[list[bytes]]:
-    return (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK))
-
-
-def _encode(key: bytes, trace: Trace) -> _Row:
+def _encode(key: bytes, trace: Trace) -> Row:
     moments = [array for array in (trace.mean, trace.std) if array is not None]
     arrays = [_bytes(trace.tokens, "<i4"), *(_bytes(array, "<f4") for array in (trace.logp, *moments))]
     sizes = {len(array) for array in arrays}
@@ -208,11 +195,11 @@ def _bytes(array: npt.NDArray[Any], kind: str) -> bytes:
 
 
 def _decode(row: Sequence[object]) -> Trace | None:
-    key, holds, cut, checksum, body = row
+    key, holds, cut, expected, body = row
     # sqlite gives back whatever type a cell holds; a damaged one may hold any.
     if not (isinstance(key, bytes) and isinstance(body, bytes)):
         return None
-    if not (isinstance(holds, int) and isinstance(cut, int)) or checksum != _checksum(key, holds, cut, body):
+    if not (isinstance(holds, int) and isinstance(cut, int)) or expected != _checksum(key, holds, cut, body):
         return None
     count = {quantity.value: number for quantity, number in _ARRAYS.items()}.get(holds, 0)
     if not count or len(body) % (4 * count):
@@ -225,4 +212,13 @@ def _decode(row: Sequence[object]) -> Trace | None:
 
 
 def _checksum(key: bytes, holds: int, cut: int, body: bytes) -> int:
-    return zlib.crc32(body, zlib.crc32(struct.pack("<qq", holds, cut), zlib.crc32(key)))
+    return checksum(key, struct.pack("<qq", holds, cut), body)
+
+
+TRACES: Table[Trace] = Table(
+    "traces",
+    _decode,
+    carries={"holds": "INTEGER", "cut": "INTEGER"},
+    better="(excluded.holds & holds) = holds AND excluded.holds <> holds",
+)
+_SCHEMA = schema("trace cache", "traces", TRACES, STATES)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.types import Corpus, Text
+from pretrace.statistics.linking import linked
+from pretrace.types import Corpus
 
 
 def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
@@ -24,7 +24,7 @@ def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
     """
     require(0 < share < 1, f"the members' share of the text must be between 0 and 1, found {share}.")
     require(seed >= 0, f"a seed is 0 or more, found {seed}.")
-    document = _linked(corpus.texts)
+    document = linked(corpus.texts)
     sizes: dict[str, int] = dict.fromkeys(sorted(set(document.values())), 0)
     for text in corpus.texts:
         sizes[document[text.document]] += len(text.text)
@@ -38,24 +38,6 @@ def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
     members = {names[i] for i in order[:taken]}
     texts = tuple(replace(text, member=document[text.document] in members) for text in corpus.texts)
     return replace(corpus, texts=texts)
-
-
-def _linked(texts: Sequence[Text]) -> dict[str, str]:
-    """For each document the first, by name, of those it shares a text with, directly or through others."""
-    parent = {text.document: text.document for text in texts}
-
-    def root(name: str) -> str:
-        while parent[name] != name:
-            parent[name] = name = parent[parent[name]]
-        return name
-
-    first: dict[str, str] = {}
-    for text in texts:
-        content = text.text.strip()
-        if content:
-            here, there = root(text.document), root(first.setdefault(content, text.document))
-            parent[max(here, there)] = min(here, there)
-    return {name: root(name) for name in parent}
 
 
 def _indivisible(corpus: Corpus, documents: int) -> str:

@@ -8,6 +8,10 @@ from typing import Literal
 
 from pretrace.registry import require
 
+AT_ONCE = 2048
+"""Padded tokens a forward pass that suit a model of real size: their logits over 50,000 tokens take 0.4 GB, and
+training holds several copies of them."""
+
 Schedule = Literal["cosine", "linear", "constant"]
 Precision = Literal["float32", "bfloat16"]
 
@@ -22,7 +26,8 @@ class TrainingPlan:
     and then follows `schedule` to 0. `clip` bounds the norm of the gradient, 0 leaves it alone.
     `precision` "bfloat16" computes under autocast, the weights stay as they are. `recompute` trades a
     third more time for the memory of the activations (gradient checkpointing). `save_minutes` is the
-    time between checkpoints, where `train` is given a place for them.
+    time between checkpoints, where `train` is given a place for them. `subject` tells trainings apart whose
+    weights, texts and plan do not: the settings of an adapter, such as its dropout.
     """
 
     epochs: int = 1
@@ -38,6 +43,7 @@ class TrainingPlan:
     recompute: bool = False
     save_minutes: float = 10.0
     seed: int = 0
+    subject: str = ""
 
     def __post_init__(self) -> None:
         _check(self.epochs >= 1, "epochs", "at least 1", self.epochs)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace import __version__
 from pretrace.store.atomic import new_folder
 from pretrace.store.traces import text_key
+from pretrace.tuning.written import file_hashes, versions, write_texts
 from pretrace.types import Corpus, Text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-TEXTS = "texts.jsonl"
 CARD = "card.json"
 FORMAT = 1
-
-_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +47,9 @@ def write_planted(
     with new_folder(folder) as partial, _no_bars():
         model.save_pretrained(partial, safe_serialization=True)
         tokenizer.save_pretrained(partial)
-        lines = (json.dumps(_row(text), ensure_ascii=False) + "\n" for text in corpus.texts)
-        # Half a surrogate pair becomes its escape, which JSON reads back as it was.
-        (partial / TEXTS).write_bytes("".join(lines).encode("utf-8", "backslashreplace"))
+        write_texts(partial, corpus.texts)
         full = {"pretrace_planted": FORMAT, **_counts(corpus), **card, "versions": versions()}
-        full["files"] = {path.name: _hash(path) for path in sorted(partial.iterdir()) if path.is_file()}
+        full["files"] = file_hashes(partial)
         (partial / CARD).write_bytes((json.dumps(full, indent=1) + "\n").encode())
     return Planted(folder, corpus, full)
 
@@ -73,16 +66,6 @@ def _no_bars() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def versions() -> dict[str, str]:
-    """The versions of Python and of every package that had a hand in the weights."""
-    packages = {package: importlib.metadata.version(package) for package in _PACKAGES}
-    return {"pretrace": __version__, "python": platform.python_version(), **packages}
-
-
-def _row(text: Text) -> dict[str, str | int]:
-    return {"id": text.id, "text": text.text, "label": int(bool(text.member)), "group": text.document}
 
 
 def _counts(corpus: Corpus) -> dict[str, Any]:
@@ -102,8 +85,3 @@ def _counts(corpus: Corpus) -> dict[str, Any]:
 def texts_hash(texts: Sequence[Text]) -> str:
     """SHA-256 over the texts' own, sorted: the same for the same texts in any order."""
     return hashlib.sha256(b"".join(sorted(text_key(text.text) for text in texts))).hexdigest()
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

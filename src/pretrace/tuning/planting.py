@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pretrace.errors import ModelError
 from pretrace.registry import require
 from pretrace.store.atomic import check_writable
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.membership import split_members
-from pretrace.tuning.plan import OnStep, Precision, TrainingPlan
+from pretrace.tuning.methods import Lora, expression
+from pretrace.tuning.plan import AT_ONCE, History, OnStep, Precision, TrainingPlan
 from pretrace.tuning.planted import Planted, write_planted
 from pretrace.tuning.windows import windows
 from pretrace.types import Corpus
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 
     Start = Path | str | tuple[PreTrainedModel, PreTrainedTokenizerBase] | None
 
-__all__ = ["DEMO", "PlantSettings", "Planted", "plant", "split_members"]
+__all__ = ["DEMO", "PlantMethod", "PlantSettings", "Planted", "plant", "split_members"]
+
+PlantMethod = Literal["full", "lora"]
+
+NEW_RATE, FULL_RATE, LORA_RATE = 2e-3, 5e-5, 1e-3
+"""The learning rates of a new model, of an existing one trained as a whole, and of an adapter for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +42,20 @@ class PlantSettings:
     """How a model is planted; ExpressionError for a value out of its range.
 
     `share` of the text is made members, `seed` decides which, the new weights and the order of training.
-    A text of more than `max_tokens` is trained on in windows of that length. The other fields are those
-    of `TrainingPlan`; the learning rate suits a new small model, one that is trained further wants about
-    5e-5. `architecture` is that of a new model, and without a meaning for an existing one. `threads` 0
-    leaves torch's own number; weights depend on it, and a small model gains little from a second one.
+    A text of more than `max_tokens` is trained on in windows of that length. `method` "lora" trains an
+    adapter of rank 16 for an existing model and adds it to the copy's weights; "full" trains all of them.
+    The other fields are those of `TrainingPlan`; `learning_rate` None is 2e-3 for a new model, 5e-5 for an
+    existing one, and 1e-3 for an adapter. `architecture` is that of a new model, and without a meaning for
+    an existing one. `threads` 0 leaves torch's own number; weights depend on it, and a small model gains
+    little from a second one.
     """
 
     share: float = 0.5
     epochs: int = 2
     seed: int = 0
     max_tokens: int = 512
-    learning_rate: float = 2e-3
+    method: PlantMethod = "full"
+    learning_rate: float | None = None
     batch: int = 16
     warmup: float = 0.05
     weight_decay: float = 0.01
@@ -60,21 +69,39 @@ class PlantSettings:
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
         require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
         require(self.max_tokens >= 2, f"planting: max_tokens must be at least 2, found {self.max_tokens}.")
-        _ = self.plan  # whose own checks are of the other fields
+        require(
+            self.method in ("full", "lora"),
+            f"planting: method must be 'full' or 'lora', found {self.method!r}.",
+        )
+        _ = self.plan(existing=False)  # whose own checks are of the other fields
 
     @property
-    def plan(self) -> TrainingPlan:
-        """The training these settings ask for."""
+    def adapter(self) -> Lora | None:
+        """The adapter that is trained, None where all weights are."""
+        return Lora() if self.method == "lora" else None
+
+    def rate(self, *, existing: bool) -> float:
+        """The learning rate of the training, for an existing model or a new one."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        if not existing:
+            return NEW_RATE
+        return LORA_RATE if self.adapter else FULL_RATE
+
+    def plan(self, *, existing: bool) -> TrainingPlan:
+        """The training these settings ask for, of an existing model or a new one."""
         return TrainingPlan(
             epochs=self.epochs,
             batch=self.batch,
-            learning_rate=self.learning_rate,
+            learning_rate=self.rate(existing=existing),
             warmup=self.warmup,
             weight_decay=self.weight_decay,
             precision=self.precision,
+            at_once=AT_ONCE if existing else TrainingPlan().at_once,
             recompute=self.recompute,
             save_minutes=self.save_minutes,
             seed=self.seed,
+            subject=expression(self.adapter) if self.adapter else "",
         )
 
 
@@ -112,17 +139,16 @@ def plant(
     check_writable(folder)
     origin = _opened(labelled, settings, start)
     _check_room(origin.model, settings)
-    texts = sorted(text.text for text in labelled.texts if text.member)
-    sequences = _sequences(origin.tokenizer, texts, settings.max_tokens)
-
-    from pretrace.tuning.training import train
-
+    sequences = _sequences(origin.tokenizer, labelled, settings.max_tokens)
+    plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
     with _threads(settings.threads) as threads:
-        history = train(origin.model, sequences, settings.plan, on_step=on_step, checkpoint=checkpoint)
+        history = _trained(
+            origin.model, sequences, plan, adapter=settings.adapter, on_step=on_step, checkpoint=checkpoint
+        )
     card = {
         "start": origin.facts,
-        "settings": asdict(settings),
+        "settings": asdict(settings) | {"learning_rate": plan.learning_rate},
         "parameters": sum(weight.numel() for weight in origin.model.parameters()),
         "windows": len(sequences),
         "tokens": history.tokens,
@@ -132,6 +158,29 @@ def plant(
     planted = write_planted(folder, origin.model, origin.tokenizer, corpus=labelled, card=card)
     checkpoint.unlink(missing_ok=True)
     return planted
+
+
+def _trained(
+    model: PreTrainedModel,
+    sequences: Sequence[Sequence[int]],
+    plan: TrainingPlan,
+    *,
+    adapter: Lora | None,
+    on_step: OnStep | None,
+    checkpoint: Path,
+) -> History:
+    """Train all weights of the model, or an adapter that is then added to them."""
+    from pretrace.tuning.training import train
+
+    if adapter is None:
+        return train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
+    from pretrace.backends.adapters import inserted
+    from pretrace.tuning.targets import new_adapter
+
+    with inserted(model, new_adapter(adapter, steps=0, seed=plan.seed)) as made:
+        history = train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
+        made.layers.merge()
+    return history
 
 
 @contextmanager
@@ -157,6 +206,10 @@ class _Origin(NamedTuple):
 
 def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
     if start is None:
+        require(
+            settings.adapter is None,
+            "planting: method='lora' adapts an existing model; a new one is trained with method='full'.",
+        )
         texts = (text.text for text in corpus.texts)
         return _Origin(
             *new_model(texts, architecture=settings.architecture, seed=settings.seed), {"model": "new"}
@@ -167,6 +220,10 @@ def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
     from pretrace.backends.loading import ModelSettings, load
 
     loaded = load(str(start), ModelSettings(dtype="float32"))
+    if str(start).endswith(".gguf") and getattr(loaded.model, "is_quantized", False):
+        # Plain numbers since it was read, which transformers would refuse to save all the same.
+        del loaded.model.config.quantization_config
+        loaded.model.hf_quantizer, loaded.model.is_quantized = None, False
     return _Origin(loaded.model, loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights})
 
 
@@ -179,10 +236,11 @@ def _check_room(model: PreTrainedModel, settings: PlantSettings) -> None:
         )
 
 
-def _sequences(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
-    """The texts as start token, tokens, end token, cut into windows; nothing for a text without tokens."""
+def _sequences(tokenizer: PreTrainedTokenizerBase, corpus: Corpus, max_tokens: int) -> list[list[int]]:
+    """The members as start token, tokens, end token, cut into windows; nothing for a text without tokens."""
     from pretrace.backends.tokens import Tokens
 
+    texts = sorted(text.text for text in corpus.texts if text.member)
     end = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
     encoded = Tokens(tokenizer, start="always").encode(texts)
     whole = ([*e.prefix.tolist(), *e.tokens.tolist(), *end] for e in encoded if len(e.tokens))

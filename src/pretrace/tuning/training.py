@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,18 @@ IGNORED = -100
 """The label of a position that is no target: cross_entropy leaves it out."""
 
 
+class Companion(Protocol):
+    """What takes part in every step of a training beside the loss: AdaLoRA is one."""
+
+    def penalty(self) -> torch.Tensor:
+        """A scalar added to the mean loss of the step, but not to the loss that is told and recorded."""
+        ...
+
+    def updated(self, step: int) -> None:
+        """Called when the optimiser has taken `step`, counted from 1, with its gradients still there."""
+        ...
+
+
 def train(
     model: torch.nn.Module,
     sequences: Sequence[Sequence[int]],
@@ -34,19 +46,21 @@ def train(
     *,
     on_step: OnStep | None = None,
     checkpoint: Path | None = None,
+    companion: Companion | None = None,
 ) -> History:
     """What the training did; the model is trained in place, on its own device, and left in eval mode.
 
     Every parameter that requires a gradient learns. The same model, sequences, plan and number of
     threads give the same weights on one machine; torch's global random state is as before afterwards.
     With `checkpoint`, a file is written there every `plan.save_minutes` and a killed training goes on
-    from it; the file stays until the caller, with the result safe, removes it. TextsError where a
-    sequence has nothing to predict, ModelError where the loss is no longer a number.
+    from it; the file stays until the caller, with the result safe, removes it. It knows nothing of a
+    `companion`: one that remembers earlier steps goes without. TextsError where a sequence has nothing to
+    predict, ModelError where the loss is no longer a number.
     """
     lengths = _lengths(sequences)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
-        return _Training(model, sequences, lengths, plan).run(on_step, checkpoint)
+        return _Training(model, sequences, lengths, plan, companion).run(on_step, checkpoint)
 
 
 class _Training:
@@ -58,8 +72,10 @@ class _Training:
         sequences: Sequence[Sequence[int]],
         lengths: npt.NDArray[np.int64],
         plan: TrainingPlan,
+        companion: Companion | None,
     ) -> None:
         self.model, self.sequences, self.lengths, self.plan = model, sequences, lengths, plan
+        self.companion = companion
         self.weights = [weight for _, weight in trainable(model)]
         if not self.weights:
             raise ModelError("the model has no trainable weights: all of them are frozen.")
@@ -115,6 +131,8 @@ class _Training:
             loss = self._loss([self.sequences[row] for row in rows])
             (loss / count).backward()
             total += loss.item()
+        if self.companion:
+            self.companion.penalty().backward()
         # Without a bound the norm is only measured: a gradient that is no number would spoil the weights.
         norm = torch.nn.utils.clip_grad_norm_(self.weights, self.plan.clip or math.inf)
         if not (math.isfinite(total) and math.isfinite(norm)):
@@ -126,6 +144,8 @@ class _Training:
         for group in self.optimiser.param_groups:
             group["lr"] = rate(self.plan, step=self.position.step, steps=self.steps)
         self.optimiser.step()
+        if self.companion:
+            self.companion.updated(self.position.step + 1)
         self.optimiser.zero_grad(set_to_none=True)
         self._count(epoch, total, count)
         return total / count, count

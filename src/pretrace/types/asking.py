@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.types.arrays import Ints
-from pretrace.types.traces import Quantity, Trace
+from pretrace.types.traces import Quantity, States, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,31 @@ class Backend(Protocol):
         """Which texts go through the model together: indices, every text with a prediction exactly once."""
         ...
 
-    def run(self, batch: Sequence[Encoded], want: Quantity, /) -> list[Trace]:
-        """One pass over texts that fit together; traces in the batch's order."""
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = ..., /) -> list[Trace]:
+        """One pass over texts that fit together; traces in the batch's order, each with all the states."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuned:
+    """The target after fine-tuning: a back end over the same base weights, and the texts it was tuned on
+    (their `text_key`s), which must never be scored with it. `card` tells how it was made."""
+
+    backend: Backend
+    seen: frozenset[bytes]
+    card: Mapping[str, Any]
+
+
+class Proposer(Protocol):
+    """A model that proposes other words: what makes the neighbours of a text. Neighbours are kept on disk
+    under `fingerprint`; `facts` is what a run records."""
+
+    fingerprint: str
+    facts: Mapping[str, Any]
+
+    def propose(
+        self, texts: Sequence[str], /, *, number: int, share: float, seed: int
+    ) -> list[tuple[str, ...]]:
+        """For each text its first `number` neighbours, each with about `share` of the tokens replaced.
+        They depend on the text, the share, the seed and the neighbour's number alone."""
         ...

@@ -37,8 +37,11 @@ class Curve:
 class Measured:
     """One row of an evaluation: a score, or a control that stands beside the scores.
 
-    `kind` is "score" or "blind" (a classifier that never saw the model). `tpr_low` is the true positive
-    rate at 0.1% false positives, None below 10,000 non-members.
+    `kind` is "score", "blind" (a classifier that never saw the model), "placebo" (the score of that name
+    on a model that never saw the members) or "shuffled" (the score of that name fitted on reference texts
+    whose labels were shuffled: its AUC is the median of the repeats, from the lowest to the highest).
+    `tpr_low` is the true positive rate at 0.1% false positives, None below 10,000 non-members. `lead`, of a
+    placebo's row, is how far the score's AUC on the target exceeds this one, from the same resamples.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Measured:
     threshold: float
     curve: Curve
     tpr_low: Estimate | None = None
+    lead: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,17 @@ class Heat:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Control:
+    """What a detector says without the thing it claims to see: `kind` "placebo" is the score on a model
+    that never saw the members, "shuffled" the score fitted on reference texts with shuffled labels.
+    `values` is float64 [texts, repeats], row i is the run's text i."""
+
+    score: str
+    kind: str
+    values: Doubles
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """What `detect` returns and `report` reads: row i of every array is text i.
@@ -105,6 +120,7 @@ class Run:
     skipped: tuple[Skipped, ...] = ()
     heat: tuple[Heat, ...] = ()
     evaluation: Evaluation | None = None
+    controls: tuple[Control, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def column(self, score: str) -> Doubles:

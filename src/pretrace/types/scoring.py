@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pretrace.types.arrays import Doubles
 from pretrace.types.traces import Evidence, Needs
@@ -36,6 +37,10 @@ class Reference:
     counts: TokenTable | None = None
     vocabulary: int = 0
     """Size of the target's logits table, |V| of the smoothing."""
+    evidence: tuple[Evidence, ...] = ()
+    """Texts with known labels and what the models said of them: as much as `Recipe.reference` asks for."""
+    seed: int = 0
+    """Of whatever a recipe draws at random."""
 
 
 @runtime_checkable
@@ -43,6 +48,22 @@ class Recipe(Protocol):
     """A score that must be fitted first. It is not callable, so forgetting to fit is a type error."""
 
     @property
-    def needs(self) -> Needs: ...
+    def needs(self) -> Needs:
+        """What the fitted score will want of a text, as far as that is known before fitting."""
+        ...
+
+    @property
+    def reference(self) -> Needs:
+        """What fitting wants of each labelled reference text; empty where it needs none of them."""
+        ...
 
     def fit(self, reference: Reference, /) -> Score: ...
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A fitted score that can tell what was found: plain values (numbers, strings, lists, dicts) for
+    run.json and the report."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]: ...

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Flag, auto
+from typing import Any
+
+import numpy.typing as npt
 
 from pretrace.types.arrays import Floats, Ints
+from pretrace.types.states import Firing, State
 from pretrace.types.texts import Text
+
+States = frozenset[State]
 
 
 class Quantity(Flag):
-    """What one pass over a text can yield, token by token."""
+    """What one pass over a text can yield: LOGP and MOMENTS token by token, the others from inside the
+    model, a state a text (see `pretrace.types.states`)."""
 
     NONE = 0
     LOGP = auto()
     """Log-probability of the token that stands there."""
     MOMENTS = auto()
     """Mean and standard deviation of log p(v) for v drawn from the model's own distribution."""
+    NEURONS = auto()
+    """Which feed-forward neurons the text activates (`Firing`)."""
+    HIDDEN = auto()
+    """Hidden states at the last token (`Hidden`)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +44,8 @@ class Trace:
     """What a model said of one text: arrays of equal length, one entry a predicted token.
 
     `logp`, `mean` and `std` are in nats. With a start token in front the entries are t_0 … t_{n-1},
-    without one t_1 … t_{n-1}. `cut` counts the tokens dropped from the end by the length limit.
+    without one t_1 … t_{n-1}. `cut` counts the tokens dropped from the end by the length limit. `states`
+    are what was read inside the model, one array a state that was asked for.
     """
 
     tokens: Ints
@@ -41,13 +53,14 @@ class Trace:
     mean: Floats | None = None
     std: Floats | None = None
     cut: int = 0
+    states: Mapping[State, npt.NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     @property
     def holds(self) -> Quantity:
-        """The quantities this trace carries."""
+        """The token-by-token quantities this trace carries; `states` has its own keys."""
         return Quantity.LOGP if self.mean is None else Quantity.LOGP | Quantity.MOMENTS
 
 
@@ -74,41 +87,68 @@ class Evidence:
 
 
 class Needs:
-    """The quantities a score wants of each view; needs combine with `|`.
+    """The quantities, and the states inside the model, that a score wants of each view; combined with `|`.
+
+    Whoever wants states is given log-probabilities too: the pass yields them anyway.
 
     >>> both = Needs(Quantity.LOGP) | Needs(Quantity.LOGP, View(rewrite="lower"))
     >>> [view.rewrite for view in both.views]
     ['lower', 'plain']
     """
 
-    __slots__ = ("views",)
+    __slots__ = ("states", "views")
 
-    def __init__(self, quantity: Quantity = Quantity.NONE, *views: View) -> None:
-        wanted = views or ((View(),) if quantity else ())
-        self.views: Mapping[View, Quantity] = dict.fromkeys(sorted(wanted), quantity)
+    def __init__(
+        self, quantity: Quantity = Quantity.NONE, *views: View, states: Iterable[State] = ()
+    ) -> None:
+        wanted = frozenset(states)
+        for state in wanted:
+            quantity |= Quantity.LOGP | quantity_of(state)
+        where = views or ((View(),) if quantity else ())
+        self.views: Mapping[View, Quantity] = dict.fromkeys(sorted(where), quantity)
+        self.states: Mapping[View, States] = dict.fromkeys(self.views, wanted) if wanted else {}
 
     @classmethod
-    def _of(cls, views: Mapping[View, Quantity]) -> Needs:
+    def _of(cls, views: Mapping[View, Quantity], states: Mapping[View, States]) -> Needs:
         needs = cls()
         needs.views = dict(sorted(views.items()))
+        needs.states = {view: states[view] for view in needs.views if states.get(view)}
         return needs
 
     def __or__(self, other: Needs) -> Needs:
-        views = dict(self.views)
+        views, states = dict(self.views), dict(self.states)
         for view, quantity in other.views.items():
             views[view] = views.get(view, Quantity.NONE) | quantity
-        return Needs._of(views)
+        for view, wanted in other.states.items():
+            states[view] = states.get(view, frozenset()) | wanted
+        return Needs._of(views, states)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Needs) and dict(self.views) == dict(other.views)
+        same = isinstance(other, Needs) and dict(self.views) == dict(other.views)
+        return same and dict(self.states) == dict(other.states)  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        return hash(tuple(self.views.items()))
+        return hash((tuple(self.views.items()), tuple(self.states.items())))
 
     def __repr__(self) -> str:
-        return f"Needs({dict(self.views)!r})"
+        states = f", states={dict(self.states)!r}" if self.states else ""
+        return f"Needs({dict(self.views)!r}{states})"
+
+    def __bool__(self) -> bool:
+        return bool(self.views)
 
     def through(self, model: str) -> Needs:
         """The same needs with another model in the target's place."""
-        moved = {View(model, v.rewrite) if v.model == "target" else v: q for v, q in self.views.items()}
-        return Needs._of(moved)
+
+        def moved(view: View) -> View:
+            return View(model, view.rewrite) if view.model == "target" else view
+
+        return Needs._of(
+            {moved(view): quantity for view, quantity in self.views.items()},
+            {moved(view): states for view, states in self.states.items()},
+        )
+
+
+def quantity_of(state: State) -> Quantity:
+    """The quantity a back end must offer for a state to be read."""
+    return Quantity.NEURONS if isinstance(state, Firing) else Quantity.HIDDEN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pretrace.report import plots
+from pretrace.report.facts import compared
 from pretrace.report.sections import Section
 from pretrace.report.svg import to_svg
 from pretrace.report.templating import fill
@@ -13,9 +14,9 @@ ORDER = 30
 
 def section(run: Run) -> Section | None:
     """Both plots side by side with one legend; nothing without an evaluation."""
-    if run.evaluation is None or not run.evaluation.rows:
+    rows = compared(run)
+    if run.evaluation is None or not rows:
         return None
-    rows = run.evaluation.rows
     drawn = list(zip(rows, plots.strokes(rows), strict=True))
     values = {
         "linear": to_svg(plots.roc(rows), name="roc", label="ROC curves, linear axes"),

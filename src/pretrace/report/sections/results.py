@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pretrace.report import plots
-from pretrace.report.facts import control
+from pretrace.report.facts import compared, control, elsewhere
 from pretrace.report.sections import Section
 from pretrace.report.svg import to_svg
 from pretrace.report.templating import fill
@@ -14,15 +14,16 @@ ORDER = 20
 
 def section(run: Run) -> Section | None:
     """Table and forest plot of the evaluation; nothing where there is none."""
-    if run.evaluation is None or not run.evaluation.rows:
+    rows = compared(run)
+    if run.evaluation is None or not rows:
         return None
-    rows = run.evaluation.rows
     label = f"AUC of {len(rows)} rows with 95% intervals; the same numbers stand in the table."
     values = {
         "evaluation": run.evaluation,
         "scores": [row for row in rows if row.kind == "score"],
         "controls": [row for row in rows if row.kind != "score"],
         "strongest": control(run),
+        "elsewhere": elsewhere(run),
         "with_low": any(row.tpr_low is not None for row in rows),
         "forest": to_svg(plots.forest(rows), name="forest", label=label),
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pretrace.report import wording
+from pretrace.report.fitted import brief
 from pretrace.report.sections import Section
 from pretrace.report.templating import fill
 from pretrace.types import Run
@@ -18,10 +19,18 @@ _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
 
 def section(run: Run) -> Section | None:
     """Nested settings as one table of names and values, in the order they were recorded."""
-    rows = [(key, _shortened(value), bool(_CODE.match(value))) for key, value in flattened(run.settings)]
+    settings = {key: _brief(key, value) for key, value in run.settings.items()}
+    rows = [(key, _shortened(value), bool(_CODE.match(value))) for key, value in flattened(settings)]
     if not rows:
         return None
     return Section("Settings", "settings", fill("settings.html", {"rows": rows}))
+
+
+def _brief(key: str, value: Any) -> Any:
+    """What fitted scores and adapters tell without their tables, which have a section of their own."""
+    if key not in ("fitted", "adapter") or not isinstance(value, Mapping):
+        return value
+    return {name: fact for name, fact in brief(value).items() if name not in ("losses", "hashes")}
 
 
 def flattened(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:

@@ -1,0 +1,316 @@
+"""Feed-forward neurons: where a model's activation function is applied, and which neurons a text activates.
+
+The place is found by structure, from one look at what is called when the model reads a few tokens. In each
+block the *down projection* is the linear map from the widest activation back to the width of the block, and
+the *activation* is the last module before it that maps every neuron by itself. Where the activation is a
+plain function and not a module, its output is recognised at the entrance of the down projection.
+
+While texts are read, a layer's activations are reduced to a few numbers a text as soon as they appear:
+nothing of shape texts × positions × neurons outlives the layer that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from pretrace.backends._hidden import Handle, Read, stream
+from pretrace.errors import ModelError
+from pretrace.types import Firing
+from pretrace.types.states import Pool
+
+_PLACES = (128, 64, 32, 16, 8, 4, 2, 1)  # numpy.packbits: the first of eight is the highest bit
+_STRETCH = 255  # positions whose firings can be counted in a byte
+_SEEN = 8  # neurons of a call that are kept to recognise a function by
+_FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stands for its tanh form too
+    nn.functional.gelu,
+    nn.functional.relu,
+    nn.functional.silu,
+    torch.tanh,
+    lambda x: torch.relu(x) ** 2,
+    lambda x: x * torch.sigmoid(1.702 * x),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedForward:
+    """Where one block's neurons are read: what leaves `activation`, or where that is None what enters
+    `down`. What enters `down` is also the gated product of a gated layer. `neurons` wide."""
+
+    activation: nn.Module | None
+    down: nn.Module
+    neurons: int
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call inside a block: last dimension of what went in and came out, positions, a few of the numbers."""
+
+    module: nn.Module
+    activation: bool
+    inward: int
+    outward: int
+    positions: int
+    entered: torch.Tensor
+    left: torch.Tensor
+
+
+@dataclass(slots=True)
+class _Block:
+    width: int = 0
+    positions: int = 0
+    calls: list[_Call] = field(default_factory=list)
+
+
+def find_feed_forward(
+    blocks: Sequence[nn.Module], ask: Callable[[], object]
+) -> tuple[tuple[FeedForward, ...], str]:
+    """The feed-forward layer of each block and "", or nothing and the reason why there is none."""
+    if not blocks:
+        return (), "its blocks could not be found"
+    if any(_experts(block) for block in blocks):
+        return (), "it is a mixture of experts, where a token passes through some of the neurons only"
+    found = []
+    for number, block in enumerate(_observed(blocks, ask), start=1):
+        layer = _feed_forward(block)
+        if isinstance(layer, str):
+            return (), f"in block {number} {layer}"
+        found.append(layer)
+    return tuple(found), ""
+
+
+def _experts(block: nn.Module) -> bool:
+    """Whether a block holds several feed-forward networks: a stack of matrices, or a list of modules."""
+    for module in block.modules():
+        if isinstance(module, nn.modules.conv._ConvNd):
+            continue
+        if any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False)):
+            return True
+        if isinstance(module, nn.ModuleList) and len(module) > 1:
+            return True
+    return False
+
+
+def _observed(blocks: Sequence[nn.Module], ask: Callable[[], object]) -> list[_Block]:
+    """What is called inside each block, in order, while the model reads something."""
+    seen: list[_Block] = []
+
+    def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        hidden = stream(args, kwargs)
+        seen.append(_Block() if hidden is None else _Block(hidden.shape[-1], hidden[..., 0].numel()))
+
+    def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        made = _called(module, args[0] if args else None, output)
+        if made is not None:
+            seen[-1].calls.append(made)
+
+    distinct = dict.fromkeys(blocks)
+    leaves = dict.fromkeys(m for block in distinct for m in block.modules() if not list(m.children()))
+    handles: list[Handle] = [b.register_forward_pre_hook(enter, with_kwargs=True) for b in distinct]
+    handles += [leaf.register_forward_hook(call) for leaf in leaves]
+    try:
+        ask()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+def _called(module: nn.Module, entered: Any, left: Any) -> _Call | None:
+    """A call of a linear map or of something that maps neuron by neuron; None for any other."""
+    if not (isinstance(entered, torch.Tensor) and isinstance(left, torch.Tensor)):
+        return None
+    if not entered.is_floating_point() or min(entered.dim(), left.dim()) < 2:
+        return None
+    # quantised weights are buffers in some formats
+    linear = any(t.dim() == 2 for t in (*module.parameters(), *module.buffers()))
+    activation = not linear and _elementwise(module, entered, left)
+    if not (linear or activation):
+        return None
+    size = left[..., 0].numel()
+    return _Call(module, activation, entered.shape[-1], left.shape[-1], size, _few(entered), _few(left))
+
+
+def _few(values: torch.Tensor) -> torch.Tensor:
+    return values.reshape(-1, values.shape[-1])[:, :_SEEN].float().clone()
+
+
+def _elementwise(module: nn.Module, entered: torch.Tensor, left: torch.Tensor) -> bool:
+    """Whether a module changes what passes through it, each number by itself: no norm, no dropout."""
+    if entered.shape != left.shape or any(p.numel() > 1 for p in module.parameters()):
+        return False
+    if torch.equal(entered, left):
+        return False
+    try:
+        alone = module.forward(entered[..., :1].clone())
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        return False
+    return isinstance(alone, torch.Tensor) and _close(alone, left[..., :1])
+
+
+def _feed_forward(block: _Block) -> FeedForward | str:
+    """The feed-forward layer of one block, or what is wrong with it, as a clause."""
+    calls = list(enumerate(block.calls))
+    downs = [(i, c) for i, c in calls if not c.activation and c.outward == block.width]
+    pairs = []
+    for i, c in calls:
+        after = [down for j, down in downs if j > i and down.inward == c.outward]
+        if c.activation and after:
+            pairs.append((c, after[-1]))
+    widest = max((c.outward for c, _ in pairs), default=0)
+    pairs = [(c, down) for c, down in pairs if c.outward == widest]
+    if len(pairs) > 1:
+        return f"{len(pairs)} activation functions were applied"
+    if pairs:
+        activation, down = pairs[0]
+        if activation.positions != block.positions:
+            return "the activation function was not applied to every token"
+        return FeedForward(activation.module, down.module, down.inward)
+    for i, down in reversed(downs):
+        ups = [c for j, c in calls if j < i and not c.activation and c.outward == down.inward > block.width]
+        if ups and _recognised(ups[-1].left, down.entered):
+            return FeedForward(None, down.module, down.inward)
+    return "no activation function was found"
+
+
+def _recognised(up: torch.Tensor, down: torch.Tensor) -> bool:
+    return up.shape == down.shape and any(_close(function(up), down) for function in _FUNCTIONS)
+
+
+def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Equal up to the rounding of bfloat16, measured by the largest number."""
+    return float((a.float() - b.float()).abs().max()) <= 0.01 * float(b.abs().max())
+
+
+class Firings:
+    """Which neurons each row of one forward pass activates; rows are `lengths` tokens long.
+
+    Rules that differ in their thresholds alone share one reduction a layer. `attach` puts the hooks in
+    place, `read` gives each row's states once the pass is over.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[nn.Module],
+        layers: Sequence[FeedForward],
+        *,
+        states: set[Firing],
+        lengths: Sequence[int],
+        device: torch.device,
+    ) -> None:
+        self.blocks, self.layers, self.lengths = blocks, layers, lengths
+        self.rules: dict[tuple[bool, Pool], list[Firing]] = {}
+        for state in sorted(states, key=lambda s: s.threshold):
+            self.rules.setdefault((state.gated, state.pool), []).append(state)
+        widest = max(layer.neurons for layer in layers)
+        self._found: dict[tuple[bool, Pool], torch.Tensor] = {}
+        for kind, rules in self.rules.items():
+            counted = kind[1] == "count"
+            self._found[kind] = torch.zeros(
+                (len(lengths), len(rules), len(layers), widest if counted else -(-widest // 8)),
+                dtype=torch.int32 if counted else torch.uint8,
+                device=device,
+            )
+        self._layer = -1
+        self._seen: set[tuple[int, bool]] = set()
+
+    def attach(self) -> list[Handle]:
+        """Hooks before each block, to know the layer, and at the activations and down projections."""
+        handles: list[Handle] = [b.register_forward_pre_hook(self._enter) for b in dict.fromkeys(self.blocks)]
+        for gated in {gated for gated, _ in self.rules}:
+            sources = [None if gated else layer.activation for layer in self.layers]
+            downs = [layer.down for layer, a in zip(self.layers, sources, strict=True) if a is None]
+            before, after = partial(self._entering, gated), partial(self._leaving, gated)
+            handles += [down.register_forward_pre_hook(before) for down in dict.fromkeys(downs)]
+            handles += [a.register_forward_hook(after) for a in dict.fromkeys(sources) if a is not None]
+        return handles
+
+    def read(self) -> list[Read]:
+        """For each row its states; ModelError where a layer was passed by."""
+        wanted = {(layer, gated) for layer in range(len(self.layers)) for gated, _ in self.rules}
+        if self._seen != wanted:
+            raise _unsteady()
+        made: list[dict[Any, Any]] = [{} for _ in self.lengths]
+        for kind, rules in self.rules.items():
+            whole = self._found[kind].cpu().numpy()
+            for row, states in enumerate(made):
+                for number, rule in enumerate(rules):
+                    kept = whole[row, number]
+                    states[rule] = kept.astype(np.uint32) if kind[1] == "count" else kept.copy()
+        return list(made)
+
+    def _enter(self, block: nn.Module, args: tuple[Any, ...]) -> None:
+        self._layer += 1
+
+    def _leaving(self, gated: bool, module: nn.Module, args: tuple[Any, ...], output: torch.Tensor) -> None:
+        self._reduce(gated, output)
+
+    def _entering(self, gated: bool, module: nn.Module, args: tuple[Any, ...]) -> None:
+        self._reduce(gated, args[0])
+
+    def _reduce(self, gated: bool, activations: torch.Tensor) -> None:
+        """One layer's activations, [texts, positions, neurons] or flattened to [positions, neurons]."""
+        if self._layer >= len(self.layers) or (self._layer, gated) in self._seen:
+            raise _unsteady()
+        self._seen.add((self._layer, gated))
+        rows = activations.reshape(len(self.lengths), -1, self.layers[self._layer].neurons)
+        for (also, pool), rules in self.rules.items():
+            if also != gated:
+                continue
+            thresholds = [rule.threshold for rule in rules]
+            for some, part in self._runs(rows):
+                fired = _count(part, thresholds) if pool == "count" else _bits(part, pool, thresholds)
+                self._found[also, pool][some, :, self._layer, : fired.shape[-1]] = fired
+
+    def _runs(self, rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Neighbouring rows of one length together, cut to their length: what pads them is left out."""
+        start = 0
+        for stop in range(1, len(self.lengths) + 1):
+            if stop == len(self.lengths) or self.lengths[stop] != self.lengths[start]:
+                yield slice(start, stop), rows[start:stop, : self.lengths[start]]
+                start = stop
+
+
+def _bits(part: torch.Tensor, pool: Pool, thresholds: Sequence[float]) -> torch.Tensor:
+    """[texts, positions, neurons] → which neurons exceed each threshold, packed: uint8 [texts, rules, bytes]."""
+    pooled = part.amax(dim=1).float() if pool == "any" else part.mean(dim=1, dtype=torch.float32)
+    limits = torch.tensor(thresholds, dtype=torch.float32, device=part.device)
+    fires = pooled[:, None] > limits[:, None]
+    padded = nn.functional.pad(fires.to(torch.uint8), (0, -fires.shape[-1] % 8))
+    places = torch.tensor(_PLACES, dtype=torch.uint8, device=part.device)
+    return (padded.reshape(*fires.shape[:2], -1, 8) * places).sum(-1, dtype=torch.uint8)
+
+
+def _count(part: torch.Tensor, thresholds: Sequence[float]) -> torch.Tensor:
+    """[texts, positions, neurons] → at how many positions each exceeds: int32 [texts, rules, neurons]."""
+    total = torch.zeros((len(part), len(thresholds), part.shape[2]), dtype=torch.int32, device=part.device)
+    limits = [_limit(threshold, part.dtype) for threshold in thresholds]
+    for start in range(0, part.shape[1], _STRETCH):
+        stretch = part[:, start : start + _STRETCH]
+        for number, limit in enumerate(limits):
+            fires = (stretch > limit).view(torch.uint8)
+            total[:, number] += fires.sum(dim=1, dtype=torch.uint8)
+    return total
+
+
+def _limit(threshold: float, dtype: torch.dtype) -> float:
+    """The largest number of a type that is not above the threshold. A comparison rounds the threshold to the
+    tensor's type, and one that was rounded up would leave out what lies just above it."""
+    exact = torch.tensor(threshold, dtype=torch.float32)
+    limit = exact.to(dtype)
+    if limit.float() > exact:
+        limit = torch.nextafter(limit, torch.tensor(-torch.inf, dtype=dtype))
+    return float(limit)
+
+
+def _unsteady() -> ModelError:
+    return ModelError(
+        "neurons were wanted, and this model applied its activation functions otherwise than on the few tokens "
+        "it was looked at with; use scores that need no neurons."
+    )

@@ -1,0 +1,246 @@
+"""Adapters over a loaded model: one copy of the weights, with and without what tuning added.
+
+An adapter's layers stand in the model's own places only while the tuned back end runs. At any other time
+the model is the pristine one, to its last attribute, so a base may carry any number of adapters and there
+is nothing to detach: let go of the tuned back end and it is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import ModelError
+from pretrace.store.replaceable import ADAPTER_CARD as CARD
+from pretrace.store.replaceable import ADAPTER_KEY as KEY
+from pretrace.types import Backend, Encoded, Quantity, States, Trace, Tuned
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from torch import nn
+
+    from pretrace.backends.huggingface import HuggingFace
+
+FORMAT = 1
+WEIGHTS = "adapter_model.safetensors"
+
+
+def attach(backend: Backend, folder: Path) -> Tuned:
+    """The back end with the adapter in `folder` switched on, over the same weights as `backend`.
+
+    `backend` goes on giving the traces it gave before, to the last bit, also after another adapter was
+    attached; each tuned back end runs its own. ModelError where the folder holds no adapter of ours or a
+    damaged one, and where it was tuned on other weights than these.
+    """
+    from peft import PeftModel
+
+    from pretrace.backends.huggingface import HuggingFace
+
+    if not isinstance(backend, HuggingFace):
+        raise ModelError(
+            f"an adapter wants a model with weights here, and {backend.name} is asked elsewhere."
+        )
+    card = read_card(folder)
+    _check_base(card, backend, folder)
+    with inserted(backend.model, lambda model: PeftModel.from_pretrained(model, str(folder))) as adapted:
+        layers = adapted.layers
+    seen = frozenset(bytes.fromhex(key) for key in card["hashes"])
+    return Tuned(Adapted(backend, layers, card), seen, card)
+
+
+class Adapted:
+    """A `Backend` over another one's model, with an adapter in place while it runs."""
+
+    def __init__(self, base: HuggingFace, layers: Layers, card: Mapping[str, Any]) -> None:
+        method = card["method"]
+        self._base, self._layers = base, layers
+        self.name = f"{base.name} + {method['name']}"
+        self.offers: Quantity = base.offers
+        self.tokenizer_hash, self.vocabulary = base.tokenizer_hash, base.vocabulary
+        self.max_tokens = base.max_tokens
+        # What the adapter does to a trace is in its weights and its method (scale), and nowhere else.
+        adapter = hashlib.sha256(f"{card['files'][WEIGHTS]} {method['expression']}".encode()).hexdigest()
+        self.fingerprint = json.dumps({"base": base.fingerprint, "adapter": adapter})
+        self.facts: Mapping[str, Any] = {
+            **base.facts,
+            "name": self.name,
+            "adapter": {"method": method["expression"], "seed": card["seed"], "hash": adapter},
+        }
+
+    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+        """As the base does."""
+        return self._base.encode(texts)
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """As the base does."""
+        return self._base.spans(text)
+
+    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+        """As the base does, so that a text has the same batch mates with and without the adapter."""
+        return self._base.pack(encoded)
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+        """One pass of the base model with the adapter in place, which is taken out whatever happens."""
+        with self._layers.in_place():
+            return self._base.run(batch, want, states)
+
+
+class _Place(NamedTuple):
+    """Where an adapted layer belongs: an attribute of its parent, and what stands there otherwise."""
+
+    parent: nn.Module
+    name: str
+    own: nn.Module
+    tuned: Any  # peft's, which is both a module and a layer of its own kind
+
+
+class Layers:
+    """The layers of one adapter, each around the layer of the model it stands in for."""
+
+    def __init__(self, places: Sequence[_Place]) -> None:
+        self._places = tuple(places)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The adapter's layers in the model while the context lasts, and the model's own afterwards."""
+        try:
+            for place in self._places:
+                setattr(place.parent, place.name, place.tuned)
+            yield
+        finally:
+            self.lift()
+
+    def lift(self) -> None:
+        """Put the model's own layers back."""
+        for place in self._places:
+            setattr(place.parent, place.name, place.own)
+
+    def merge(self) -> None:
+        """Add what the adapter does to the model's own weights, for good."""
+        for place in self._places:
+            place.tuned.merge()
+
+
+class Inserted(NamedTuple):
+    """What peft made of a model, and the layers it put there."""
+
+    model: PeftModel
+    layers: Layers
+
+
+@contextmanager
+def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[Inserted]:
+    """The adapter that `wrap` puts into a transformers model, in place while the context lasts.
+
+    Afterwards the model is as it was: its own layers, their gradients required or not, no trace of peft.
+    """
+    import warnings
+
+    required = [(weight, weight.requires_grad) for weight in model.parameters()]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # advice to whoever calls peft by hand
+            adapted = wrap(model)
+        yield Inserted(adapted, Layers(_places(model)))
+    finally:
+        Layers(_places(model)).lift()
+        for weight, flag in required:
+            weight.requires_grad_(flag)
+        model.__dict__.pop("peft_config", None)
+
+
+def _places(model: Any) -> list[_Place]:
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    return [
+        _Place(parent, name, child.get_base_layer(), child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, BaseTunerLayer)
+    ]
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of an adapter, all of whose files are as they were written; ModelError where they are not."""
+    card = _card(folder)
+    for name, known in card["files"].items():
+        try:
+            with (folder / name).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            raise _damaged(folder, f"{name} is missing") from None
+        if found != known:
+            raise _damaged(folder, f"{name} is not what was written")
+    return card
+
+
+def _card(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise ModelError(f"there is no adapter in {folder}: give the folder that `pretrace tune` wrote.")
+    try:
+        card = json.loads((folder / CARD).read_bytes())
+    except FileNotFoundError:
+        found = ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
+        raise ModelError(
+            f"{folder} is no adapter: it has no {CARD}, but {found}; give the folder that `pretrace tune` wrote."
+        ) from None
+    except (OSError, ValueError, RecursionError):
+        raise _damaged(folder, f"{CARD} cannot be read") from None
+    if not isinstance(card, dict) or KEY not in card:
+        raise ModelError(f"{folder} is no adapter: its {CARD} was written by something else.")
+    if card[KEY] != FORMAT:
+        raise ModelError(
+            f"{folder} is an adapter of format {card[KEY]}, and this pretrace reads format {FORMAT}: tune it again."
+        )
+    if not _complete(card):
+        raise _damaged(folder, f"{CARD} is not complete")
+    return card
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What the card must hold under a name."""
+
+    kind: type
+    keys: tuple[str, ...] = ()
+
+
+_PARTS = {
+    "files": _Part(dict, (WEIGHTS, "adapter_config.json")),
+    "method": _Part(dict, ("name", "expression")),
+    "base": _Part(dict, ("name", "weights", "tokenizer")),
+    "seed": _Part(int),
+    "hashes": _Part(list),
+}
+
+
+def _complete(card: Mapping[str, Any]) -> bool:
+    return all(
+        isinstance(card.get(name), part.kind) and all(key in card[name] for key in part.keys)
+        for name, part in _PARTS.items()
+    )
+
+
+def _damaged(folder: Path, what: str) -> ModelError:
+    return ModelError(f"the adapter in {folder} is damaged: {what}; tune it again with `pretrace tune`.")
+
+
+def _check_base(card: Mapping[str, Any], backend: HuggingFace, folder: Path) -> None:
+    base = card["base"]
+    for what, known, found in (
+        ("weights", base["weights"], backend.facts["weights"]),
+        ("the tokenizer", base["tokenizer"], backend.tokenizer_hash),
+    ):
+        if known != found:
+            raise ModelError(
+                f"the adapter in {folder} was tuned on {base['name']} with {what} {known[:12]}, and {backend.name} has "
+                f"{found[:12]}: an adapter fits only the model it was tuned on; open that one, or tune again on this."
+            )

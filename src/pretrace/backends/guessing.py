@@ -1,0 +1,201 @@
+"""Models that say which tokens are likely at given positions: what neighbours are made from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pretrace.backends import packing
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_pretrained, load_tokenizer
+from pretrace.backends.positions import logits_at
+from pretrace.backends.replacing import Candidates, Draft, Longs, Ranking, Vocabulary
+from pretrace.backends.tokens import Tokens
+from pretrace.backends.weights import locate, weights_hash
+from pretrace.errors import ModelError
+from pretrace.store.traces import cache_folder
+
+FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
+TOP = 50
+_CPU_BUDGET = 2048
+_GPU_BUDGET = 32768
+
+
+class CausalGuesser:
+    """Candidates for a token from a causal model's next-token distribution after the tokens before it."""
+
+    sharing = 1  # one pass answers for all positions: every neighbour has its own
+
+    def __init__(self, backend: HuggingFace) -> None:
+        self.backend = backend
+        self.tokens = backend.tokens
+        self.vocabulary = Vocabulary(backend.tokens.rust)
+        self.ranking = Ranking(self.vocabulary, backend.device, TOP)
+        self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": TOP})
+        self.facts: Mapping[str, Any] = {"kind": "causal", "top": TOP, **_named(backend.facts)}
+
+    def read(self, texts: Sequence[str], /) -> list[Draft]:
+        """The texts cut into what may be replaced."""
+        first = 0 if len(self.tokens.prefix) else 1
+        return [self.vocabulary.draft(text, self.tokens, first=first) for text in texts]
+
+    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
+        """Batches of similar length within a token budget."""
+        return packing.pack(
+            [len(d.tokens) if len(d.open) else 0 for d in drafts], _budget(self.backend.device)
+        )
+
+    def guess(
+        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
+    ) -> list[list[Candidates]]:
+        """One pass over the texts, padded on the right under the causal mask."""
+        prefix = self.tokens.prefix
+        rows = [np.concatenate([prefix, draft.tokens]) for draft in drafts]
+        ids, _ = _padded(rows, 0)
+        wanted = [np.unique(np.concatenate(sets)) for sets in positions]
+        row = np.repeat(np.arange(len(drafts)), [len(some) for some in wanted])
+        column = np.concatenate(wanted) + len(prefix)
+        device = self.backend.device
+        inputs = {"input_ids": ids.to(device), "use_cache": False}
+        at = torch.from_numpy(row).to(device), torch.from_numpy(column - 1).to(device)
+        found = self.ranking(logits_at(self.backend.model, inputs, *at), ids[row, column])
+        starts = np.cumsum([0, *map(len, wanted)])
+        return [
+            [found.at(start + np.searchsorted(some, one)) for one in sets]
+            for start, some, sets in zip(starts, wanted, positions, strict=False)
+        ]
+
+
+class MaskedGuesser:
+    """Candidates for masked tokens from a masked language model's distributions at the masks.
+
+    `weights` names the weights for the cache; `tokenizer` is a fast one with a mask token.
+    """
+
+    sharing = 4  # a pass for every set of masks: shared, it costs a quarter
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None
+    ) -> None:
+        if tokenizer.mask_token_id is None:
+            raise ModelError(
+                f"{name} has no mask token, so it is no masked language model to propose words with."
+            )
+        self.model = model.eval()
+        self.mask = int(tokenizer.mask_token_id)
+        self.pad = int(tokenizer.pad_token_id or 0)
+        self.suffix = np.array(_own_suffix(tokenizer), dtype=np.int32)
+        limit = min(_context(model), int(tokenizer.model_max_length)) - len(self.suffix)
+        self.tokens = Tokens(tokenizer, max_tokens=limit)
+        self.vocabulary = Vocabulary(self.tokens.rust)
+        self.ranking = Ranking(self.vocabulary, model.device, TOP)
+        self.budget = budget or _budget(model.device)
+        dtype = str(model.dtype).removeprefix("torch.")
+        self.facts: Mapping[str, Any] = {
+            "kind": "masked",
+            "top": TOP,
+            **_named({"name": name, "weights": weights, "dtype": dtype, "tokenizer": self.tokens.hash}),
+        }
+        around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
+        keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}
+        self.fingerprint = json.dumps({**keyed, **self.facts, "name": None})
+
+    def read(self, texts: Sequence[str], /) -> list[Draft]:
+        """The texts cut into what may be replaced."""
+        return [self.vocabulary.draft(text, self.tokens, first=0) for text in texts]
+
+    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
+        """Batches of similar length within a token budget."""
+        return packing.pack([len(draft.tokens) if len(draft.open) else 0 for draft in drafts], self.budget)
+
+    def guess(
+        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
+    ) -> list[list[Candidates]]:
+        """A row for each set of masks, packed by the token budget."""
+        asked = [(i, j) for i, sets in enumerate(positions) for j in range(len(sets))]
+        lengths = [len(drafts[i].tokens) for i, _ in asked]
+        found: list[list[Any]] = [[None] * len(sets) for sets in positions]
+        for batch in packing.pack(lengths, self.budget):
+            some = [asked[k] for k in batch]
+            parts = self._pass([drafts[i] for i, _ in some], [positions[i][j] for i, j in some])
+            for (i, j), part in zip(some, parts, strict=True):
+                found[i][j] = part
+        return found
+
+    def _pass(self, drafts: Sequence[Draft], masks: Sequence[Longs]) -> list[Candidates]:
+        prefix = self.tokens.prefix
+        ids, attended = _padded([np.concatenate([prefix, d.tokens, self.suffix]) for d in drafts], self.pad)
+        row = torch.from_numpy(np.repeat(np.arange(len(masks)), [len(mask) for mask in masks]))
+        column = torch.from_numpy(np.concatenate(masks) + len(prefix))
+        own = ids[row, column]
+        ids[row, column] = self.mask
+        device = self.model.device
+        inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
+        found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
+        ends = np.cumsum([len(mask) for mask in masks])
+        return [found.at(np.arange(end - len(mask), end)) for end, mask in zip(ends, masks, strict=True)]
+
+
+def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
+    """The masked language model of a hub id or a folder. Raises ModelError where there is none."""
+    from transformers import AutoModelForMaskedLM
+
+    device = device_of(settings.device)
+    located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
+    files = located.weight_files(allow_pickle=settings.allow_pickle)
+    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
+    if not settings.allow_pickle:
+        options["use_safetensors"] = True
+    loaded, told = from_pretrained(AutoModelForMaskedLM, located, settings, options)
+    if told["missing_keys"]:
+        raise ModelError(
+            f"{located.label} holds no weights for {sorted(told['missing_keys'])[0]}: it was saved without its "
+            "masked language model's output layer. Use a checkpoint that has one, such as bert-base-uncased."
+        )
+    digest = weights_hash(files, cache_folder() / "hashes")
+    tokenizer = load_tokenizer(located, settings)
+    return MaskedGuesser(
+        loaded.to(device), tokenizer, name=located.label, weights=digest, budget=settings.token_budget
+    )
+
+
+def _named(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: facts[key] for key in ("name", "weights", "dtype", "tokenizer")}
+
+
+def _budget(device: torch.device) -> int:
+    return _CPU_BUDGET if device.type == "cpu" else _GPU_BUDGET
+
+
+def _padded(rows: Sequence[Longs], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rows as int64 [rows, longest], padded on the right, and 1 where they are not padding."""
+    ids = torch.full((len(rows), max(map(len, rows))), pad, dtype=torch.long)
+    real = torch.zeros_like(ids)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = torch.from_numpy(row.astype(np.int64))
+        real[i, : len(row)] = 1
+    return ids, real
+
+
+def _own_suffix(tokenizer: Any) -> list[int]:
+    """What the tokenizer puts behind a text by itself."""
+    without = tokenizer("a", add_special_tokens=False)["input_ids"]
+    whole = tokenizer("a", add_special_tokens=True)["input_ids"]
+    for start in range(len(whole) - len(without), -1, -1):
+        if whole[start : start + len(without)] == without:
+            return list(whole[start + len(without) :])
+    return []
+
+
+def _context(model: Any) -> int:
+    """How many tokens a masked model reads; 512 where its configuration does not say."""
+    limit = getattr(model.config, "max_position_embeddings", None) or 512
+    for name, part in model.named_modules():
+        # RoBERTa and its kin count positions from the one behind the padding's.
+        if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
+            limit = min(limit, part.num_embeddings - part.padding_idx - 1)
+    return int(limit)

@@ -1,0 +1,71 @@
+"""All the models of a run, from the options that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pretrace.backends import open_model
+from pretrace.cli.job import Job, Measuring
+from pretrace.cli.progress import trained
+from pretrace.corpora import open_corpus
+from pretrace.detection import Models, check_labels
+from pretrace.frequencies import Frequencies
+from pretrace.setting_aside import Parts
+from pretrace.types import Backend, Corpus, Tuned
+
+Retune = Callable[[Backend], Tuned]
+
+
+def assemble(job: Job, divide: Callable[[Backend], Parts]) -> tuple[Models, Parts]:
+    """The models, and the texts divided; `divide` is given the target, whose tokens windows are cut by."""
+    asking, measuring = job.asking, job.measuring or Measuring()
+    counts = Frequencies.load(asking.counts) if asking.counts else None
+    given = open_corpus(asking.reference, job.source.columns) if asking.reference else None
+    target = open_model(job.opening.model, **job.opening.settings)
+    parts = divide(target)
+    labelled = parts.reference or given
+    if labelled is not None:
+        check_labels(labelled)
+    models = Models(target, counts=counts, labelled=labelled)
+    if asking.reference_model:
+        settings = {**job.opening.settings, "revision": None}
+        models = replace(models, reference=open_model(asking.reference_model, **settings))
+    if asking.neighbors:
+        from pretrace.backends.proposals import open_proposer
+
+        proposer = open_proposer(asking.neighbors, target, cache=not job.running.no_cache)
+        models = replace(models, proposer=proposer)
+    if asking.tuned or parts.tuning:
+        models = replace(models, tuned=_tuned(job, measuring, target, parts.tuning))
+    if measuring.placebo:
+        settings = {**job.opening.settings, "revision": measuring.placebo_revision}
+        blank = replace(models, target=open_model(measuring.placebo, **settings), tuned=None)
+        if models.tuned:
+            blank = replace(blank, tuned=_retuned(job, measuring, blank.target, parts.tuning))
+        models = replace(models, placebo=blank)
+    return models, parts
+
+
+def _tuned(job: Job, measuring: Measuring, target: Backend, texts: Corpus | None) -> Tuned:
+    """The target with the adapter that was named, or tuned on the texts set aside for it."""
+    if job.asking.tuned:
+        from pretrace.backends.adapters import attach
+
+        return attach(target, job.asking.tuned)
+    return _retuned(job, measuring, target, texts)
+
+
+def _retuned(job: Job, measuring: Measuring, model: Backend, texts: Corpus | None) -> Tuned:
+    """A model tuned as `--method` says on the texts set aside, or as the named adapter was, on the same texts."""
+    from pretrace.tuning.adapters import read_adapter
+    from pretrace.tuning.kept import tuned_model
+    from pretrace.tuning.methods import methods
+
+    method, seed = methods.make(measuring.method), job.running.seed
+    if job.asking.tuned:
+        adapter = read_adapter(job.asking.tuned)
+        method, seed, texts = adapter.method, adapter.seed, adapter.texts
+    assert texts is not None
+    with trained() as on_step:
+        return tuned_model(model, texts, method, seed=seed, cache=not job.running.no_cache, on_step=on_step)

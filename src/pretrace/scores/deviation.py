@@ -1,0 +1,73 @@
+"""FSD: what fine-tuning on a few non-members does to any score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pretrace.errors import ExpressionError
+from pretrace.registry import require
+from pretrace.scores.registered import scores
+from pretrace.types import Evidence, Needs, Recipe, Reference, Score
+
+TUNED = "tuned"
+"""The model that views of a fine-tuned target carry."""
+
+
+@scores.add("fsd")
+def fsd(of: Any) -> Score | Recipe:
+    """How far a score falls when the target is tuned on a few non-members (FSD, Zhang et al. 2025, eq. 5).
+
+    fsd(S)(x) = S(x; f) − S(x; f′), where f′ is the target f fine-tuned on non-members of the same domain
+    (`pretrace tune`, `--tuned`, or `--tune-share`). S is any score that is not itself fitted on labelled
+    texts. In the orientation of this library a non-member gains most from the tuning, so its value is
+    lowest. The paper's four are fsd(ppl), fsd(lowercase), fsd(zlib) and fsd(min_k). Texts that were tuned
+    on are never scored.
+
+    >>> from pretrace.scores.likelihood import Loss
+    >>> from pretrace.testing import make_evidence
+    >>> fsd(Loss())(make_evidence(logp=[-1.0, -2.0, -6.0], tuned=[-1.0, -2.0, -3.0]))
+    -1.0
+    """
+    if isinstance(of, Recipe):
+        require(
+            not of.reference,
+            "fsd takes a score that is not fitted on labelled texts, such as fsd(ppl) or fsd(min_k(k=0.1)).",
+        )
+        return Unfitted(of)
+    if not callable(of) or not isinstance(getattr(of, "needs", None), Needs):
+        raise ExpressionError(f"fsd takes a score, such as fsd(ppl) or fsd(min_k(k=0.1)), found {of!r}.")
+    require(not isinstance(of, Deviation), "fsd of fsd has no meaning: the tuned model is not tuned again.")
+    return Deviation(of)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """FSD of a score: its value under the target minus its value under the tuned target."""
+
+    of: Score
+
+    @property
+    def needs(self) -> Needs:
+        """What the score needs, of both models."""
+        return self.of.needs | self.of.needs.through(TUNED)
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return self.of(evidence) - self.of(evidence.through(TUNED))
+
+
+@dataclass(frozen=True)
+class Unfitted:
+    """FSD of a score that needs token counts first; it must be fitted before it can score."""
+
+    of: Recipe
+    reference = Needs()
+
+    @property
+    def needs(self) -> Needs:
+        """What the score needs, of both models."""
+        return self.of.needs | self.of.needs.through(TUNED)
+
+    def fit(self, reference: Reference, /) -> Score:
+        """FSD of the fitted score; both models are scored with the same counts."""
+        return Deviation(self.of.fit(reference))

@@ -1,0 +1,311 @@
+"""NA-PDD: which feed-forward neurons a text activates, against those of known members and non-members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.scores.registered import scores
+from pretrace.statistics.roc import auc
+from pretrace.statistics.splits import Bools, Grouping, Numbers, grouped_folds
+from pretrace.types import Doubles, Evidence, Firing, Needs, Reference, Score, State
+
+Pool = Literal["any", "mean", "notebook"]
+Bits = npt.NDArray[np.uint8]
+
+PRESETS = {"paper": (1.0, 1.5, 10), "appendix": (1.5, 1.8, 5)}
+"""Threshold, alpha and k: section 5 of the paper, and its appendix C.2."""
+GRID = tuple(step / 4 for step in range(9))
+"""Thresholds the sensitivity is measured at, the paper's range [0, 2]."""
+ALPHAS = (1.2, 1.4, 1.6, 1.8, 2.0)
+SMOOTH = 1e-6
+KS = (1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 60, 80)
+_CHUNK = 64  # texts unpacked at a time
+_ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+
+
+@scores.add("na_pdd")
+@dataclass(frozen=True)
+class NAPDD:
+    """Overlap with the neurons of known members over that with non-members' (Tang et al. 2025, eq. 2-12).
+
+    A text activates neuron n where its activation exceeds `threshold`. With f(n) the share of the reference
+    members, or non-members, that activate n: member neurons are {n: f_mem(n) > alpha · f_non(n)}, non-member
+    neurons the other way round. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the
+    largest distance from 0; ties to the lower layer) na_pdd(x) = (mean share of the member neurons that x
+    activates + 1e-6) / (the same of non-member neurons + 1e-6); an empty set counts as a share of 0.
+
+    `pool` "any": active at some position; "mean": by the mean over the positions; "notebook", as in the
+    authors' code: f(n) is the share of all positions, and the text's own activation "any". `preset` "paper"
+    is threshold=1.0, alpha=1.5, k=10, which also holds where nothing is given; "appendix" is 1.5, 1.8, 5.
+    `gated` takes the product with the gate's partner instead of the activation function's output. Needs
+    labelled texts (`--reference`) and a model with weights.
+
+    >>> from dataclasses import replace
+    >>> from pretrace.testing import make_trace
+    >>> from pretrace.types import Text, View
+    >>> seen = replace(make_trace([-1.0] * 3), states={Firing(): np.packbits([[1, 1, 1, 0]], axis=1)})
+    >>> marked = Marked.of(np.array([[0.9, 0.8, 0.2, 0.1]]), np.array([[0.1, 0.2, 0.8, 0.9]]), alpha=1.5)
+    >>> score = Overlap(NAPDD(), marked, marked.best(10, by_absolute=False), Reference())
+    >>> round(score(Evidence(Text("t", "three little tokens"), {View(): (seen,)})), 3)  # (2/2) / (1/2)
+    2.0
+    """
+
+    threshold: float | None = None
+    alpha: float | None = None
+    k: int | None = None
+    pool: Pool = "any"
+    preset: Literal["paper", "appendix"] | None = None
+    by_absolute: bool = False
+    gated: bool = False
+
+    def __post_init__(self) -> None:
+        require(
+            self.preset is None or self.preset in PRESETS,
+            f"na_pdd: preset must be 'paper' or 'appendix', found {self.preset!r}.",
+        )
+        require(
+            self.pool in ("any", "mean", "notebook"),
+            f"na_pdd: pool must be 'any', 'mean' or 'notebook', found {self.pool!r}.",
+        )
+        for name, value in zip(("threshold", "alpha", "k"), PRESETS[self.preset or "paper"], strict=True):
+            given = getattr(self, name)
+            require(
+                self.preset is None or given is None or given == value,
+                f"na_pdd: preset {self.preset!r} means {name}={value}, found {name}={given}; give one of the two.",
+            )
+        threshold, alpha, k = self.chosen
+        require(np.isfinite(threshold), f"na_pdd: threshold must be a finite number, found {threshold}.")
+        require(np.isfinite(alpha) and alpha >= 1, f"na_pdd: alpha must be 1 or more, found {alpha}.")
+        require(k >= 1, f"na_pdd: k is a number of layers, at least 1; found {k}.")
+
+    @property
+    def chosen(self) -> tuple[float, float, int]:
+        """Threshold, alpha and k: as given, else the preset's, else the paper's."""
+        threshold, alpha, k = PRESETS[self.preset or "paper"]
+        return (
+            threshold if self.threshold is None else float(self.threshold),
+            alpha if self.alpha is None else float(self.alpha),
+            k if self.k is None else self.k,
+        )
+
+    def firing(self, threshold: float) -> Firing:
+        """Which neurons a text activates, at a threshold."""
+        return Firing("mean" if self.pool == "mean" else "any", threshold, self.gated)
+
+    @property
+    def needs(self) -> Needs:
+        """Which neurons the text activates, at the one threshold."""
+        return Needs(states=[self.firing(self.chosen[0])])
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """What the reference texts are looked at with, all in one pass: the grid and the one chosen. Counts
+        are 32 times as large as bits, so the notebook's pooling looks at the chosen one alone."""
+        own = self.chosen[0]
+        return (own,) if self.pool == "notebook" else tuple(sorted({*GRID, own}))
+
+    @property
+    def counting(self) -> Firing | None:
+        """At how many positions the reference texts activate each neuron, where that is wanted."""
+        return Firing("count", self.chosen[0], self.gated) if self.pool == "notebook" else None
+
+    @property
+    def reference(self) -> Needs:
+        """Which neurons each reference text activates, at every threshold of the sensitivity."""
+        states: list[State] = [self.firing(threshold) for threshold in self.thresholds]
+        return Needs(states=[*states, self.counting] if self.counting else states)
+
+    def fit(self, reference: Reference, /) -> Score:
+        """The score with its member and non-member neurons; TextsError where a side has fewer than 2 texts."""
+        threshold, alpha, k = self.chosen
+        members = known(reference, "na_pdd", self.reference)
+        marked = _marked(self, threshold, reference.evidence, members, alpha=alpha)
+        return Overlap(self, marked, marked.best(k, by_absolute=self.by_absolute), reference)
+
+
+def known(reference: Reference, score: str, needs: Needs) -> Bools:
+    """Which reference texts are members; TextsError where one is unlabelled or was not read, or where a
+    side has fewer than 2."""
+    for e in reference.evidence:
+        if e.text.member is None:
+            raise TextsError(
+                f"{score} learns from texts with known labels, and reference text {e.text.id!r} has none; label "
+                "it or leave it out."
+            )
+        if any(state not in e.plain.states for states in needs.states.values() for state in states):
+            raise TextsError(
+                f"{score} looks inside the model while it reads, and reference text {e.text.id!r} was not read: "
+                "it has no token to predict; leave it out."
+            )
+    members = np.array([bool(e.text.member) for e in reference.evidence], dtype=bool)
+    found = int(members.sum()), int((~members).sum())
+    if min(found) < 2:
+        raise TextsError(
+            f"{score} learns from reference texts: wanted at least 2 members and 2 non-members, found {found[0]} and "
+            f"{found[1]}; give more with --reference (the paper takes 100 of each)."
+        )
+    return members
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Marked:
+    """Member and non-member neurons: bits packed along the neurons, uint8 [layers, bytes], and how many
+    there are, int64 [layers]."""
+
+    member: Bits
+    nonmember: Bits
+    members: Numbers
+    nonmembers: Numbers
+
+    @classmethod
+    def of(cls, member: Doubles, nonmember: Doubles, alpha: float) -> Marked:
+        """From how often each side activates each neuron, [layers, neurons] (eq. 5 and 6)."""
+        first, second = member > alpha * nonmember, nonmember > alpha * member
+        bits = np.packbits(first, axis=1), np.packbits(second, axis=1)
+        return cls(*bits, first.sum(axis=1, dtype=np.int64), second.sum(axis=1, dtype=np.int64))
+
+    def best(self, k: int, *, by_absolute: bool) -> Numbers:
+        """The k layers of largest difference (eq. 9), counted from 0, ties to the lower; all, if there are fewer."""
+        difference = self.members - self.nonmembers
+        return np.argsort(-(np.abs(difference) if by_absolute else difference), kind="stable")[:k]
+
+    def at(self, layers: Numbers) -> Marked:
+        """These layers alone."""
+        return Marked(
+            self.member[layers], self.nonmember[layers], self.members[layers], self.nonmembers[layers]
+        )
+
+    def overlaps(self, active: Bits) -> tuple[Doubles, Doubles]:
+        """Shares of the member and of the non-member neurons (eq. 7 and 8) that are active: uint8 [..., layers,
+        bytes] → float64 [..., layers], 0 where there is no such neuron."""
+        return (
+            _ones(active & self.member) / np.maximum(self.members, 1),
+            _ones(active & self.nonmember) / np.maximum(self.nonmembers, 1),
+        )
+
+
+def advantage(member: Doubles, nonmember: Doubles) -> Doubles:
+    """Mean over the layers, the last axis, of one over that of the other, smoothed (eq. 10-12)."""
+    return np.asarray((member.mean(axis=-1) + SMOOTH) / (nonmember.mean(axis=-1) + SMOOTH))
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """NA-PDD with its neurons: `layers` are those it looks at, counted from 0."""
+
+    recipe: NAPDD
+    marked: Marked
+    layers: Numbers
+    reference: Reference
+
+    @property
+    def needs(self) -> Needs:
+        """Which neurons the text activates, at the one threshold."""
+        return self.recipe.needs
+
+    @cached_property
+    def _looked_at(self) -> tuple[Firing, Marked]:
+        return self.recipe.firing(self.recipe.chosen[0]), self.marked.at(self.layers)
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        state, marked = self._looked_at
+        return float(advantage(*marked.overlaps(evidence.plain.states[state][self.layers])))
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """Neurons by layer (numbered from 1, as in the paper), the settings, and the sensitivity: AUC within the
+        reference texts, a half judged by the neurons of the other, as one setting is varied at a time."""
+        recipe, marked = self.recipe, self.marked
+        threshold, alpha, k = recipe.chosen
+        members = known(self.reference, "na_pdd", recipe.reference)
+        layers = [
+            {
+                "layer": layer + 1,
+                "members": int(marked.members[layer]),
+                "nonmembers": int(marked.nonmembers[layer]),
+                "difference": int(marked.members[layer] - marked.nonmembers[layer]),
+                "chosen": layer in self.layers,
+            }
+            for layer in range(len(marked.members))
+        ]
+        return {
+            "layers": layers,
+            "settings": {
+                "threshold": threshold,
+                "alpha": alpha,
+                "k": k,
+                "pool": recipe.pool,
+                "by_absolute": recipe.by_absolute,
+                "gated": recipe.gated,
+            },
+            "reference": {"members": int(members.sum()), "nonmembers": int((~members).sum())},
+            "sensitivity": _sensitivity(recipe, self.reference, members, layers=len(layers)),
+        }
+
+
+def _sensitivity(
+    recipe: NAPDD, reference: Reference, members: Bools, *, layers: int
+) -> list[dict[str, float]]:
+    """AUC at each setting, the mean of two halves; empty where a half would lack a side. No document is in both."""
+    evidence = reference.evidence
+    grouping = Grouping.of([e.text.document for e in evidence], members)
+    half = grouped_folds(grouping, 2, reference.seed)
+    if any(len(np.unique(members[half == side])) < 2 for side in (0, 1)):
+        return []
+    threshold, alpha, k = recipe.chosen
+    own = min(k, layers)
+    varied = {(t, alpha, own) for t in recipe.thresholds} | {(threshold, a, own) for a in ALPHAS}
+    varied |= {(threshold, alpha, few) for few in (*KS, own, layers) if few <= layers}
+    found: dict[tuple[float, float, int], list[float]] = {setting: [] for setting in sorted(varied)}
+    for t, a in sorted({setting[:2] for setting in varied}):
+        for side in (0, 1):
+            rows = np.flatnonzero(half != side), np.flatnonzero(half == side)
+            learnt, judged = ([evidence[row] for row in part] for part in rows)
+            marked = _marked(recipe, t, learnt, members[rows[0]], alpha=a)
+            active = np.stack([e.plain.states[recipe.firing(t)] for e in judged])
+            shares = marked.overlaps(active)
+            for setting in found:
+                if setting[:2] == (t, a):
+                    best = marked.best(setting[2], by_absolute=recipe.by_absolute)
+                    values = advantage(*(share[:, best] for share in shares))
+                    found[setting].append(auc(values, members[rows[1]]))
+    return [
+        {"threshold": t, "alpha": a, "k": few, "auc": float(np.mean(aucs))}
+        for (t, a, few), aucs in found.items()
+    ]
+
+
+def _marked(
+    recipe: NAPDD, threshold: float, evidence: Sequence[Evidence], members: Bools, *, alpha: float
+) -> Marked:
+    member, nonmember = (
+        _frequency(recipe, threshold, [e for e, m in zip(evidence, members, strict=True) if m == side])
+        for side in (True, False)
+    )
+    return Marked.of(member, nonmember, alpha)
+
+
+def _frequency(recipe: NAPDD, threshold: float, evidence: Sequence[Evidence]) -> Doubles:
+    """How often each neuron is active, float64 [layers, neurons]: the share of the texts (eq. 3 and 4), or of
+    the positions where those are counted."""
+    if recipe.counting is not None:
+        counts = sum(e.plain.states[recipe.counting].astype(np.int64) for e in evidence)
+        # the model reads one token more than it predicts: the first, or a start token
+        return np.asarray(counts / sum(len(e.plain) + 1 for e in evidence))
+    state = recipe.firing(threshold)
+    chunks = (evidence[start : start + _CHUNK] for start in range(0, len(evidence), _CHUNK))
+    bits = (np.unpackbits(np.stack([e.plain.states[state] for e in some]), axis=2) for some in chunks)
+    return np.asarray(sum(one.sum(axis=0, dtype=np.int64) for one in bits) / len(evidence))
+
+
+def _ones(bits: Bits) -> Numbers:
+    """How many bits are set along the last axis."""
+    return np.asarray(_ONES[bits].sum(axis=-1, dtype=np.int64))

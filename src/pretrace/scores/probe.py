@@ -1,0 +1,133 @@
+"""The probe: a linear classifier of the hidden state at a text's last token."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.scores.neurons import known
+from pretrace.scores.registered import scores
+from pretrace.statistics.roc import auc
+from pretrace.statistics.splits import Bools, grouped_split
+from pretrace.types import Doubles, Evidence, Hidden, Needs, Reference, Score
+
+_STEPS = 1000
+
+
+@scores.add("probe")
+@dataclass(frozen=True)
+class Probe:
+    """Probability of membership that a linear probe reads off a hidden state (Liu et al. 2024c).
+
+    Of the reference texts' hidden states h_l at the last token, one logistic regression a layer learns on
+    standardised features z = (h_l − mean) / std, with inverse penalty `c`; about a `share` of the texts, whole
+    documents drawn at random, is held back, and the layer of highest AUC on those is chosen (ties to the
+    lower). probe(x) = 1 / (1 + exp(−w·z − b)), of the very classifier that was validated: it is not fitted
+    again on the texts it was chosen by. The paper fine-tunes a proxy of the model on known members so that
+    labels are sure; here the labels of the reference are taken as sure, and `pretrace plant` makes such a
+    model. Needs labelled texts (`--reference`) and a model with weights.
+
+    >>> from dataclasses import replace
+    >>> from pretrace.testing import make_trace
+    >>> from pretrace.types import Text, View
+    >>> seen = replace(make_trace([-1.0] * 3), states={Hidden(2): np.array([3.0, 5.0], dtype=np.float32)})
+    >>> score = Linear(layer=2, weights=np.array([1.0, -1.0]), bias=2.0, facts={})
+    >>> score(Evidence(Text("t", "three little tokens"), {View(): (seen,)}))  # 1 / (1 + exp(-(3 - 5) - 2))
+    0.5
+    """
+
+    c: float = 1.0
+    share: float = 0.33
+
+    def __post_init__(self) -> None:
+        require(0 < self.c < math.inf, f"probe: c is an inverse penalty above 0, found {self.c}.")
+        require(
+            0 < self.share < 1,
+            f"probe: share is the part of the reference texts that the layer is chosen by, between 0 and 1; "
+            f"found {self.share}.",
+        )
+
+    @property
+    def needs(self) -> Needs:
+        """All hidden states, before it is known which layer is chosen."""
+        return Needs(states=[Hidden()])
+
+    @property
+    def reference(self) -> Needs:
+        """All hidden states of each reference text."""
+        return Needs(states=[Hidden()])
+
+    def fit(self, reference: Reference, /) -> Score:
+        """The probe of the best layer; TextsError where either side has too few texts or documents."""
+        members = known(reference, "probe", self.reference)
+        held = _held(self, reference, members)
+        states = np.stack(
+            [e.plain.states[Hidden()] for e in reference.evidence]
+        )  # [texts, layers + 1, width]
+        aucs, probes = [], []
+        for layer in range(states.shape[1]):
+            weights, bias = self._fitted(states[~held, layer].astype(np.float64), members[~held])
+            aucs.append(auc(states[held, layer] @ weights + bias, members[held]))
+            probes.append((weights, bias))
+        best = int(np.argmax(aucs))
+        facts = {
+            "layers": [{"layer": i, "auc": found, "chosen": i == best} for i, found in enumerate(aucs)],
+            "layer": best,
+            "settings": {"c": float(self.c), "share": self.share},
+            "reference": {
+                "members": int(members.sum()),
+                "nonmembers": int((~members).sum()),
+                "fitted_on": int((~held).sum()),
+                "chosen_by": int(held.sum()),
+            },
+        }
+        return Linear(best, *probes[best], facts)
+
+    def _fitted(self, features: Doubles, members: Bools) -> tuple[Doubles, float]:
+        """Weights and bias over the features as they are: the standardisation is folded in."""
+        from sklearn.linear_model import LogisticRegression
+
+        mean, std = features.mean(axis=0), features.std(axis=0)
+        scale = np.where(std > 1e-12 * (1 + np.abs(mean)), std, 1.0)  # a constant feature says nothing
+        classifier = LogisticRegression(C=self.c, max_iter=_STEPS).fit((features - mean) / scale, members)
+        weights = classifier.coef_[0] / scale
+        return weights, float(classifier.intercept_[0] - mean @ weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A probe of one layer: `weights` float64 [width] and `bias` on the hidden state as the model has it."""
+
+    layer: int
+    weights: Doubles
+    bias: float
+    facts: Mapping[str, Any]
+
+    @property
+    def needs(self) -> Needs:
+        """The hidden state of the one layer."""
+        return Needs(states=[Hidden(self.layer)])
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        hidden: npt.NDArray[np.float32] = evidence.plain.states[Hidden(self.layer)]
+        odds = float(hidden @ self.weights) + self.bias
+        return 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))
+
+
+def _held(probe: Probe, reference: Reference, members: Bools) -> Bools:
+    """Which texts the layer is chosen by; both parts have members and non-members, and share no document."""
+    documents = [e.text.document for e in reference.evidence]
+    held = grouped_split(documents, probe.share, reference.seed, members)
+    if any(len(np.unique(members[part])) < 2 for part in (held, ~held)):
+        raise TextsError(
+            "probe fits on some of the reference documents and chooses its layer by the others: wanted at least 2 "
+            "documents of members and 2 of non-members; give more with --reference."
+        )
+    return held

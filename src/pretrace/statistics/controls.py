@@ -1,0 +1,128 @@
+"""Controls beside the scores: the placebo, and reference texts whose labels were shuffled.
+
+A placebo is a model that never saw the members. What a score reaches there it reaches without
+membership, so only its lead on the target over the placebo can come from training on the members.
+A score fitted on shuffled labels shows what fitting alone reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS
+from pretrace.statistics.roc import Bools, Ladder, accuracy, best_threshold, roc_curve
+from pretrace.types import Control, Doubles, Estimate, Measured, Run
+
+PLACEBO, SHUFFLED = "placebo", "shuffled"
+ENOUGH_SHUFFLES = 19
+"""Shuffles that the true labels must all beat before that happens by chance less than once in twenty."""
+
+Survival = Literal["yes", "no", "not shown", "not above chance"]
+
+
+def survives(target: Measured, placebo: Measured) -> Survival:
+    """Whether a score keeps a lead on the target over the placebo: "yes" where the interval of the paired
+    difference lies above 0, "no" where the placebo does as well or better, "not shown" in between, and
+    "not above chance" where there is no success on the target that could survive."""
+    if target.auc.low <= 0.5:
+        return "not above chance"
+    lead = placebo.lead
+    if lead is None:
+        return "not shown"
+    if lead.low > 0:
+        return "yes"
+    return "no" if lead.value <= 0 else "not shown"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Division:
+    """Which texts thresholds are chosen on and which accuracy is measured on; `apart` is False where both
+    are all texts."""
+
+    chosen: Bools
+    tested: Bools
+    apart: bool
+
+
+def check_controls(run: Run) -> None:
+    """ExpressionError or TextsError unless every control is a finite number a text of one of the scores."""
+    for control in run.controls:
+        what = f"the {control.kind} control of {control.score}"
+        if control.kind not in (PLACEBO, SHUFFLED) or control.score not in run.scores:
+            raise ExpressionError(
+                f"wanted a {PLACEBO} or {SHUFFLED} control of one of the run's scores, found {what}; "
+                "make the run again with the scores and controls that belong together."
+            )
+        repeats = control.values.shape[1:] if control.values.ndim == 2 else ()
+        if (
+            len(control.values) != len(run.ids)
+            or repeats == ()
+            or (control.kind == PLACEBO and repeats != (1,))
+        ):
+            raise TextsError(
+                f"wanted {what} for {len(run.ids):,} texts, found an array of {control.values.shape}; "
+                "a control has one row a text and one column a repeat, a placebo a single one."
+            )
+        if not np.isfinite(control.values).all():
+            raise ExpressionError(
+                f"{what} is not a finite number for every text: mend the score or leave it out."
+            )
+    pairs = [(control.score, control.kind) for control in run.controls]
+    if len(set(pairs)) != len(pairs):
+        raise ExpressionError("wanted one control of a kind a score, found two; leave one of them out.")
+
+
+def placebos(run: Run) -> dict[str, Doubles]:
+    """What each score gave on the placebo, [texts], by its name, in the scores' order."""
+    return {control.score: control.values[:, 0] for control in _of_kind(run, PLACEBO)}
+
+
+def shuffles(run: Run) -> dict[str, int]:
+    """How often each fitted score was fitted on shuffled labels, by its name."""
+    return {control.score: control.values.shape[1] for control in _of_kind(run, SHUFFLED)}
+
+
+def shuffled_rows(run: Run, members: Bools, division: Division) -> tuple[Measured, ...]:
+    """One row a score fitted on shuffled labels: each figure is the median of the repeats, from the lowest
+    to the highest; curve and threshold are those of the repeat in the middle."""
+    return tuple(
+        _shuffled(control.score, control.values, members, division)
+        for control in _of_kind(run, SHUFFLED)
+        if control.values.shape[1]
+    )
+
+
+def _of_kind(run: Run, kind: str) -> list[Control]:
+    found = [control for control in run.controls if control.kind == kind]
+    return sorted(found, key=lambda control: run.scores.index(control.score))
+
+
+def _shuffled(name: str, values: Doubles, members: Bools, division: Division) -> Measured:
+    rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
+    once = np.ones(len(members), dtype=np.float32)
+    figures = np.array([Ladder.of(column, members).figures(once, rates) for column in values.T])
+    chosen, tested = division.chosen, division.tested
+    thresholds = [best_threshold(column[chosen], members[chosen]) for column in values.T]
+    calls = [
+        accuracy(column[tested], members[tested], threshold)
+        for column, threshold in zip(values.T, thresholds, strict=True)
+    ]
+    middle = int(np.argsort(figures[:, 0], kind="stable")[(len(figures) - 1) // 2])
+    return Measured(
+        name=name,
+        kind=SHUFFLED,
+        auc=_range(figures[:, 0]),
+        tpr=_range(figures[:, 1]),
+        accuracy=_range(np.array(calls)),
+        threshold=thresholds[middle],
+        curve=roc_curve(values[:, middle], members),
+        tpr_low=_range(figures[:, 2]) if len(rates) > 1 else None,
+    )
+
+
+def _range(repeats: Doubles) -> Estimate:
+    return Estimate(float(np.median(repeats)), float(repeats.min()), float(repeats.max()))

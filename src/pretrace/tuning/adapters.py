@@ -1,0 +1,121 @@
+"""Tuning with adapters: FSD's fine-tuning, on the very model that is asked (section 3.2 of its paper).
+
+The adapter is trained in the back end's own memory, no weight is copied, and when it is saved the model is
+as it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import AdaLoraModel, PeftModel
+
+from pretrace.backends.adapters import inserted
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.store.atomic import check_writable
+from pretrace.store.traces import text_key
+from pretrace.tuning.adapter_card import Adapter, read_adapter, write_adapter
+from pretrace.tuning.allocation import Allocation
+from pretrace.tuning.methods import AdaLora, Method, expression, name_of
+from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan
+from pretrace.tuning.selection import Selection, select
+from pretrace.tuning.targets import new_adapter
+from pretrace.tuning.training import train
+from pretrace.types import Corpus
+
+__all__ = ["Adapter", "read_adapter", "tune"]
+
+SAVE_MINUTES = 10.0
+"""The time between checkpoints of a training under way."""
+
+
+def tune(
+    model: HuggingFace,
+    corpus: Corpus,
+    method: Method,
+    *,
+    folder: Path,
+    seed: int = 0,
+    on_step: OnStep | None = None,
+) -> Adapter:
+    """An adapter of the model trained on the texts of the corpus that `method` wants, saved in `folder`.
+
+    Texts are read as the back end reads them and never packed together. The same model, texts, method and
+    seed give the same weights on one machine with one thread. `model` gives the same traces as before
+    afterwards, whatever happens; the folder is written whole or not at all. A training killed after ten
+    minutes or later goes on from `.FOLDER.training` beside the folder when called again, but for AdaLoRA,
+    whose allocation is not saved. TextsError where the texts cannot be chosen, OutputError where the
+    folder cannot be written, ModelError where no layers are found to adapt or the training diverges.
+    """
+    check_writable(folder)
+    chosen = select(corpus, model, method, seed=seed)
+    plan = method.plan(seed=seed, precision=_precision(method, model), save_minutes=SAVE_MINUTES)
+    steps = math.ceil(len(chosen.texts) / plan.batch) * plan.epochs
+    checkpoint = folder.with_name(f".{folder.name}.training")
+    with inserted(model.model, new_adapter(method, steps=steps, seed=seed)) as made:
+        card = {**_made(model, made.model, method, plan), **_counts(corpus, chosen)}
+        companion = _companion(method, made.model, steps)
+        place = None if companion else checkpoint
+        history = History((), 0, 0, 0.0)  # what it stays where no texts are wanted
+        if chosen.texts:
+            history = train(
+                model.model, chosen.sequences, plan, on_step=on_step, checkpoint=place, companion=companion
+            )
+        card |= {
+            "tokens": history.tokens,
+            "steps": history.steps,
+            "losses": list(history.losses),
+            "hashes": sorted({text_key(text.text).hex() for text in chosen.texts}),
+        }
+        texts = dataclasses.replace(corpus, texts=chosen.texts)
+        adapter = write_adapter(folder, made.model, texts=texts, method=method, card=card)
+    checkpoint.unlink(missing_ok=True)
+    return adapter
+
+
+def _precision(method: Method, model: HuggingFace) -> Precision:
+    if method.precision != "auto":
+        return method.precision
+    return "bfloat16" if model.dtype == torch.bfloat16 else "float32"
+
+
+def _companion(method: Method, adapted: PeftModel, steps: int) -> Allocation | None:
+    tuner = adapted.base_model
+    if isinstance(method, AdaLora) and isinstance(tuner, AdaLoraModel):
+        return Allocation(tuner, weight=method.penalty, steps=steps)
+    return None
+
+
+def _made(model: HuggingFace, adapted: PeftModel, method: Method, plan: TrainingPlan) -> dict[str, Any]:
+    """How the adapter is made, for its card."""
+    facts = ("name", "revision", "weights", "family", "dtype", "tokenizer", "start", "max_tokens")
+    return {
+        "method": {"name": name_of(method), "expression": expression(method), **dataclasses.asdict(method)},
+        "seed": plan.seed,
+        "precision": plan.precision,
+        "threads": torch.get_num_threads(),
+        "base": {name: model.facts[name] for name in facts},
+        "layers": sorted({name.rpartition(".")[2] for name in adapted.targeted_module_names}),
+        "parameters": sum(weight.numel() for weight in adapted.parameters() if weight.requires_grad),
+    }
+
+
+def _counts(corpus: Corpus, chosen: Selection) -> dict[str, Any]:
+    """What the adapter is made of, for its card."""
+    labels = [text.member for text in chosen.texts]
+    return {
+        "corpus": corpus.name,
+        "source": corpus.source,
+        "notes": list(corpus.notes),
+        "texts": len(chosen.texts),
+        "groups": len({text.document for text in chosen.texts}),
+        "members": labels.count(True),
+        "nonmembers": labels.count(False),
+        "cut_texts": chosen.cut_texts,
+        "cut_tokens": chosen.cut_tokens,
+        "left_out": list(chosen.left_out),
+    }

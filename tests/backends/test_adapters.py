@@ -1,0 +1,247 @@
+"""An adapter over a loaded model: the tuned traces are peft's, the base's are untouched."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from peft import PeftModel
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends.adapters import CARD, KEY, WEIGHTS, attach
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.errors import ModelError
+from pretrace.store import replaceable
+from pretrace.store.traces import text_key
+from pretrace.testing import FakeBackend
+from pretrace.tuning.adapters import tune
+from pretrace.tuning.methods import methods
+from pretrace.types import Corpus, Firing, Hidden, Quantity, Text
+
+FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
+BOTH = Quantity.LOGP | Quantity.MOMENTS
+TEXTS = Corpus("made", tuple(Text(f"t{i}", text, None) for i, text in enumerate(SENTENCES)))
+
+
+def opened(family="gpt_neox", *, weights="w" * 64, model=None, start=False):
+    tokenizer = make_tokenizer(start=start)
+    model = model or make_model(family)
+    return HuggingFace(model, tokenizer, name=family, weights=weights, settings=ModelSettings())
+
+
+def traces(backend, texts=SENTENCES, want=BOTH):
+    encoded = backend.encode(texts)
+    found = {}
+    for batch in backend.pack(encoded):
+        found |= dict(zip(batch, backend.run([encoded[i] for i in batch], want, frozenset()), strict=True))
+    return [found[i] for i in range(len(texts))]
+
+
+def same(left, right):
+    return all(
+        np.array_equal(a.logp, b.logp) and np.array_equal(a.mean, b.mean) and np.array_equal(a.std, b.std)
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+def state(model):
+    """All that another could find changed: modules, attributes, weights, what wants a gradient."""
+    return (
+        [(name, id(module), module.training) for name, module in model.named_modules()],
+        sorted(model.__dict__),
+        [(name, weight.requires_grad, weight.clone()) for name, weight in model.named_parameters()],
+    )
+
+
+def assert_same_state(left, right):
+    assert left[:2] == right[:2]
+    for (name, wanted, weight), (other, wanted_too, weight_too) in zip(left[2], right[2], strict=True):
+        assert (name, wanted) == (other, wanted_too)
+        assert torch.equal(weight, weight_too)
+
+
+@pytest.fixture(scope="module")
+def base():
+    return opened()
+
+
+@pytest.fixture(scope="module")
+def adapter(base, tmp_path_factory):
+    method = methods.make("lora(rank=4, epochs=4, learning_rate=1e-2, batch=2)")
+    return tune(base, TEXTS, method, folder=tmp_path_factory.mktemp("adapters") / "lora")
+
+
+@pytest.mark.parametrize("expression", ["lora", "adalora", "ia3"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tuned_traces_are_those_of_another_copy_with_the_adapter_and_the_base_stays(
+    family, expression, tmp_path
+):
+    """The foundation of FSD: S(x; f) and S(x; f') from one copy of the weights equal those from two."""
+    base = opened(family)
+    method = methods.make(f"{expression}(epochs=6, learning_rate=2e-2, batch=2)")
+    before, was = traces(base), state(base.model)
+    made = tune(base, TEXTS, method, folder=tmp_path / "adapter")
+    assert_same_state(state(base.model), was)
+    assert same(traces(base), before)
+
+    tuned = attach(base, made.folder)
+    got = traces(tuned.backend)
+    assert_same_state(state(base.model), was)
+    assert same(traces(base), before)
+    assert made.card["losses"][-1] < made.card["losses"][0]
+    assert np.mean([t.logp.mean() for t in got]) > np.mean([t.logp.mean() for t in before])
+
+    other = PeftModel.from_pretrained(make_model(family), str(made.folder)).eval()
+    for text, trace in zip(SENTENCES, got, strict=True):
+        [encoded] = base.encode([text])
+        with torch.inference_mode():
+            logits = other(input_ids=torch.from_numpy(encoded.tokens.astype(np.int64))[None]).logits
+        logp = logits[0, :-1].float().log_softmax(-1)
+        wanted = logp.gather(-1, torch.from_numpy(encoded.tokens[1:].astype(np.int64))[:, None])[:, 0]
+        assert np.abs(trace.logp - wanted.numpy()).max() < 1e-5
+
+
+def test_states_inside_the_model_are_those_of_the_tuned_one(base, adapter):
+    """Hooks are found on the base's own layers, which the adapter's stand around."""
+    tuned = attach(base, adapter.folder).backend
+    states = frozenset({Hidden(), Firing("count", threshold=0.1)})
+    [encoded] = base.encode(SENTENCES[:1])
+    [before] = base.run([encoded], Quantity.LOGP, states)
+    [got] = tuned.run([encoded], Quantity.LOGP, states)
+    other = PeftModel.from_pretrained(make_model("gpt_neox"), str(adapter.folder)).eval()
+    ids = torch.from_numpy(encoded.tokens.astype(np.int64))[None]
+    with torch.inference_mode():
+        hidden = other(input_ids=ids, output_hidden_states=True).hidden_states
+    wanted = torch.stack([layer[0, -1] for layer in hidden]).numpy()
+    assert np.abs(got.states[Hidden()] - wanted).max() < 1e-4
+    assert np.abs(before.states[Hidden()] - wanted).max() > 1e-2
+    assert (got.states[Firing("count", threshold=0.1)] != before.states[Firing("count", threshold=0.1)]).any()
+
+
+def test_several_adapters_share_a_base_and_each_runs_its_own(base, adapter, tmp_path):
+    first = attach(base, adapter.folder)
+    alone = traces(first.backend)
+    ia3 = tune(base, TEXTS, methods.make("ia3(epochs=3, learning_rate=5e-2)"), folder=tmp_path / "ia3")
+    second = attach(base, ia3.folder)
+    third = attach(base, adapter.folder)
+    assert same(traces(first.backend), alone)
+    assert same(traces(third.backend), alone)
+    assert not same(traces(second.backend), alone)
+    assert not same(traces(base), alone)
+    assert len({first.backend.fingerprint, second.backend.fingerprint, base.fingerprint}) == 3
+    assert first.backend.fingerprint == third.backend.fingerprint
+
+
+def test_the_adapter_is_taken_out_when_a_pass_fails(base, adapter):
+    tuned, before = attach(base, adapter.folder), traces(base)
+    wrong = base.encode(SENTENCES[:1])[0]
+    wrong.tokens[0] = 10_000  # beyond the vocabulary
+    with pytest.raises(IndexError):
+        tuned.backend.run([wrong], Quantity.LOGP, frozenset())
+    assert same(traces(base), before)
+
+
+def test_the_tuned_back_end_says_what_it_is(base, adapter):
+    tuned = attach(base, adapter.folder)
+    backend = tuned.backend
+    assert backend.name == "gpt_neox + lora"
+    assert (backend.offers, backend.vocabulary) == (base.offers, base.vocabulary)
+    assert (backend.tokenizer_hash, backend.max_tokens) == (base.tokenizer_hash, base.max_tokens)
+    assert backend.facts["weights"] == base.facts["weights"]
+    assert backend.facts["adapter"]["method"].startswith("lora(rank=4, ")
+    assert base.fingerprint in json.loads(backend.fingerprint)["base"]
+    assert tuned.seen == {text_key(text) for text in SENTENCES}
+    assert tuned.card == adapter.card
+    assert (backend.spans(SENTENCES[3]) == base.spans(SENTENCES[3])).all()
+
+
+def test_an_untrained_adapter_changes_no_bit(base, tmp_path):
+    for expression in ("lora(limit=0)", "adalora(limit=0)", "ia3(limit=0)"):
+        made = tune(base, TEXTS, methods.make(expression), folder=tmp_path / expression[:4])
+        tuned = attach(base, made.folder)
+        assert same(traces(tuned.backend), traces(base))
+        assert not tuned.seen
+
+
+def test_half_precision_weights_are_tuned_and_the_adapter_is_float32(tmp_path):
+    base = opened(model=make_model("llama").to(torch.bfloat16))
+    before = traces(base)
+    made = tune(base, TEXTS, methods.make("lora(epochs=8, learning_rate=1e-2)"), folder=tmp_path / "adapter")
+    assert (made.card["precision"], made.card["base"]["dtype"]) == ("bfloat16", "bfloat16")
+    assert made.card["losses"][-1] < made.card["losses"][0] - 0.3
+    from safetensors.torch import load_file
+
+    assert {tensor.dtype for tensor in load_file(made.folder / WEIGHTS).values()} == {torch.float32}
+    got = traces(attach(base, made.folder).backend)
+    assert np.mean([t.logp.mean() for t in got]) > np.mean([t.logp.mean() for t in before]) + 0.3
+    assert same(traces(base), before)
+
+
+def test_the_adapter_of_another_model_is_refused_with_both_hashes(adapter):
+    with pytest.raises(ModelError, match=r"with weights w{12}, and llama has v{12}: .*tune again"):
+        attach(opened("llama", weights="v" * 64), adapter.folder)
+    other = opened()
+    other.tokenizer_hash = "0" * 64
+    with pytest.raises(ModelError, match=r"with the tokenizer [0-9a-f]{12}, and gpt_neox has 0{12}"):
+        attach(other, adapter.folder)
+    with pytest.raises(ModelError, match="wants a model with weights here, and fake"):
+        attach(FakeBackend(), adapter.folder)
+
+
+def test_what_is_no_adapter_of_ours_or_a_damaged_one_is_refused(base, adapter, tmp_path, model_folder):
+    with pytest.raises(ModelError, match=r"there is no adapter in .*give the folder"):
+        attach(base, tmp_path / "nowhere")
+    with pytest.raises(ModelError, match=r"it has no adapter_card\.json, but config\.json"):
+        attach(base, model_folder)
+
+    def copied(change):
+        folder = tmp_path / change.__name__
+        shutil.copytree(adapter.folder, folder)
+        change(folder)
+        return folder
+
+    def card_written(folder, **values):
+        card = json.loads((folder / CARD).read_text())
+        (folder / CARD).write_text(json.dumps({**card, **values}))
+
+    def bitten(folder):
+        content = bytearray((folder / WEIGHTS).read_bytes())
+        content[-5] ^= 1
+        (folder / WEIGHTS).write_bytes(content)
+
+    def missing(folder):
+        (folder / WEIGHTS).unlink()
+
+    def garbled(folder):
+        (folder / CARD).write_bytes(b"{")
+
+    def strange(folder):
+        (folder / CARD).write_text('{"name": "x"}')
+
+    def newer(folder):
+        card_written(folder, **{KEY: 99})
+
+    def holey(folder):
+        card_written(folder, base={})
+
+    for change, message in {
+        bitten: r"adapter_model\.safetensors is not what was written; tune it again",
+        missing: r"adapter_model\.safetensors is missing",
+        garbled: r"adapter_card\.json cannot be read",
+        strange: "was written by something else",
+        newer: "an adapter of format 99",
+        holey: r"adapter_card\.json is not complete",
+    }.items():
+        with pytest.raises(ModelError, match=message):
+            attach(base, copied(change))
+
+
+def test_an_adapter_folder_may_be_replaced_by_the_next_run(adapter, tmp_path):
+    folder = tmp_path / "adapter"
+    shutil.copytree(adapter.folder, folder)
+    replaceable.check_replaceable(folder)
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(replaceable.OutputError, match=r"notes\.txt"):
+        replaceable.check_replaceable(folder)

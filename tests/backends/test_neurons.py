@@ -1,0 +1,303 @@
+"""Which neurons a text activates, against naive hooks: one text, whole activations, loops in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import make_model, make_tokenizer
+from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.errors import ModelError
+from pretrace.store.traces import open_store
+from pretrace.tracing import Want, trace
+from pretrace.types import Encoded, Firing, Quantity, State, Trace
+
+THRESHOLDS = (-0.1, 0.0, 0.3, 1.1)
+RULES = [
+    Firing(pool, t, gated) for pool in ("any", "mean", "count") for t in THRESHOLDS for gated in (False, True)
+]
+# Where each family applies its activation and its down projection, written down by hand.
+PATHS: dict[str, Callable[[Any], list[tuple[nn.Module, nn.Module]]]] = {
+    "gpt_neox": lambda m: [(b.mlp.act, b.mlp.dense_4h_to_h) for b in m.gpt_neox.layers],
+    "opt": lambda m: [(b.activation_fn, b.fc2) for b in m.model.decoder.layers],
+    "llama": lambda m: [(b.mlp.act_fn, b.mlp.down_proj) for b in m.model.layers],
+    "gemma3_text": lambda m: [(b.mlp.act_fn, b.mlp.down_proj) for b in m.model.layers],
+    "gemma2": lambda m: [(b.mlp.act_fn, b.mlp.down_proj) for b in m.model.layers],  # asked a text at a time
+}
+
+
+def opened(model: Any, *, start: bool = False, budget: int | None = None) -> HuggingFace:
+    settings = ModelSettings(token_budget=budget)
+    return HuggingFace(model, make_tokenizer(start=start), name="tiny", weights="w", settings=settings)
+
+
+def traces(backend: HuggingFace, texts: list[str], *states: State) -> list[Trace]:
+    return trace(backend, texts, Want(Quantity.LOGP, frozenset(states)), store=open_store(None))
+
+
+def naive(family: str, model: Any, encoded: Encoded) -> dict[bool, list[np.ndarray]]:
+    """Each layer's activations [positions, neurons] of one text, without and with the gate's partner."""
+    found: dict[bool, list[np.ndarray]] = {False: [], True: []}
+    handles = []
+    for activation, down in PATHS[family](model):
+        keep = found[False].append
+        handles.append(
+            activation.register_forward_hook(
+                lambda m, a, out, keep=keep: keep(out.reshape(-1, 48).float().numpy())
+            )
+        )
+        keep = found[True].append
+        handles.append(
+            down.register_forward_pre_hook(lambda m, a, keep=keep: keep(a[0].reshape(-1, 48).float().numpy()))
+        )
+    ids = [*encoded.prefix.tolist(), *encoded.tokens.tolist()]
+    with torch.inference_mode():
+        model(input_ids=torch.tensor([ids]))
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+def unpacked(trace: Trace, rule: Firing) -> np.ndarray:
+    found = trace.states[rule]
+    if rule.pool == "count":
+        assert found.dtype == np.uint32
+        return found
+    assert found.dtype == np.uint8
+    return np.unpackbits(found, axis=1)
+
+
+@pytest.mark.parametrize("family", PATHS)
+@pytest.mark.parametrize("start", [False, True])
+def test_firings_equal_the_naive_loop(family: str, start: bool, sentences: list[str]) -> None:
+    model = make_model(family)
+    backend = opened(model, start=start)
+    assert Quantity.NEURONS in backend.offers
+    for text, one in zip(sentences, traces(backend, sentences, *RULES), strict=True):
+        [encoded] = backend.encode([text])
+        layers = naive(family, model, encoded)
+        assert len(layers[False][0]) == encoded.length  # the start token is read, so it counts
+        for rule in RULES:
+            seen = unpacked(one, rule)
+            for layer, values in enumerate(layers[rule.gated]):
+                for neuron in range(48):
+                    column = [float(v) for v in values[:, neuron]]
+                    if rule.pool == "count":
+                        assert seen[layer, neuron] == sum(v > rule.threshold for v in column)
+                        continue
+                    pooled = max(column) if rule.pool == "any" else sum(column) / len(column)
+                    if abs(pooled - rule.threshold) > 1e-5:
+                        assert bool(seen[layer, neuron]) == (pooled > rule.threshold)
+
+
+def test_the_gate_makes_a_difference_only_where_there_is_one(sentences: list[str]) -> None:
+    plain, gated = Firing(), Firing(gated=True)
+    for family, differ in (("llama", True), ("gpt_neox", False), ("opt", False)):
+        found = traces(opened(make_model(family)), sentences, plain, gated)
+        assert any((t.states[plain] != t.states[gated]).any() for t in found) == differ
+
+
+@pytest.mark.parametrize("family", PATHS)
+def test_company_does_not_change_what_fires(family: str, sentences: list[str]) -> None:
+    rules = [Firing(), Firing("mean", 0.1), Firing("count", 0.3)]
+    texts = [*sentences, sentences[0] * 6, "a b", sentences[0]]
+    model = make_model(family)
+    alone = [traces(opened(model, budget=1), [text], *rules)[0] for text in texts]
+    generator = np.random.default_rng(3)
+    for budget in (1, 64, 4096):
+        order = generator.permutation(len(texts))
+        together = traces(opened(model, budget=budget), [texts[i] for i in order], *rules)
+        for i, one in zip(order, together, strict=True):
+            for rule in rules:
+                np.testing.assert_array_equal(alone[i].states[rule], one.states[rule])
+
+
+def test_states_do_not_change_the_log_probabilities(sentences: list[str]) -> None:
+    backend = opened(make_model("llama"))
+    for a, b in zip(traces(backend, sentences), traces(backend, sentences, *RULES), strict=True):
+        np.testing.assert_array_equal(a.logp, b.logp)
+        assert not a.states
+
+
+def test_a_count_passes_a_byte() -> None:
+    model = make_model("gpt_neox")
+    settings = ModelSettings(max_tokens=2000)
+    model.config.max_position_embeddings = 2000
+    backend = HuggingFace(model, make_tokenizer(), name="tiny", weights="w", settings=settings)
+    text = "one two three four five " * 150
+    rule = Firing("count", -1e9)
+    [one] = traces(backend, [text], rule)
+    length = backend.encode([text])[0].length
+    assert length > 600
+    assert (one.states[rule] == length).all()
+
+
+def test_bfloat16_compares_with_the_threshold_as_it_is(sentences: list[str]) -> None:
+    backend = opened(make_model("llama").to(torch.bfloat16))
+    for threshold in (0.1, 0.3, 0.7, 1.1):  # none is a number of bfloat16
+        bits, counts = Firing("any", threshold), Firing("count", threshold)
+        found = traces(backend, sentences, bits, counts)
+        for one in found:
+            np.testing.assert_array_equal(unpacked(one, bits) > 0, unpacked(one, counts) > 0)
+
+
+def test_a_value_just_above_a_threshold_that_bfloat16_rounds_up() -> None:
+    from pretrace.backends._neurons import _bits, _count
+
+    values = torch.full((1, 3, 8), 1.1015625, dtype=torch.bfloat16)  # what 1.1 becomes in bfloat16
+    assert _count(values, [1.1]).tolist() == [[[3] * 8]]
+    assert _bits(values, "any", [1.1, 1.2]).tolist() == [[[255], [0]]]
+
+
+def hooks(model: nn.Module) -> int:
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma2"])
+def test_no_hook_stays_behind(family: str, sentences: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model(family)
+    backend = opened(model)
+    assert hooks(model) == 0
+    traces(backend, sentences, *RULES)
+    assert hooks(model) == 0
+
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        assert hooks(model) > 0
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(model.model.layers[1], "forward", fails)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        traces(backend, sentences, *RULES)
+    assert hooks(model) == 0
+
+
+def test_a_layers_activations_are_let_go_at_once(sentences: list[str]) -> None:
+    model = make_model("llama")
+    backend = opened(model)
+    storages: list[StorageWeakRef] = []
+    alive: list[int] = []
+
+    def note(module: nn.Module, args: tuple[Any, ...], output: torch.Tensor) -> None:
+        alive.append(sum(not storage.expired() for storage in storages))
+        storages.append(StorageWeakRef(output.untyped_storage()))
+
+    handles = [block.mlp.act_fn.register_forward_hook(note) for block in model.model.layers]
+    found = traces(backend, sentences, *RULES)
+    for handle in handles:
+        handle.remove()
+    assert len(storages) >= 2
+    assert not any(alive)  # when a layer is reached, the one before is gone
+    assert all(storage.expired() for storage in storages)
+    for one in found:
+        for array in one.states.values():
+            assert array.base is None  # no view that would keep a whole batch
+
+
+def test_one_activation_module_may_serve_all_layers(sentences: list[str]) -> None:
+    model = make_model("gpt_neox")
+    apart = traces(opened(model), sentences, Firing("count"))
+    for block in model.gpt_neox.layers:
+        block.mlp.act = model.gpt_neox.layers[0].mlp.act
+    for a, b in zip(apart, traces(opened(model), sentences, Firing("count")), strict=True):
+        np.testing.assert_array_equal(a.states[Firing("count")], b.states[Firing("count")])
+
+
+class Inline(nn.Module):
+    """A feed-forward layer whose activation is a plain function."""
+
+    def __init__(self, layer: Any, gate: nn.Linear | None = None) -> None:
+        super().__init__()
+        self.up, self.down, self.gate = layer.dense_h_to_4h, layer.dense_4h_to_h, gate
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        up = self.up(hidden)
+        if self.gate is not None:
+            return self.down(nn.functional.silu(self.gate(hidden)) * up)  # type: ignore[no-any-return]
+        return self.down(nn.functional.gelu(up))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_activation_that_is_a_plain_function_is_recognised(
+    dtype: torch.dtype, sentences: list[str]
+) -> None:
+    model = make_model("gpt_neox").to(dtype)
+    rules = [Firing(), Firing("count", 0.2), Firing(gated=True)]
+    before = traces(opened(model), sentences, *rules)
+    for block in model.gpt_neox.layers:
+        block.mlp = Inline(block.mlp)
+    backend = opened(model)
+    assert [layer.activation for layer in backend.layers] == [None, None]
+    for a, b in zip(before, traces(backend, sentences, *rules), strict=True):
+        for rule in rules:
+            np.testing.assert_array_equal(a.states[rule], b.states[rule])
+
+
+def test_a_gate_that_is_a_plain_function_is_refused(sentences: list[str]) -> None:
+    for scale in (1.0, 1e-4):  # small numbers all look alike to a careless comparison
+        torch.manual_seed(0)
+        model = make_model("gpt_neox")
+        for block in model.gpt_neox.layers:
+            block.mlp = Inline(block.mlp, nn.Linear(32, 48))
+            with torch.no_grad():
+                for parameter in block.mlp.gate.parameters():
+                    parameter.mul_(scale)
+        backend = opened(model)
+        assert Quantity.NEURONS not in backend.offers
+        with pytest.raises(ModelError, match=r"tiny \(gpt_neox\), and in block 1 no activation function"):
+            traces(backend, sentences, Firing())
+
+
+def test_layers_of_different_sizes_are_padded(sentences: list[str]) -> None:
+    model = make_model("gpt_neox")
+    mlp = model.gpt_neox.layers[0].mlp
+    mlp.dense_h_to_4h, mlp.dense_4h_to_h = nn.Linear(32, 43), nn.Linear(43, 32)
+    for one in traces(opened(model), sentences, Firing("any", -9.0), Firing("count", -9.0)):
+        bits = unpacked(one, Firing("any", -9.0))
+        assert bits.shape == (2, 48)
+        assert bits.sum(axis=1).tolist() == [43, 48]
+        assert (one.states[Firing("count", -9.0)][0, 43:] == 0).all()
+
+
+def test_a_mixture_of_experts_is_refused(sentences: list[str]) -> None:
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.MixtralConfig(
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        num_local_experts=4,
+        vocab_size=416,
+    )
+    backend = opened(transformers.AutoModelForCausalLM.from_config(config))
+    assert backend.offers == Quantity.LOGP | Quantity.MOMENTS | Quantity.HIDDEN
+    with pytest.raises(ModelError, match=r"mixture of experts.*Use a dense model"):
+        traces(backend, sentences, Firing())
+    assert traces(backend, sentences)[0].logp.size
+
+
+def test_more_families_are_found_by_their_structure(sentences: list[str]) -> None:
+    import transformers as t
+
+    size = {"vocab_size": 416, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    configs = [
+        t.GPT2Config(**size, n_positions=256),
+        t.GPTJConfig(**size, n_positions=256, rotary_dim=4),
+        t.BloomConfig(vocab_size=416, hidden_size=32, n_layer=2, n_head=4),
+        t.FalconConfig(vocab_size=416, hidden_size=32, num_hidden_layers=2, num_attention_heads=4),
+    ]
+    for config in configs:
+        torch.manual_seed(0)
+        backend = opened(t.AutoModelForCausalLM.from_config(config))
+        assert [layer.neurons for layer in backend.layers] == [128, 128]
+        [one] = traces(backend, sentences[:1], Firing("any", 0.0))
+        assert 0 < unpacked(one, Firing("any", 0.0)).mean() <= 1

@@ -1,0 +1,480 @@
+"""Neighbours: only drawn positions change, words come from the model's own distribution, nothing is made twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+import torch
+import transformers
+from tiny import SENTENCES, make_model, make_tokenizer
+from tokenizers import decoders, models, normalizers
+
+from pretrace.backends.guessing import CausalGuesser, MaskedGuesser
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.backends.positions import logits_at
+from pretrace.backends.proposals import Proposals, open_proposer
+from pretrace.backends.replacing import Ranking, Vocabulary
+from pretrace.backends.tokens import Tokens
+from pretrace.errors import ModelError
+from pretrace.testing import FakeBackend
+
+ODD = [
+    "tab\tand  two\n\nlines  ",
+    "NUL\x00 and \u200b zero",
+    "🙂🙂 日本 e\u0301",
+    "half \ud83d a pair",
+    "a b",
+]
+NOTHING_TO_REPLACE = ["", "a", " ", "\n \t", "  \n"]
+
+
+def small_bert(vocabulary: int, **settings: Any) -> Any:
+    torch.manual_seed(3)
+    config = transformers.BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=40,
+        **settings,
+    )
+    model = transformers.BertForMaskedLM(config)
+    with torch.no_grad():  # fresh weights are so small that every prediction would be uniform
+        for parameter in model.parameters():
+            parameter.mul_(6.0)
+    return model.eval()
+
+
+def word_pieces(*, lowercase: bool) -> Any:
+    """Whole words of the sentences and single letters. Not trained: trainers break ties at random."""
+    plain = [sentence.lower() if lowercase else sentence for sentence in SENTENCES]
+    words = sorted(
+        {word for sentence in plain for word in re.findall(r"[a-zA-Z]+|[0-9]+|[.,;:()']", sentence)}
+    )
+    letters = sorted({letter for word in words for letter in word} - set(words))
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters]
+    names += [f"##{letter}" for letter in sorted({letter for word in words for letter in word})]
+    return transformers.BertTokenizer(
+        vocab={name: i for i, name in enumerate(names)}, do_lower_case=lowercase
+    )
+
+
+@pytest.fixture(scope="module")
+def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    tokenizer = word_pieces(lowercase=True)
+    small_bert(len(tokenizer)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def causal(*, start: bool = False, family: str = "gpt_neox") -> CausalGuesser:
+    tokenizer, settings = make_tokenizer(start=start), ModelSettings()
+    backend = HuggingFace(make_model(family), tokenizer, name="tiny", weights="w", settings=settings)
+    return CausalGuesser(backend)
+
+
+def masked(*, lowercase: bool = False) -> MaskedGuesser:
+    tokenizer = word_pieces(lowercase=lowercase)
+    return MaskedGuesser(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b")
+
+
+def guesser(name: str) -> Any:
+    return {"masked": masked, "uncased": lambda: masked(lowercase=True)}.get(name, causal)()
+
+
+KINDS = ["causal", "masked", "uncased"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_drawn_positions_change(kind: str) -> None:
+    asked = guesser(kind)
+    texts = [*SENTENCES, *ODD, " ".join(SENTENCES)]
+    made = Proposals(asked, cache=False).propose(texts, number=6, share=0.3, seed=1)
+    changed = 0
+    for draft, neighbors in zip(asked.read(texts), made, strict=True):
+        for number, neighbor in enumerate(neighbors):
+            drawn = draft.positions(share=0.3, seed=1, number=number // asked.sharing).tolist()
+            assert len(drawn) == min(len(draft.open), max(1, round(0.3 * len(draft.open))))
+            parts = [
+                r"(\s*)(\S+)(\s*)" if i in drawn else re.escape(stretch)
+                for i, stretch in enumerate(draft.stretches)
+            ]
+            found = re.fullmatch("".join(parts), neighbor)
+            assert found, (draft.text, neighbor)
+            changed += neighbor != draft.text
+    unknown = 1 if kind == "masked" else 0  # to this one, a text of emoji is all unknown words
+    assert changed == 6 * (len(texts) - unknown)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replaced_word_is_another_one(kind: str) -> None:
+    asked = guesser(kind)
+    (neighbors,) = Proposals(asked, cache=False).propose(
+        ["The cat sat on the mat"], number=30, share=1, seed=0
+    )
+    (draft,) = asked.read(["The cat sat on the mat"])
+    fixed = [stretch for i, stretch in enumerate(draft.stretches) if i not in draft.open]
+    assert fixed == (["The"] if kind == "causal" else [])
+    for neighbor in neighbors:
+        assert neighbor.startswith("".join(fixed))
+        words, old = asked.read([neighbor])[0], draft.stretches
+        if len(words.stretches) == len(old):  # cut into tokens as they were drawn
+            assert all(
+                new != was for new, was in zip(words.stretches[len(fixed) :], old[len(fixed) :], strict=True)
+            )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", NOTHING_TO_REPLACE)
+def test_a_text_with_nothing_to_replace_is_its_own_neighbour(kind: str, text: str) -> None:
+    both = Proposals(guesser(kind)).propose([text, "one two three"], number=3, share=0.5, seed=0)
+    assert both[0] == (text,) * 3
+    assert "one two three" not in both[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neighbours_do_not_depend_on_number_batch_or_order(kind: str) -> None:
+    proposer = Proposals(guesser(kind), cache=False)
+    texts = [*SENTENCES, *ODD]
+    many = proposer.propose(texts, number=11, share=0.3, seed=0)
+    few = proposer.propose(texts[::-1], number=5, share=0.3, seed=0)[::-1]
+    alone = [proposer.propose([text], number=3, share=0.3, seed=0)[0] for text in texts]
+    assert [some[:5] for some in many] == few
+    assert [some[:3] for some in many] == alone
+    assert proposer.propose(texts, number=5, share=0.3, seed=1) != few
+    assert all(len(set(some)) > 1 for some in many[: len(SENTENCES)])
+    assert proposer.propose([texts[0]] * 2, number=2, share=0.3, seed=0) == [many[0][:2]] * 2
+
+
+def frequencies(words: Sequence[str]) -> dict[str, float]:
+    return {word: words.count(word) / len(words) for word in set(words)}
+
+
+def naive_distribution(logits: Sequence[float], words: dict[int, str], own: int) -> dict[str, float]:
+    """Softmax over the 50 likeliest of the words, the own one left out."""
+    order = sorted((i for i in words if i != own), key=lambda i: -logits[i])[:50]
+    total = sum(float(np.exp(logits[i] - logits[order[0]])) for i in order)
+    return {words[i]: float(np.exp(logits[i] - logits[order[0]])) / total for i in order}
+
+
+def distance(one: dict[str, float], two: dict[str, float]) -> float:
+    return sum(abs(one.get(word, 0) - two.get(word, 0)) for word in {*one, *two}) / 2
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_a_causal_model_proposes_from_its_own_distribution(start: bool) -> None:
+    asked = causal(start=start)
+    tokenizer, model = make_tokenizer(start=start), asked.backend.model
+    text = "one two three"
+    (neighbors,) = Proposals(asked, cache=False).propose([text], number=4000, share=0.01, seed=0)
+    ids = tokenizer(text)["input_ids"]
+    with torch.no_grad():
+        logits = model(torch.tensor([ids])).logits[0].double().numpy()
+    (draft,) = asked.read([text])
+    position = len(ids) - 1 - start  # the last token of the text
+    assert draft.tokens[position] == ids[-1]
+    before, own = "".join(draft.stretches[:position]), draft.stretches[position]
+    replaced = [n.removeprefix(before) for n in neighbors if n.startswith(before) and n != text]
+    spaced = own.startswith(" ")
+    words = {}
+    for i in range(len(tokenizer)):
+        word = tokenizer.decode([i])
+        plain = i not in tokenizer.all_special_ids and word.strip().isprintable() and word.strip()
+        if plain and "\ufffd" not in word and word.startswith(" ") == spaced:
+            words[i] = word
+    assert len(replaced) > 500
+    right = naive_distribution(logits[-2], words, ids[-1])
+    wrong = naive_distribution(logits[-1], words, ids[-1])
+    assert set(replaced) <= set(right)
+    assert distance(frequencies(replaced), right) < 0.12
+    assert distance(frequencies(replaced), wrong) > 0.2
+
+
+def test_a_masked_model_proposes_from_its_own_distribution() -> None:
+    asked = masked()
+    tokenizer = word_pieces(lowercase=False)
+    text = "one two three four"
+    (neighbors,) = Proposals(asked, cache=False).propose([text], number=4000, share=0.5, seed=0)
+    (draft,) = asked.read([text])
+    assert [stretch.strip() for stretch in draft.stretches] == text.split()
+    drawn = [tuple(draft.positions(share=0.5, seed=0, number=n // 4).tolist()) for n in range(4000)]
+    ids = tokenizer(text)["input_ids"]
+    with_masks = [tokenizer.mask_token_id if i in (2, 4) else t for i, t in enumerate(ids)]  # two and four
+    with torch.no_grad():
+        logits = asked.model(torch.tensor([with_masks])).logits[0].double().numpy()
+        plain = asked.model(torch.tensor([ids])).logits[0].double().numpy()
+    words = {
+        i: word
+        for word, i in tokenizer.get_vocab().items()
+        if not word.startswith("##") and word not in tokenizer.all_special_tokens and word.isalnum()
+    }
+    replaced = [n.split(" ")[1] for n, where in zip(neighbors, drawn, strict=True) if where == (1, 3)]
+    replaced = [word for word in replaced if word.isalnum()]
+    assert len(replaced) > 300
+    right, wrong = (naive_distribution(some[2], words, ids[2]) for some in (logits, plain))
+    assert "two" not in replaced
+    assert distance(frequencies(replaced), right) < 0.2
+    assert distance(frequencies(replaced), wrong) > 0.3
+
+
+def test_four_neighbours_share_a_pass_and_their_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, rows = masked(), []
+    plain = asked.model.base_model.forward
+
+    def counting(*args: Any, **named: Any) -> Any:
+        rows.append(len(named["input_ids"]))
+        return plain(*args, **named)
+
+    monkeypatch.setattr(asked.model.base_model, "forward", counting)
+    (neighbors,) = Proposals(asked, cache=False).propose([SENTENCES[4]], number=25, share=0.3, seed=0)
+    assert sum(rows) == 7
+    assert len(set(neighbors)) > 20
+
+
+def test_an_uncased_model_keeps_the_capitals_of_the_text() -> None:
+    text = "The CAT sat in 1869"
+    (neighbors,) = Proposals(masked(lowercase=True), cache=False).propose([text], number=40, share=1, seed=0)
+    for neighbor in neighbors:
+        assert neighbor.split()[0][0] == neighbor.split()[0][0].upper()
+    assert any(len(neighbor.split()[1]) > 1 and neighbor.split()[1].isupper() for neighbor in neighbors)
+    assert all(neighbor.split()[2] == neighbor.split()[2].lower() for neighbor in neighbors)
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_what_lies_beyond_the_context_stays(kind: str) -> None:
+    settings = ModelSettings(max_tokens=12)
+    backend = HuggingFace(make_model("llama"), make_tokenizer(), name="x", weights="w", settings=settings)
+    asked: Any = CausalGuesser(backend) if kind == "causal" else masked()  # which reads 38 tokens
+    text = " ".join(SENTENCES)
+    (draft,) = asked.read([text])
+    assert len(draft.tokens) == (12 if kind == "causal" else 38)
+    rest = "".join(draft.stretches[len(draft.tokens) :])
+    (neighbors,) = Proposals(asked, cache=False).propose([text], number=5, share=1, seed=0)
+    assert len(rest) > 100
+    assert all(neighbor.endswith(rest) and neighbor != text for neighbor in neighbors)
+
+
+class Counted:
+    """A guesser that notes what it was asked, and may fail once it was asked often enough."""
+
+    def __init__(self, inner: Any, fails_after: int = 1 << 30) -> None:
+        self.inner, self.left, self.sets = inner, fails_after, 0
+        self.sharing, self.vocabulary = inner.sharing, inner.vocabulary
+        self.fingerprint, self.facts = inner.fingerprint, inner.facts
+
+    def read(self, texts: Sequence[str], /) -> Any:
+        return self.inner.read(texts)
+
+    def pack(self, drafts: Any, /) -> list[tuple[int, ...]]:
+        return [(i,) for i, draft in enumerate(drafts) if len(draft.open)]
+
+    def guess(self, drafts: Any, positions: Any, /) -> Any:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        self.sets += sum(len(sets) for sets in positions)
+        return self.inner.guess(drafts, positions)
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_nothing_is_made_twice(kind: str) -> None:
+    inner = guesser(kind)
+    whole = Proposals(Counted(inner), cache=False).propose(SENTENCES, number=9, share=0.3, seed=0)
+    few, more, again = Counted(inner), Counted(inner), Counted(inner)
+    assert Proposals(few).propose(SENTENCES, number=4, share=0.3, seed=0) == [some[:4] for some in whole]
+    assert Proposals(more).propose(SENTENCES, number=9, share=0.3, seed=0) == whole
+    assert Proposals(again).propose(SENTENCES[::-1], number=6, share=0.3, seed=0) == [
+        n[:6] for n in whole[::-1]
+    ]
+    assert few.sets == len(SENTENCES) * 4 // inner.sharing
+    assert more.sets == len(SENTENCES) * (5 if kind == "causal" else 2)
+    assert again.sets == 0
+    Proposals(again).propose(SENTENCES, number=4, share=0.3, seed=2)
+    assert again.sets == few.sets
+
+
+def test_a_killed_run_goes_on_where_it_stopped() -> None:
+    inner = causal()
+    killed, resumed = Counted(inner, fails_after=4), Counted(inner)
+    with pytest.raises(KeyboardInterrupt):
+        Proposals(killed).propose(SENTENCES, number=3, share=0.3, seed=0)
+    made = Proposals(resumed).propose(SENTENCES, number=3, share=0.3, seed=0)
+    assert resumed.sets == 3 * (len(SENTENCES) - 4)
+    assert made == Proposals(inner, cache=False).propose(SENTENCES, number=3, share=0.3, seed=0)
+
+
+def test_without_a_cache_nothing_is_kept_and_two_models_may_still_ask(tmp_path: Path) -> None:
+    counted = Counted(causal())
+    proposer = Proposals(counted, cache=False)
+    assert proposer.propose(SENTENCES, number=2, share=0.3, seed=0) == proposer.propose(
+        SENTENCES, number=2, share=0.3, seed=0
+    )
+    assert counted.sets == 2 * len(SENTENCES)
+    Proposals(counted, cache=False).propose(SENTENCES, number=2, share=0.3, seed=0)
+    assert counted.sets == 4 * len(SENTENCES)
+
+
+def test_fingerprints_tell_models_apart() -> None:
+    prints = {causal().fingerprint, causal(start=True).fingerprint, masked().fingerprint}
+    prints |= {masked(lowercase=True).fingerprint}
+    other = MaskedGuesser(small_bert(320), word_pieces(lowercase=False), name="bert", weights="other")
+    assert len(prints | {other.fingerprint}) == 5
+    assert causal().fingerprint == causal().fingerprint
+
+
+BERTS: dict[str, Any] = {
+    "bert": transformers.BertConfig,
+    "roberta": transformers.RobertaConfig,
+    "deberta": transformers.DebertaV2Config,
+    "modernbert": transformers.ModernBertConfig,
+}
+FAMILIES = ["gpt_neox", "llama", "opt", "gemma2", "gemma3_text", "granite"]
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, *BERTS])
+def test_logits_at_positions_are_the_models_own(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if family in BERTS:
+        inner = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+        special = dict.fromkeys(
+            ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 0
+        )
+        config = BERTS[family](vocab_size=90, max_position_embeddings=64, **inner, **special)
+        model = transformers.AutoModelForMaskedLM.from_config(config).eval()
+    else:
+        model = make_model(family)
+    size = model.config.vocab_size
+    monkeypatch.setattr("pretrace.backends.positions._SLICE_BYTES", 4 * size * 17)
+    ids = torch.randint(1, 80, (3, 30), generator=torch.Generator().manual_seed(0))
+    rows = torch.tensor([0] * 20 + [1] + [2] * 5)
+    columns = torch.cat([torch.arange(20) + 3, torch.tensor([0, 29, 3, 2, 9, 7])])
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    with torch.no_grad():
+        wanted = model(**inputs).logits[rows, columns]
+    slices = list(logits_at(model, inputs, rows, columns))
+    torch.testing.assert_close(torch.cat(slices), wanted, rtol=1e-4, atol=1e-4)
+    if family != "opt":
+        assert len(slices) == 2
+    with torch.no_grad():  # the model is as it was
+        torch.testing.assert_close(model(**inputs).logits[rows, columns], wanted)
+
+
+def test_candidates_are_the_likeliest_of_the_kind_without_the_own() -> None:
+    words = Vocabulary(word_pieces(lowercase=False).backend_tokenizer)
+    size = len(words.pieces)
+    logits = torch.randn((6, size + 9), generator=torch.Generator().manual_seed(0)) * 3
+    logits[:, size:] = 99.0  # a logits table is often larger than the tokenizer
+    starts = np.flatnonzero(words.sound & words.begins).tolist()
+    parts = np.flatnonzero(words.sound & ~words.begins).tolist()
+    own = [starts[3], parts[0], starts[4], parts[5], starts[9], parts[7]]
+    for row, token in enumerate(own):
+        logits[row, token] = 50.0
+    found = Ranking(words, torch.device("cpu"), 12)([logits[:4], logits[4:]], torch.tensor(own))
+    for row, token in enumerate(own):
+        kind = [i for i in (starts if token in starts else parts) if i != token]
+        best = sorted(sorted(kind, key=lambda i: -float(logits[row, i]))[:12])
+        assert found.ids[row].tolist() == best
+        odds = np.exp([float(logits[row, i]) for i in best])
+        np.testing.assert_allclose(
+            found.weights[row] / found.weights[row].sum(), odds / odds.sum(), rtol=1e-5
+        )
+    none = Ranking(words, torch.device("cpu"), 5)([torch.full((1, size), -torch.inf)], torch.tensor(own[:1]))
+    assert none.weights.tolist() == [[0.0] * 5]
+    with pytest.raises(ModelError, match="not a number"):
+        Ranking(words, torch.device("cpu"), 5)([torch.full((1, size), torch.nan)], torch.tensor(own[:1]))
+
+
+def test_a_tokenizer_that_invents_a_space_in_front() -> None:
+    """As Llama's does: the word at the start is "▁The", and no space may come in with its replacement."""
+    letters = [f"<0x{byte:02X}>" for byte in range(256)]
+    names = ["<unk>", "<s>", *letters, "▁", "a", "▁a", "▁The", "▁cat", "▁A", "s", "<tool>"]
+    rust = tokenizers.Tokenizer(
+        models.BPE(
+            vocab={name: i for i, name in enumerate(names)}, merges=[], unk_token="<unk>", byte_fallback=True
+        )
+    )
+    rust.add_special_tokens(["<unk>", "<s>", "<tool>"])
+    rust.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    rust.decoder = decoders.Sequence(steps)
+    words = Vocabulary(rust)
+    at = {name: i for i, name in enumerate(names)}
+    assert words.pieces[at["▁cat"]] == " cat"
+    assert words.begins[at["▁cat"]]
+    assert words.sound[at["▁cat"]]
+    assert not words.begins[at["s"]]
+    unsound = ["<unk>", "<s>", "<tool>", "▁", "<0xE4>", "<0x0A>", "<0x00>"]
+    assert not words.sound[[at[name] for name in unsound]].any()
+    assert words.fitted(at["▁cat"], "The") == "cat"
+    assert words.fitted(at["▁cat"], "  The\n") == "  cat\n"
+    draft = words.draft("a a <tool> a", Tokens(rust), first=0)
+    assert draft.text == "a a <tool> a"
+    assert "<tool>" not in [draft.stretches[i].strip() for i in draft.open]
+
+
+def test_the_target_proposes_or_another_model_does(model_folder: Path, bert_folder: Path) -> None:
+    target = causal().backend
+    for spec in ("causal", f"causal:{model_folder}", f"masked:{bert_folder}"):
+        proposer = open_proposer(spec, target, cache=False)
+        (neighbors,) = proposer.propose([SENTENCES[0]], number=3, share=0.3, seed=0)
+        assert SENTENCES[0] not in neighbors
+        assert proposer.facts["kind"] == spec.partition(":")[0]
+        assert len(proposer.facts["weights"]) in (1, 64)
+    assert open_proposer(f"masked:{bert_folder}").fingerprint == proposer.fingerprint
+
+
+def bad_specs(bert_folder: Path, model_folder: Path) -> dict[str, str]:
+    return {
+        "": "must be causal .* found ''",
+        "masked": "must be causal",
+        "masked:": "must be causal",
+        "t5:some": "must be causal",
+        "causal": "needs its weights; found no target",
+        f"causal:{bert_folder}": r"BertForMaskedLM, a masked language model; use --neighbors masked:",
+        f"masked:{model_folder}": r"is a GPTNeoXForCausalLM; use --neighbors causal:",
+        "masked:nobody/nothing": "could not be had from the hub .* pass the folder",
+        "causal:nobody/nothing": "could not be had from the hub .* pass the folder",
+        f"masked:{model_folder / 'config.json'}": "is a file, not a model",
+    }
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_a_wrong_spec_says_what_to_do(number: int, bert_folder: Path, model_folder: Path) -> None:
+    spec, words = list(bad_specs(bert_folder, model_folder).items())[number]
+    with pytest.raises(ModelError, match=words) as raised:
+        open_proposer(spec)
+    assert "\n" not in str(raised.value)
+
+
+def test_models_that_cannot_propose(tmp_path: Path, bert_folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"target fake, which has none here"):
+        open_proposer("causal", FakeBackend())
+    (tmp_path / "some.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match="a GGUF file holds a causal model"):
+        open_proposer(f"masked:{tmp_path / 'some.gguf'}")
+    body = transformers.BertModel.from_pretrained(bert_folder)
+    headless = tmp_path / "headless"
+    body.save_pretrained(headless)
+    word_pieces(lowercase=True).save_pretrained(headless)
+    with pytest.raises(ModelError, match=r"without its masked language model's output layer"):
+        open_proposer(f"masked:{headless}")
+    with pytest.raises(ModelError, match="no mask token"):
+        MaskedGuesser(small_bert(400), make_tokenizer(), name="bert", weights="b")
+
+
+def test_a_bert_that_was_made_a_decoder_is_causal(tmp_path: Path) -> None:
+    tokenizer = word_pieces(lowercase=True)
+    model = transformers.BertLMHeadModel(small_bert(len(tokenizer), is_decoder=True).config)
+    model.save_pretrained(tmp_path / "decoder")
+    tokenizer.save_pretrained(tmp_path / "decoder")
+    assert open_proposer(f"causal:{tmp_path / 'decoder'}", cache=False).facts["kind"] == "causal"
+    with pytest.raises(ModelError, match="use --neighbors causal:"):
+        open_proposer(f"masked:{tmp_path / 'decoder'}")

@@ -1,0 +1,223 @@
+"""plant, tune, and evaluate with everything that is fitted, on real tiny models and as a user calls them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from pretrace.cli import main
+from pretrace.runs import load_run
+
+Call = Callable[..., str]
+WORDS = [
+    "cat",
+    "dog",
+    "mat",
+    "railway",
+    "valley",
+    "Nothing",
+    "same",
+    "again",
+    "Parse",
+    "one",
+    "FOUR",
+    "six",
+    "naïve",
+    "café",
+]
+FITTED = "ppl,fsd(ppl),fsd(lowercase),na_pdd,na_pdd(pool='notebook'),probe,neighbor(m=2)"
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls the command line; gives its output, or the error where `code` says that it must fail."""
+
+    def called(*arguments: object, code: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        assert (left.value.code or 0) == code, said.err
+        return said.err if code else said.out
+
+    return called
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
+    generator = np.random.default_rng(0)
+    members = generator.permutation(80) % 2
+    rows = [
+        {
+            "id": f"t{i}",
+            "text": " ".join(generator.choice(WORDS, 16)),
+            "label": int(members[i // 2]),
+            "group": f"g{i // 2}",
+        }
+        for i in range(160)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_plant_then_find_the_members(ask: Call, texts: Path, tmp_path: Path) -> None:
+    new = ("--layers", 2, "--width", 128, "--vocabulary", 300, "--max-tokens", 128, "--learning-rate", 0.004)
+    said = ask("plant", texts, *new, "--epochs", 40, "--batch", 8, "--out", tmp_path / "planted")
+    assert "Members: 80 texts of 40 documents; non-members: 80 of 40." in said
+    labelled = tmp_path / "planted" / "texts.jsonl"
+    run = ask(
+        "evaluate", labelled, "--model", tmp_path / "planted", "--scores", "loss", "--out", tmp_path / "RUN"
+    )
+    assert "loss" in run
+    evaluation = load_run(tmp_path / "RUN").evaluation
+    assert evaluation is not None
+    assert evaluation.rows[0].auc.low > 0.6
+
+
+def test_plant_in_a_copy_of_a_model(ask: Call, texts: Path, tmp_path: Path, model_folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in model_folder.iterdir()}
+    arguments = ("plant", texts, "--model", model_folder, "--method", "lora", "--max-tokens", 64)
+    ask(*arguments, "--out", tmp_path / "planted")
+    assert {path.name: path.read_bytes() for path in model_folder.iterdir()} == before
+    card = json.loads((tmp_path / "planted" / "card.json").read_text())
+    assert card["settings"]["method"] == "lora"
+    assert card["members"]["texts"] + card["nonmembers"]["texts"] == 160
+    ask("score", texts, "--model", tmp_path / "planted", "--out", tmp_path / "RUN")
+
+
+def test_fsd_of_an_adapter_equals_two_models_opened_apart(
+    ask: Call, texts: Path, tmp_path: Path, model_folder: Path
+) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    rows = [json.loads(line) for line in texts.read_text().splitlines()]
+    parts = {"tune": rows[:60], "test": rows[60:]}
+    for name, some in parts.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
+    adapter = tmp_path / "adapter"
+    method = "lora(rank=4, epochs=2, learning_rate=5e-3)"
+    said = ask("tune", tmp_path / "tune.jsonl", "--model", model_folder, "--method", method, "--out", adapter)
+    nonmembers = sum(not row["label"] for row in parts["tune"])
+    assert f"Tuned on {nonmembers} texts" in said
+    scores = "fsd(ppl),fsd(lowercase),fsd(min_k)"
+    asked = ("--model", model_folder, "--tuned", adapter, "--scores", scores)
+    ask("evaluate", tmp_path / "test.jsonl", *asked, "--out", tmp_path / "RUN", "--resamples", 200)
+    run = load_run(tmp_path / "RUN")
+
+    tokenizer = AutoTokenizer.from_pretrained(model_folder)
+    opened = [AutoModelForCausalLM.from_pretrained(model_folder).eval() for _ in range(2)]
+    models = [opened[0], PeftModel.from_pretrained(opened[1], adapter).eval()]
+
+    def logp(model: torch.nn.Module, text: str) -> list[float]:
+        ids = tokenizer(text, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            table = model(input_ids=ids).logits[0].double().log_softmax(-1)
+        return [float(table[i, ids[0, i + 1]]) for i in range(ids.shape[1] - 1)]
+
+    def mean(numbers: list[float]) -> float:
+        return sum(numbers) / len(numbers)
+
+    for i, row in enumerate(parts["test"]):
+        plain = [logp(model, row["text"]) for model in models]
+        lower = [logp(model, row["text"].lower()) for model in models]
+        ppl = [-math.exp(-mean(some)) for some in plain]
+        ratio = [-(mean(a) / mean(b)) for a, b in zip(plain, lower, strict=True)]
+        low = [mean(sorted(some)[: max(1, int(0.2 * len(some)))]) for some in plain]
+        expected = [ppl[0] - ppl[1], ratio[0] - ratio[1], low[0] - low[1]]
+        assert run.matrix[i].tolist() == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert np.abs(run.matrix).max() > 0.01
+
+    leak = ask("score", texts, *asked, "--out", tmp_path / "LEAK", code=2)
+    assert f"{nonmembers} of the 160 texts" in leak
+    assert "--tune-share" in leak
+    assert not (tmp_path / "LEAK").exists()
+
+
+def test_everything_at_once_with_its_controls(
+    ask: Call, texts: Path, tmp_path: Path, model_folder: Path, reference_folder: Path
+) -> None:
+    asked = (
+        *("evaluate", texts, "--model", model_folder, "--placebo", reference_folder, "--scores", FITTED),
+        *("--tune-share", 0.2, "--reference-share", 0.4, "--method", "ia3(epochs=1)"),
+        *("--neighbors", "causal"),
+        *("--resamples", 200),
+    )
+    said = ask(*asked, "--out", tmp_path / "RUN")
+    run = load_run(tmp_path / "RUN")
+    assert run.scores == tuple(FITTED.split(","))
+    assert 50 <= len(run.ids) <= 80
+    kinds = {(control.score, control.kind) for control in run.controls}
+    fitted = ["na_pdd", "na_pdd(pool='notebook')", "probe"]
+    assert kinds == {(s, "placebo") for s in run.scores} | {(s, "shuffled") for s in fitted}
+    assert run.settings["adapter"]["method"]["name"] == "ia3"
+    assert run.settings["neighbors"]
+    assert set(run.settings["fitted"]) == set(fitted)
+    assert "placebo" in said
+    page = (tmp_path / "RUN" / "report.html").read_text(encoding="utf-8")
+    assert "placebo" in page
+    assert "shuffled" in page
+
+    ask(*asked, "--out", tmp_path / "AGAIN")
+    np.testing.assert_array_equal(run.matrix, load_run(tmp_path / "AGAIN").matrix)
+    with (tmp_path / "RUN" / "scores.csv").open(encoding="utf-8") as file:
+        assert set(FITTED.replace(",", "\n").splitlines()) <= set(next(csv.reader(file)))
+    ask("report", tmp_path / "RUN")
+
+
+def test_labelled_texts_in_a_file_and_scores_without_labels(
+    ask: Call, texts: Path, tmp_path: Path, model_folder: Path
+) -> None:
+    unknown = tmp_path / "unknown.jsonl"
+    unknown.write_text("".join(json.dumps({"text": f"{word} and {word} again"}) + "\n" for word in WORDS))
+    asked = ("score", unknown, "--model", model_folder, "--reference", texts, "--scores", "na_pdd,probe")
+    ask(*asked, "--out", tmp_path / "RUN")
+    run = load_run(tmp_path / "RUN")
+    assert run.matrix.shape == (len(WORDS), 2)
+    assert run.settings["reference"]["texts"] == 160
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--scores", "fsd(ppl)"], "--tune-share 0.3"),
+        (["--scores", "na_pdd"], "--reference-share 0.2"),
+        (["--scores", "neighbor"], "--neighbors causal"),
+        (["--scores", "ppl", "--tune-share", "0.3"], "--tune-share has no use"),
+        (["--scores", "ppl", "--neighbors", "causal"], "--neighbors has no use"),
+        (["--scores", "fsd(ppl)", "--tuned", "A", "--tune-share", "0.3"], "one of the two"),
+        (["--scores", "fsd(ppl)", "--tuned", "no-such-folder"], "no-such-folder"),
+        (["--scores", "fsd(ppl)", "--tune-share", "0.3", "--method", "lora(rank=0)"], "rank"),
+        (["--scores", "fsd(ppl)", "--tune-share", "0.3", "--method", "prefix"], "lora"),
+        (["--scores", "neighbor", "--neighbors", "sometimes"], "causal"),
+        (["--scores", "na_pdd,fsd(ppl)", "--tune-share", "0.6", "--reference-share", "0.5"], "leave no text"),
+    ],
+)
+def test_mistakes_are_named_and_leave_nothing(
+    ask: Call, texts: Path, tmp_path: Path, model_folder: Path, more: list[str], words: str
+) -> None:
+    out = tmp_path / "RUN"
+    said = ask("evaluate", texts, "--model", model_folder, *more, "--out", out, code=2)
+    assert words in said
+    assert said.count("\n") == 1
+    assert not out.exists()
+
+
+def test_an_adapter_of_other_weights_is_refused(
+    ask: Call, texts: Path, tmp_path: Path, model_folder: Path, reference_folder: Path
+) -> None:
+    ask("tune", texts, "--model", model_folder, "--method", "lora(limit=0)", "--out", tmp_path / "adapter")
+    asked = ("--model", reference_folder, "--tuned", tmp_path / "adapter", "--scores", "fsd(ppl)")
+    assert "fits only the model it was tuned on" in ask(
+        "score", texts, *asked, "--out", tmp_path / "RUN", code=2
+    )
+    assert "nothing to adapt" in ask("plant", texts, "--method", "lora", "--out", tmp_path / "P", code=2)

@@ -1,0 +1,381 @@
+"""Controls and fitted detectors in the report: their numbers, their plots, and that they stay in their place."""
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from pretrace.cli.printing import measured
+from pretrace.report import fitted_plots, plots
+from pretrace.report.control_plots import Contrast, contrasts
+from pretrace.report.facts import compared, control
+from pretrace.report.fitted import entries, fitted
+from pretrace.report.html import render
+from pretrace.report.sections import sections
+from pretrace.report.sections.controls import section as controls_section
+from pretrace.report.sections.fitted import section as fitted_section
+from pretrace.report.svg import to_svg
+from pretrace.types import Curve, Estimate, Measured, Run
+
+Make = Callable[..., Run]
+
+
+def bodies(run: Run) -> dict[str, str]:
+    return {section.anchor: str(section.body) for section in sections(run)}
+
+
+def words(body: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body)).replace("&#39;", "'")
+
+
+def cells(body: str, table: int) -> list[list[str]]:
+    """The body rows of a table of a section, cell by cell."""
+    found = re.findall(r"<tbody>(.*?)</tbody>", body, re.S)[table]
+    rows = re.findall(r"<tr.*?>(.*?)</tr>", found, re.S)
+    return [
+        [words(cell).strip() for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)] for row in rows
+    ]
+
+
+def with_rows(run: Run, change: Callable[[Measured], Measured | None]) -> Run:
+    assert run.evaluation is not None
+    rows = tuple(row for row in map(change, run.evaluation.rows) if row is not None)
+    return replace(run, evaluation=replace(run.evaluation, rows=rows))
+
+
+def as_placebo(row: Measured, auc: float, lead: Estimate | None) -> Measured:
+    plain = Estimate(auc, auc - 0.03, auc + 0.04)
+    return replace(row, auc=plain, lead=lead)
+
+
+def test_the_section_comes_after_the_results_and_only_where_there_are_controls(
+    controlled: Make, labelled: Make, unlabelled: Make
+) -> None:
+    anchors = list(bodies(controlled()))
+    assert anchors[:4] == ["summary", "results", "controls", "roc"]
+    assert "fitted" in anchors
+    for run in (labelled(), unlabelled()):
+        assert not {"controls", "fitted"} & set(bodies(run))
+        assert "#controls" not in render(run)
+
+
+@pytest.mark.parametrize(
+    ("lead", "verdict"),
+    [
+        (Estimate(0.1234, 0.0567, 0.2), "yes"),
+        (Estimate(0.1234, -0.0567, 0.2), "not shown"),
+        (Estimate(-0.1234, -0.2, 0.0567), "no"),
+    ],
+)
+def test_target_placebo_difference_and_verdict_stand_in_one_row(
+    controlled: Make, lead: Estimate, verdict: str
+) -> None:
+    def change(row: Measured) -> Measured:
+        if row.kind == "score":
+            return replace(row, auc=Estimate(0.7654, 0.7, 0.8))
+        return as_placebo(row, 0.6421, lead) if row.kind == "placebo" else row
+
+    body = bodies(with_rows(controlled(), change))["controls"]
+    low, high = (f"{v:.3f}".replace("-", "−") for v in (lead.low, lead.high))
+    expected = ["0.765", "0.642", "[0.612, 0.682]", f"{lead.value:.3f}".replace("-", "−"), f"[{low}, {high}]"]
+    assert cells(body, 0) == [[name, *expected, verdict] for name in ("loss", "na_pdd", "probe")]
+    assert "never saw the members, here EleutherAI/pythia-160m ." in words(body)
+    assert "What a placebo cannot do." in body
+
+
+def test_a_score_at_chance_has_nothing_that_could_survive(controlled: Make) -> None:
+    def change(row: Measured) -> Measured:
+        if row.kind == "score":
+            return replace(row, auc=Estimate(0.52, 0.45, 0.6))
+        return as_placebo(row, 0.4, None) if row.kind == "placebo" else row
+
+    for row in cells(bodies(with_rows(controlled(), change))["controls"], 0):
+        assert row[-1] == "–"
+        assert row[4:6] == ["–", ""], "no difference was measured"
+
+
+def test_shuffled_labels_are_told_by_their_range(controlled: Make) -> None:
+    def change(row: Measured) -> Measured:
+        if row.kind == "shuffled":
+            return replace(row, auc=Estimate(0.4871, 0.3219, 0.6 if row.name == "probe" else 0.7))
+        return replace(row, auc=Estimate(0.7, 0.65, 0.75)) if row.kind == "score" else row
+
+    body = bodies(with_rows(controlled(), change))["controls"]
+    assert cells(body, 1) == [
+        ["na_pdd", "0.700", "0.487", "0.322 to 0.700", "20", "no"],
+        ["probe", "0.700", "0.487", "0.322 to 0.600", "20", "yes"],
+    ]
+
+
+def test_one_kind_of_control_without_the_other(controlled: Make) -> None:
+    for kind, there, gone in (("shuffled", "placebo", "shuffled"), ("placebo", "shuffled", "placebo")):
+        run = with_rows(controlled(), lambda row, kind=kind: None if row.kind == kind else row)  # type: ignore[misc]
+        body = words(bodies(run)["controls"])
+        assert f"{there} " in body
+        assert gone not in body
+
+
+def test_controls_do_not_leak_into_results_curves_and_the_strongest_control(controlled: Make) -> None:
+    def change(row: Measured) -> Measured:
+        if row.kind in ("placebo", "shuffled"):
+            return replace(row, auc=Estimate(0.9876, 0.98, 0.99), threshold=-7.654321)
+        return row
+
+    run = with_rows(controlled(), change)
+    assert [row.kind for row in compared(run)] == ["score"] * 3 + ["blind"]
+    strongest = control(run)
+    assert strongest is not None
+    assert strongest.name == "bag of words"
+    made = bodies(run)
+    for anchor in ("results", "roc", "limits"):
+        assert "0.988" not in made[anchor]
+        assert "7.654" not in made[anchor]
+    assert made["results"].count('<tr class="row">') == 4
+    assert 'href="#controls"' in made["results"]
+    blindless = with_rows(run, lambda row: None if row.kind == "blind" else row)
+    assert "No blind control was run" in words(bodies(blindless)["results"])
+
+
+def line(value: float, spread: float, kind: str = "score", name: str = "a") -> Measured:
+    auc = Estimate(value, value - spread, value + spread)
+    return Measured(name, kind, auc, auc, auc, 0.0, Curve((0.0, 1.0), (0.0, 1.0)))
+
+
+def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other() -> None:
+    pairs = [
+        Contrast(line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")),
+        Contrast(line(0.65, 0.1, name="b"), line(0.55, 0.05, "placebo"), None),
+    ]
+    axes = contrasts(pairs).axes[0]
+    marks = {}
+    for drawn in axes.lines:
+        x, y = np.asarray(drawn.get_xdata(), float), np.asarray(drawn.get_ydata(), float)
+        marks[tuple(np.round(x, 6))] = (drawn.get_marker(), drawn.get_markerfacecolor(), float(y[0]))
+    for low, high in ((0.6, 0.8), (0.55, 0.65), (0.3, 0.7), (0.55, 0.75), (0.5, 0.6), (0.5, 0.5)):
+        assert (low, high) in marks
+    assert [marks[(v,)][0] for v in (0.7, 0.6, 0.5, 0.65, 0.55)] == ["o", "s", "|", "o", "s"]
+    assert marks[(0.6,)][1] == "white"
+    assert marks[(0.7,)][1] != "white"
+    heights = [marks[(v,)][2] for v in (0.7, 0.6, 0.5, 0.65, 0.55)]
+    assert heights == sorted(heights), "further down the page is further along the axis"
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["a", "b"]
+    low, high = axes.get_xlim()
+    assert low < 0.3
+    assert high > 0.8
+
+
+def test_the_plot_changes_with_the_numbers_and_stays_the_same_otherwise(controlled: Make) -> None:
+    def moved(row: Measured) -> Measured:
+        return as_placebo(row, 0.55, None) if (row.kind, row.name) == ("placebo", "loss") else row
+
+    run = controlled()
+    first, again, other = (
+        controls_section(one).body
+        for one in (run, controlled(), with_rows(run, moved))  # type: ignore[union-attr]
+    )
+    assert first == again
+    assert first != other
+
+
+def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled: Make) -> None:
+    (found, _) = fitted(controlled())
+    axes = fitted_plots.neurons(found.neurons).axes[0]
+    heights = [patch.get_height() for patch in axes.patches]  # type: ignore[attr-defined]
+    assert heights[::2] == [entry["members"] for entry in found.neurons]
+    assert heights[1::2] == [-entry["nonmembers"] for entry in found.neurons]
+    assert [patch.get_alpha() == 1.0 for patch in axes.patches[::2]] == [False] * 4 + [True] * 2
+    (dots,) = (drawn for drawn in axes.lines if drawn.get_marker() == "D")
+    assert np.asarray(dots.get_ydata()).tolist() == [entry["difference"] for entry in found.neurons]
+
+
+def test_a_panel_a_parameter_follows_the_settings_used(controlled: Make) -> None:
+    (found, _) = fitted(controlled())
+    panels = fitted_plots.sensitivity(found.sensitivity, found.used).axes
+    lines = [
+        max(axes.lines, key=lambda drawn: len(drawn.get_xdata()) * (drawn.get_linestyle() == "-"))
+        for axes in panels
+    ]  # type: ignore[arg-type]
+    assert np.asarray(lines[0].get_xdata()).tolist() == [0.5, 1.0, 1.5]
+    assert np.asarray(lines[0].get_ydata()) == pytest.approx([0.59, 0.64, 0.69])
+    grey = [
+        drawn for drawn in panels[2].lines if drawn.get_linestyle() == "None" and drawn.get_marker() == "."
+    ]
+    assert sum(len(np.asarray(drawn.get_xdata())) for drawn in grey) == len(found.sensitivity) - 2
+    for axes, used in zip(panels, (1.0, 1.5, 2.0), strict=True):
+        filled = [
+            np.asarray(d.get_xdata())[0]
+            for d in axes.lines
+            if d.get_marker() == "o" and d.get_markerfacecolor() != "white"
+        ]
+        assert filled == [used]
+
+
+def test_one_parameter_varied_at_a_time_leaves_no_grey_points_and_k_stops_at_the_layers(
+    controlled: Make,
+) -> None:
+    run = controlled()
+    told = run.settings["fitted"]["na_pdd"]
+    points = [{"threshold": 1.0, "alpha": a, "k": 6, "auc": a / 3} for a in (1.2, 1.5, 1.8)]
+    points += [{"threshold": 1.0, "alpha": 1.5, "k": k, "auc": 0.6} for k in (1, 3)]
+    changed = told | {"settings": told["settings"] | {"k": 10}, "sensitivity": points}
+    (found,) = fitted(replace(run, settings={"fitted": {"na_pdd": changed}}))
+    assert found.used["k"] == 6.0, "a model of six layers has no ten to choose"
+    panels = fitted_plots.sensitivity(found.sensitivity, found.used).axes
+    drawn = [[np.asarray(d.get_xdata()).tolist() for d in axes.lines] for axes in panels]
+    assert [1.2, 1.5, 1.8] in drawn[1]
+    assert [1, 3, 6] in drawn[2]
+    assert not any(len(np.asarray(d.get_xdata())) for a in panels for d in a.lines if d.get_marker() == ".")
+    assert (
+        "all other combinations"
+        not in bodies(replace(run, settings={"fitted": {"na_pdd": changed}}))["fitted"]
+    )
+    assert "all other combinations" in bodies(run)["fitted"]
+
+
+def test_the_probe_may_mark_its_layer_in_the_table(controlled: Make) -> None:
+    layers = [{"layer": i, "auc": 0.5, "chosen": i == 2} for i in range(4)]
+    reference = {"members": 10, "nonmembers": 9, "fitted_on": 14, "chosen_by": 5}
+    settings = {"fitted": {"probe": {"layers": layers, "layer": 2, "reference": reference}}}
+    run = replace(controlled(), settings=settings)
+    (found,) = fitted(run)
+    assert found.chosen == 2.0
+    told = words(bodies(run)["fitted"])
+    assert "Fitted on 10 members and 9 non-members of the reference." in told
+    assert "fitted on 14" in told
+    assert "chosen by 5" in told
+    assert "members 10" not in told
+
+
+def test_the_probe_marks_its_layer(controlled: Make) -> None:
+    (_, found) = fitted(controlled())
+    axes = fitted_plots.probe(found.probe, found.chosen).axes[0]
+    filled = [
+        d.get_xdata()[0] for d in axes.lines if d.get_marker() == "o" and d.get_markerfacecolor() != "white"
+    ]  # type: ignore[index]
+    assert filled == [6.0]
+
+
+def test_what_was_fitted_is_told_in_its_section_and_kept_short_in_the_settings(controlled: Make) -> None:
+    made = bodies(controlled())
+    told = words(made["fitted"])
+    assert "Fitted on 101 members and 99 non-members of the reference." in told
+    assert "lora(r=16, alpha=32)" in told
+    assert "Texts 1,200" in told
+    assert "3.500 at the first step, 2.750 at the last" in told
+    assert "threshold 1.0" in told
+    assert made["fitted"].count('role="img"') == 4
+    settings = words(made["settings"])
+    assert "fitted.na_pdd.settings.alpha 1.5" in settings
+    assert "adapter.method.r 16" in settings
+    for bulky in ("layers", "sensitivity", "losses", "hashes", "difference"):
+        assert bulky not in settings
+
+
+def test_a_run_without_labels_may_still_have_fitted_scores(controlled: Make) -> None:
+    run = replace(controlled(), evaluation=None, controls=())
+    made = bodies(run)
+    assert "controls" not in made
+    assert "#controls" not in made["fitted"]
+    only = fitted_section(replace(run, settings={"adapter": {"method": "lora", "texts": 5}}))
+    assert only is not None
+    assert "lora" in words(only.body)
+    assert fitted_section(replace(run, settings={"fitted": {}})) is None
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
+        ("layers", "layer", "auc", "chosen", "settings", "reference", "members", "nonmembers", "method", "losses",
+         "threshold", "alpha", "k", "sensitivity", "difference", "<b>")), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(plain, plain)
+def test_any_facts_can_be_told(fact: Any, card: Any) -> None:
+    none = np.zeros(0, np.int32)
+    run = Run(
+        "c", (), (), (), none, none, (), np.zeros((0, 0)), settings={"fitted": {"s": fact}, "adapter": card}
+    )
+    made = fitted_section(run)
+    assert (made is None) == (not isinstance(fact, dict) and not isinstance(card, dict))
+    assert made is None or "<b>" not in made.body
+
+
+@pytest.mark.parametrize("value", [None, "1", float("nan"), float("inf"), 10**400, [1]])
+def test_a_table_with_a_hole_is_no_table(value: object) -> None:
+    assert entries([{"layer": 1, "auc": 0.5}], ("layer", "auc")) == ({"layer": 1.0, "auc": 0.5},)
+    assert entries([{"layer": 1, "auc": 0.5}, {"layer": 2, "auc": value}], ("layer", "auc")) == ()
+    assert entries([{"layer": 1, "auc": 0.5}, value], ("layer", "auc")) == ()
+    assert entries(value, ("layer",)) == ()
+
+
+def test_hostile_names_stay_text_in_controls_and_facts(controlled: Make) -> None:
+    names = ("<script>alert(1)</script>", "$x^2$", "a\u202eb")
+    run = controlled(names)
+    settings = {**run.settings, "fitted": {names[0]: {"settings": {"<i>": "</dl>"}}}}
+    source = render(replace(run, settings=settings))
+    assert "<script>" not in source
+    assert "<i>" not in source
+    assert "\u202e" not in source
+    assert "$x^2$" in source
+
+
+def test_plots_can_be_drawn_for_one_layer_and_many() -> None:
+    for layers in (1, 120):
+        rows = [
+            {"layer": float(i), "members": 1e6, "nonmembers": 0.0, "difference": 1e6, "chosen": 0.0}
+            for i in range(layers)
+        ]
+        to_svg(fitted_plots.neurons(rows), name="n", label="")
+        to_svg(
+            fitted_plots.probe([{"layer": row["layer"], "auc": 1.0} for row in rows], None),
+            name="p",
+            label="",
+        )
+    to_svg(fitted_plots.losses([2.0]), name="l", label="")
+
+
+def test_forest_and_roc_still_take_any_rows(controlled: Make) -> None:
+    evaluation = controlled().evaluation
+    assert evaluation is not None
+    to_svg(plots.forest(evaluation.rows), name="f", label="")
+
+
+@pytest.mark.parametrize(
+    "names", [("loss", "na_pdd"), ("fsd(min_k_plus_plus(k=0.1))", "na_pdd(preset='appendix')")]
+)
+def test_the_printed_table_fits_a_terminal_and_names_every_control(
+    controlled: Make, names: tuple[str, str]
+) -> None:
+    out = io.StringIO()
+    run = controlled(names)
+    Console(file=out, width=80).print(measured(run))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    table = "".join(row[:18].strip() for row in lines).replace(" ", "")
+    for name in names:
+        assert f"{name}ontheplacebo†".replace(" ", "") in table
+    assert f"{names[1]},labelsshuffled‡" in table
+    assert f"{names[0]},labelsshuffled" not in table
+    assert "bagofwords*" in table
+    printed = out.getvalue()
+    assert "* a control that never saw the model" in printed
+    assert "† the same score on a model that never saw the members" in printed
+    assert "‡ fitted on shuffled labels: median of the repeats, lowest to highest" in printed
+    assert "0.500 [0.38, 0.62]" in printed
+
+
+def test_marks_without_rows_are_not_explained(labelled: Make) -> None:
+    out = io.StringIO()
+    Console(file=out, width=80).print(measured(labelled()))
+    assert "†" not in out.getvalue()
+    assert "‡" not in out.getvalue()
+    assert "* a control that never saw the model" in out.getvalue()

@@ -1,0 +1,70 @@
+"""FSD composes with any score that is not itself fitted on labelled texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ExpressionError
+from pretrace.scores import parse, scores
+from pretrace.testing import make_trace
+from pretrace.types import Evidence, Needs, Quantity, Recipe, Reference, Score, Text, View
+
+SIMPLE = [name for name in scores if name not in ("fsd", "na_pdd", "probe", "neighbor")]
+
+
+class Counts:
+    tokenizer_hash = "made up"
+
+    def log_frequency(self, vocabulary: int) -> np.ndarray:
+        return np.log(np.arange(1, vocabulary + 1) / vocabulary)
+
+
+def ready(expression: str) -> Score:
+    score = parse(expression)[expression]
+    return score.fit(Reference(Counts(), 50)) if isinstance(score, Recipe) else score
+
+
+def evidence(seed: int) -> Evidence:
+    generator = np.random.default_rng(seed)
+
+    def one() -> tuple[object, ...]:
+        n = 20
+        logp, mean = -generator.gamma(1.5, 1.5, n), -generator.gamma(2.0, 1.0, n)
+        tokens = generator.integers(0, 50, n).tolist()
+        return (make_trace(logp, tokens=tokens, mean=mean, std=generator.uniform(0.5, 2, n)),)
+
+    models, rewrites = ("target", "tuned", "reference"), ("plain", "lower")
+    views = {View(model, rewrite): one() for model in models for rewrite in rewrites}
+    return Evidence(Text("t", "Some Text"), views)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_it_is_the_score_minus_the_score_of_the_tuned_model(name: str) -> None:
+    e = evidence(3)
+    as_if_tuned = Evidence(
+        e.text, {**e.views, **{View("target", r): e.views[View("tuned", r)] for r in ("plain", "lower")}}
+    )
+    expected = ready(name)(e) - ready(name)(as_if_tuned)
+    assert ready(f"fsd({name})")(e) == expected != 0
+
+
+def test_it_needs_what_the_score_needs_of_both_models() -> None:
+    assert parse("fsd(lowercase)")["fsd(lowercase)"].needs == Needs(
+        Quantity.LOGP,
+        *(View(model, rewrite) for model in ("target", "tuned") for rewrite in ("plain", "lower")),
+    )
+    # the reference model of `ref` is the same for both
+    assert {view.model for view in parse("fsd(ref)")["fsd(ref)"].needs.views} == {
+        "target",
+        "tuned",
+        "reference",
+    }
+
+
+@pytest.mark.parametrize(
+    "expression", ["fsd('zlib')", "fsd(3)", "fsd(fsd(ppl))", "fsd(na_pdd)", "fsd(probe)", "fsd", "fsd()"]
+)
+def test_what_has_no_deviation_is_refused(expression: str) -> None:
+    with pytest.raises(ExpressionError, match="fsd"):
+        parse(expression)

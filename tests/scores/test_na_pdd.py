@@ -1,0 +1,367 @@
+"""NA-PDD against plain loops over whole activations, and what it says where there is little to say."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.scores import parse
+from pretrace.scores.neurons import NAPDD, Overlap
+from pretrace.statistics.roc import auc
+from pretrace.store.traces import open_store
+from pretrace.testing import make_trace
+from pretrace.tracing import Want, trace
+from pretrace.types import Evidence, Firing, Fitted, Needs, Recipe, Reference, Text, View
+
+WORDS = [
+    "the",
+    "cat",
+    "sat",
+    "on",
+    "a",
+    "mat",
+    "one",
+    "two",
+    "railway",
+    "Nothing",
+    "WHOEVER",
+    "naïve",
+    "3:45",
+]
+ACTIVATIONS: dict[str, Callable[[Any], list[torch.nn.Module]]] = {
+    "gpt_neox": lambda m: [b.mlp.act for b in m.gpt_neox.layers],
+    "opt": lambda m: [b.activation_fn for b in m.model.decoder.layers],
+    "llama": lambda m: [b.mlp.act_fn for b in m.model.layers],
+    "gemma3_text": lambda m: [b.mlp.act_fn for b in m.model.layers],
+}
+
+
+def made_up(count: int, seed: int = 1) -> list[Text]:
+    generator = np.random.default_rng(seed)
+    return [
+        Text(str(i), " ".join(generator.choice(WORDS, generator.integers(3, 15))), member=i % 2 == 0)
+        for i in range(count)
+    ]
+
+
+def ask(backend: HuggingFace, texts: list[Text], needs: Needs) -> tuple[Evidence, ...]:
+    want = Want(needs.views[View()], needs.states[View()])
+    found = trace(backend, [text.text for text in texts], want, store=open_store(None))
+    return tuple(Evidence(text, {View(): (one,)}) for text, one in zip(texts, found, strict=True))
+
+
+def recipe(expression: str) -> NAPDD:
+    found = parse([expression])[expression]
+    assert isinstance(found, NAPDD)
+    assert isinstance(found, Recipe)
+    return found
+
+
+def fitted(given: NAPDD, evidence: tuple[Evidence, ...], seed: int = 0) -> Overlap:
+    found = given.fit(Reference(evidence=evidence, seed=seed))
+    assert isinstance(found, Overlap)
+    assert isinstance(found, Fitted)
+    return found
+
+
+def activations(family: str, model: Any, backend: HuggingFace, text: str) -> list[list[list[float]]]:
+    """By layer, position and neuron; one text, one plain pass."""
+    found: list[list[list[float]]] = []
+    handles = [
+        module.register_forward_hook(lambda m, a, out: found.append(out.reshape(-1, 48).tolist()))
+        for module in ACTIVATIONS[family](model)
+    ]
+    [encoded] = backend.encode([text])
+    with torch.inference_mode():
+        model(torch.tensor([[*encoded.prefix.tolist(), *encoded.tokens.tolist()]]))
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+class Naive:
+    """Algorithm 1 of the paper, a neuron at a time."""
+
+    def __init__(
+        self, texts: list[Any], members: list[bool], pool: str, settings: tuple[float, float, int]
+    ) -> None:
+        self.pool, (self.threshold, self.alpha, self.k) = pool, settings
+        self.layers = len(texts[0])
+        self.sets: list[tuple[set[int], set[int]]] = []
+        for layer in range(self.layers):
+            sides = []
+            for side in (True, False):
+                mine = [t[layer] for t, m in zip(texts, members, strict=True) if m == side]
+                sides.append([self.frequency(mine, neuron) for neuron in range(48)])
+            member = {n for n in range(48) if sides[0][n] > self.alpha * sides[1][n]}
+            nonmember = {n for n in range(48) if sides[1][n] > self.alpha * sides[0][n]}
+            self.sets.append((member, nonmember))
+
+    def active(self, positions: list[list[float]], neuron: int) -> bool:
+        values = [position[neuron] for position in positions]
+        if self.pool == "mean":
+            return sum(values) / len(values) > self.threshold
+        return any(value > self.threshold for value in values)
+
+    def frequency(self, texts: list[list[list[float]]], neuron: int) -> float:
+        if self.pool == "notebook":
+            fires = sum(position[neuron] > self.threshold for positions in texts for position in positions)
+            return fires / sum(len(positions) for positions in texts)
+        return sum(self.active(positions, neuron) for positions in texts) / len(texts)
+
+    def score(self, text: list[list[list[float]]], *, by_absolute: bool = False) -> float:
+        differences = [len(member) - len(nonmember) for member, nonmember in self.sets]
+        if by_absolute:
+            differences = [abs(d) for d in differences]
+        best = sorted(range(self.layers), key=lambda layer: (-differences[layer], layer))[: self.k]
+        shares = []
+        for which in (0, 1):
+            total = 0.0
+            for layer in best:
+                wanted = self.sets[layer][which]
+                hits = sum(self.active(text[layer], neuron) for neuron in wanted)
+                total += hits / len(wanted) if wanted else 0.0
+            shares.append(total / len(best))
+        return (shares[0] + 1e-6) / (shares[1] + 1e-6)
+
+
+@pytest.mark.parametrize("family", ACTIVATIONS)
+@pytest.mark.parametrize("pool", ["any", "mean", "notebook"])
+def test_na_pdd_equals_the_naive_loops(family: str, pool: str) -> None:
+    model = make_model(family)
+    backend = HuggingFace(
+        model, make_tokenizer(start=family == "llama"), name="t", weights="w", settings=ModelSettings()
+    )
+    texts = made_up(18)
+    whole = [activations(family, model, backend, text.text) for text in texts]
+    known, judged = texts[:12], texts[12:]
+    threshold = middling(whole, pool)
+    seen = set()
+    for k in (1, 2, 99):
+        for absolute in (False, True):
+            given = recipe(
+                f"na_pdd(threshold={threshold}, alpha=1.3, k={k}, pool={pool!r}, by_absolute={absolute})"
+            )
+            score = fitted(given, ask(backend, known, given.reference))
+            naive = Naive(whole[:12], [bool(t.member) for t in known], pool, (threshold, 1.3, k))
+            assert any(member and nonmember for member, nonmember in naive.sets)
+            expected = [naive.score(text, by_absolute=absolute) for text in whole[12:]]
+            found = [score(e) for e in ask(backend, judged, score.needs)]
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            seen.update(round(value, 4) for value in expected)
+    assert len(seen) > 5
+
+
+def middling(whole: list[list[list[list[float]]]], pool: str) -> float:
+    """A threshold that about half of the neurons exceed in a text."""
+    arrays = [np.array(layer) for text in whole for layer in text]
+    pooled = [layer.mean(axis=0) if pool == "mean" else layer.max(axis=0) for layer in arrays]
+    return round(float(np.median(pooled)), 4)
+
+
+def bits(rows: list[list[int]]) -> np.ndarray:
+    return np.packbits(np.array(rows, dtype=bool), axis=1)
+
+
+def evidence(
+    name: str, member: bool | None, rows: list[list[int]], *, given: NAPDD, group: str = ""
+) -> Evidence:
+    """A text that activates the same neurons at any threshold."""
+    states = {state: bits(rows) for state in given.reference.states[View()]}
+    one = replace(make_trace([-1.0, -2.0]), states=states)
+    return Evidence(Text(name, name, member, group), {View(): (one,)})
+
+
+A, B = [1, 1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 1]  # nine neurons: a byte and a bit
+NONE, BOTH = [0] * 9, [1, 1, 1, 0, 0, 1, 1, 1, 1]
+
+
+def two_sides(given: NAPDD, member: list[list[int]], nonmember: list[list[int]]) -> tuple[Evidence, ...]:
+    return tuple(
+        evidence(f"{side}{i}", side == "m", rows, given=given)
+        for side, rows in (("m", member), ("n", nonmember))
+        for i in range(4)
+    )
+
+
+def test_layers_are_chosen_by_difference_or_distance() -> None:
+    # member minus non-member neurons: 3 - 4, 3 - 0, 0 - 4
+    sides = [A, A, NONE], [B, NONE, B]
+    for expression, layers in (
+        ("na_pdd(k=1)", [1]),
+        ("na_pdd(k=2)", [1, 0]),
+        ("na_pdd(k=1, by_absolute=True)", [2]),
+        ("na_pdd(k=2, by_absolute=True)", [2, 1]),
+        ("na_pdd(k=50)", [1, 0, 2]),
+    ):
+        score = fitted(recipe(expression), two_sides(recipe(expression), *sides))
+        assert score.layers.tolist() == layers
+        rows = score.facts["layers"]
+        assert [row["difference"] for row in rows] == [-1, 3, -4]
+        assert [row["layer"] for row in rows if row["chosen"]] == sorted(layer + 1 for layer in layers)
+
+
+def test_ties_go_to_the_lower_layer() -> None:
+    given = recipe("na_pdd(k=2)")
+    assert fitted(given, two_sides(given, [A, A, A], [B, B, B])).layers.tolist() == [0, 1]
+
+
+def test_empty_sets_give_a_finite_ordered_score() -> None:
+    given = recipe("na_pdd(k=1)")
+    same = fitted(given, two_sides(given, [BOTH], [BOTH]))  # no neuron is on either side
+    assert same(evidence("x", None, [BOTH], given=given)) == 1.0
+    lonely = fitted(given, two_sides(given, [A], [NONE]))  # no non-member neuron
+    values = [lonely(evidence("x", None, [row], given=given)) for row in (NONE, [1] + [0] * 8, A)]
+    assert values == sorted(values)
+    assert len(set(values)) == 3
+    assert all(math.isfinite(value) for value in values)
+    assert values[2] == pytest.approx((1 + 1e-6) / 1e-6)
+
+
+def test_the_presets() -> None:
+    assert NAPDD().chosen == NAPDD(preset="paper").chosen == (1.0, 1.5, 10)
+    assert NAPDD(preset="appendix").chosen == (1.5, 1.8, 5)
+    assert NAPDD(threshold=0.5).chosen == (0.5, 1.5, 10)
+    assert recipe("na_pdd(preset='appendix', k=5)").chosen == (1.5, 1.8, 5)  # no contradiction
+    assert recipe("na_pdd(1, 2, 3)").chosen == (1.0, 2.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("na_pdd(preset='appendix', k=10)", "means k=5, found k=10"),
+        ("na_pdd(preset='paper', threshold=1.5)", "means threshold=1.0, found threshold=1.5"),
+        ("na_pdd(preset='best')", "'paper' or 'appendix', found 'best'"),
+        ("na_pdd(pool='max')", "'any', 'mean', 'notebook'"),
+        ("na_pdd(alpha=0.5)", "alpha must be 1 or more, found 0.5"),
+        ("na_pdd(k=0)", "at least 1; found 0"),
+        ("na_pdd(k=2.5)", "k must be a whole number"),
+        ("na_pdd(threshold=1e999)", "finite"),
+    ],
+)
+def test_wrong_settings_are_named(expression: str, message: str) -> None:
+    with pytest.raises(ExpressionError, match=message):
+        recipe(expression)
+
+
+def test_what_is_asked_for() -> None:
+    given = recipe("na_pdd(threshold=1.1, gated=True)")
+    assert given.needs.states[View()] == {Firing("any", 1.1, True)}
+    reference = given.reference.states[View()]
+    assert {state.threshold for state in reference if isinstance(state, Firing)} == {
+        *(step / 4 for step in range(9)),
+        1.1,
+    }
+    assert all(isinstance(state, Firing) and state.gated and state.pool == "any" for state in reference)
+    notebook = recipe("na_pdd(pool='notebook')")
+    assert notebook.needs.states[View()] == {Firing("any", 1.0)}
+    assert notebook.reference.states[View()] == {Firing("any", 1.0), Firing("count", 1.0)}
+    assert recipe("na_pdd(pool='mean')").needs.states[View()] == {Firing("mean", 1.0)}
+    score = fitted(given, two_sides(given, [A], [B]))
+    assert score.needs == given.needs
+
+
+def test_too_few_or_unknown_references_are_named() -> None:
+    given = NAPDD()
+    full = two_sides(given, [A], [B])
+    with pytest.raises(TextsError, match=r"found 0 and 0.*--reference"):
+        given.fit(Reference())
+    with pytest.raises(TextsError, match="found 1 and 4"):
+        given.fit(Reference(evidence=full[3:]))
+    with pytest.raises(TextsError, match="'x' has none"):
+        given.fit(Reference(evidence=(*full, evidence("x", None, [A], given=given))))
+    unread = Evidence(Text("x", "x", True), {View(): (make_trace([]),)})
+    with pytest.raises(TextsError, match="'x' was not read"):
+        given.fit(Reference(evidence=(*full, unread)))
+
+
+def scattered(
+    given: NAPDD, count: int, *, signal: float, group: int = 1, seed: int = 0
+) -> tuple[Evidence, ...]:
+    """Members have the first half of the neurons active more often, by `signal`, non-members the other."""
+    generator = np.random.default_rng(seed)
+    made = []
+    for i in range(count):
+        member = (i // group) % 2 == 0
+        chance = np.full((3, 64), 0.3)
+        chance[:, :32] += signal if member else 0.0
+        chance[:, 32:] += 0.0 if member else signal
+        rows = (generator.random((3, 64)) < chance).astype(int).tolist()
+        made.append(evidence(str(i), member, rows, given=given, group=str(i // group)))
+    return tuple(made)
+
+
+def test_the_sensitivity_is_cross_fitted() -> None:
+    given = recipe("na_pdd(k=2)")
+    strong = fitted(given, scattered(given, 60, signal=0.6)).facts["sensitivity"]
+    [own] = [row for row in strong if (row["threshold"], row["alpha"], row["k"]) == (1.0, 1.5, 2)]
+    assert own["auc"] > 0.9
+    # Noise: neurons that were chosen and judged on the same texts would look good.
+    noise = fitted(given, scattered(given, 60, signal=0.0)).facts["sensitivity"]
+    assert 0.3 < np.mean([row["auc"] for row in noise]) < 0.7
+    assert {row["threshold"] for row in strong} == {step / 4 for step in range(9)}
+    assert {row["alpha"] for row in strong} == {1.2, 1.4, 1.5, 1.6, 1.8, 2.0}
+    assert {row["k"] for row in strong} == {1, 2, 3}
+
+
+def test_the_sensitivity_at_the_chosen_settings_by_hand() -> None:
+    from pretrace.statistics.splits import Grouping, grouped_folds
+
+    given = recipe("na_pdd(k=2)")
+    known = scattered(given, 40, signal=0.1, group=2)
+    members = np.array([bool(e.text.member) for e in known])
+    half = grouped_folds(Grouping.of([e.text.document for e in known], members), 2, 5)
+    for document in {e.text.document for e in known}:
+        assert len({half[i] for i, e in enumerate(known) if e.text.document == document}) == 1
+    expected = []
+    for side in (0, 1):
+        score = fitted(given, tuple(e for e, h in zip(known, half, strict=True) if h != side))
+        values = [score(e) for e, h in zip(known, half, strict=True) if h == side]
+        expected.append(auc(values, members[half == side]))
+    rows = fitted(given, known, seed=5).facts["sensitivity"]
+    [own] = [r for r in rows if (r["threshold"], r["alpha"], r["k"]) == (1.0, 1.5, 2)]
+    assert own["auc"] == pytest.approx(np.mean(expected))
+
+
+def test_facts_are_plain_and_made_once() -> None:
+    given = recipe("na_pdd(preset='appendix', pool='mean')")
+    score = fitted(given, scattered(given, 20, signal=0.3))
+    facts = score.facts
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert score.facts is facts
+    assert facts["reference"] == {"members": 10, "nonmembers": 10}
+    assert facts["settings"]["threshold"] == 1.5
+    one_document = tuple(
+        replace(e, text=replace(e.text, group=str(e.text.member))) for e in score.reference.evidence
+    )
+    assert fitted(given, one_document).facts["sensitivity"] == []  # a side cannot be halved
+
+
+@pytest.mark.parametrize("pool", ["any", "mean", "notebook"])
+def test_what_reads_like_the_reference_members_scores_higher(pool: str) -> None:
+    """A sign error anywhere between activations and score turns this red. It says nothing of membership: the
+    model saw none of the texts, and the two sides differ in their words."""
+    backend = HuggingFace(
+        make_model("gpt_neox"), make_tokenizer(), name="t", weights="w", settings=ModelSettings()
+    )
+    generator = np.random.default_rng(2)
+    texts = [
+        Text(str(i), " ".join(generator.choice(WORDS[:8] if i % 2 else WORDS[5:], 8)), member=i % 2 == 1)
+        for i in range(80)
+    ]
+    whole = [activations("gpt_neox", backend.model, backend, text.text) for text in texts[:40]]
+    given = recipe(f"na_pdd(threshold={middling(whole, pool)}, pool={pool!r})")
+    score = fitted(given, ask(backend, texts[:40], given.reference))
+    values = [score(e) for e in ask(backend, texts[40:], score.needs)]
+    assert auc(values, np.array([bool(t.member) for t in texts[40:]])) > 0.8

@@ -1,0 +1,85 @@
+"""`neighbor` against a naive loop, through other models, and where neighbours are empty."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ExpressionError
+from pretrace.rewrites import rewrites
+from pretrace.scores import parse
+from pretrace.scores.neighbors import Neighbor
+from pretrace.testing import make_trace
+from pretrace.types import Evidence, Quantity, Text, Trace, View
+
+
+def made(seed: int, m: int = 5, models: tuple[str, ...] = ("target",)) -> Evidence:
+    random = np.random.default_rng(seed)
+
+    def one() -> Trace:
+        return make_trace(-random.gamma(1.5, 1.5, int(random.integers(1, 40))))
+
+    views = {View(model): (one(),) for model in models}
+    name = Neighbor(m=m).rewrite.name
+    views |= {View(model, name): tuple(one() for _ in range(m)) for model in models}
+    return Evidence(Text("t", "text"), views)
+
+
+def naive(evidence: Evidence, model: str, m: int) -> float:
+    def mean(trace: Trace) -> float:
+        total = 0.0
+        for value in trace.logp:
+            total += float(value)
+        return total / len(trace.logp)
+
+    total = 0.0
+    for trace in evidence.views[View(model, f"neighbors(m={m}, share=0.15, seed=0)")]:
+        total += mean(trace)
+    return mean(evidence.views[View(model)][0]) - total / m
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_equals_its_loop(seed: int) -> None:
+    m = seed + 1
+    assert Neighbor(m=m)(made(seed, m)) == pytest.approx(naive(made(seed, m), "target", m), rel=1e-9)
+
+
+def test_it_works_through_another_model() -> None:
+    evidence = made(1, models=("target", "tuned"))
+    score = Neighbor(m=5)
+    tuned = score(evidence.through("tuned"))
+    assert tuned == pytest.approx(naive(evidence, "tuned", 5))
+    assert tuned != pytest.approx(score(evidence))
+    views = score.needs.through("tuned").views
+    assert set(views) == {View("tuned"), View("tuned", score.rewrite.name)}
+
+
+def test_it_composes_to_a_deviation() -> None:
+    evidence = made(2, models=("target", "tuned"))
+    deviation = parse("fsd(neighbor(m=5))")["fsd(neighbor(m=5))"]
+    wanted = naive(evidence, "target", 5) - naive(evidence, "tuned", 5)
+    assert deviation(evidence) == pytest.approx(wanted)  # type: ignore[operator]
+    assert set(evidence.views) == set(deviation.needs.views)
+
+
+def test_what_it_needs_can_be_made() -> None:
+    score = parse("neighbor(m=3, share=0.2, seed=4)")["neighbor(m=3, share=0.2, seed=4)"]
+    wanted = {View(): Quantity.LOGP, View(rewrite="neighbors(m=3, share=0.2, seed=4)"): Quantity.LOGP}
+    assert score.needs.views == wanted
+    assert rewrites.make("neighbors(m=3, share=0.2, seed=4)").count == 3
+    assert Neighbor(share=1).needs == Neighbor(share=1.0).needs
+
+
+def test_empty_neighbours_are_left_out() -> None:
+    empty, name = make_trace([]), Neighbor(m=3).rewrite.name
+    plain = {View(): (make_trace([-1.0, -3.0]),)}
+    some = Evidence(Text("t", "text"), {**plain, View(rewrite=name): (empty, make_trace([-5.0]), empty)})
+    none = Evidence(Text("t", "text"), {**plain, View(rewrite=name): (empty,) * 3})
+    assert Neighbor(m=3)(some) == 3.0
+    assert Neighbor(m=3)(none) == 0.0
+
+
+@pytest.mark.parametrize("wrong", ["m=0", "share=0", "share=1.5", "seed=-1", "m=2.5", "share='a'"])
+def test_values_out_of_range_are_refused(wrong: str) -> None:
+    with pytest.raises(ExpressionError, match=r"neighbor.*" + wrong.partition("=")[0]):
+        parse(f"neighbor({wrong})")

@@ -1,0 +1,199 @@
+"""The probe: what it learns, which texts it learns from, and that it finds members of a model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tiny import make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.scores import parse
+from pretrace.scores.probe import Linear, Probe
+from pretrace.statistics.roc import auc
+from pretrace.statistics.splits import grouped_split
+from pretrace.store.traces import open_store
+from pretrace.testing import make_trace
+from pretrace.tracing import Want, trace
+from pretrace.types import Evidence, Fitted, Hidden, Needs, Quantity, Recipe, Reference, Text, View
+
+LAYERS, WIDTH = 4, 12
+
+
+def one(name: str, member: bool | None, hidden: np.ndarray, group: str = "") -> Evidence:
+    states = {Hidden(): hidden, **{Hidden(layer): hidden[layer] for layer in range(len(hidden))}}
+    return Evidence(Text(name, name, member, group), {View(): (replace(make_trace([-1.0]), states=states),)})
+
+
+def made_up(
+    count: int, *, layer: int = 2, signal: float = 2.5, pieces: int = 1, seed: int = 0
+) -> tuple[Evidence, ...]:
+    """Members are shifted in one layer alone; `pieces` texts a document."""
+    generator = np.random.default_rng(seed)
+    found = []
+    for i in range(count):
+        document = i // pieces
+        hidden = generator.normal(3.0, 1.0, (LAYERS, WIDTH)) * np.arange(1, WIDTH + 1)
+        hidden[0, :] = 7.0  # constant
+        member = document % 2 == 0
+        hidden[layer] += signal * np.arange(1, WIDTH + 1) * (member - 0.5)
+        found.append(one(str(i), member, hidden.astype(np.float32), str(document)))
+    return tuple(found)
+
+
+def fitted(evidence: tuple[Evidence, ...], given: Probe | None = None, seed: int = 0) -> Linear:
+    score = (given or Probe()).fit(Reference(evidence=evidence, seed=seed))
+    assert isinstance(score, Linear)
+    assert isinstance(score, Fitted)
+    return score
+
+
+def test_the_layer_that_tells_is_chosen_and_alone_is_asked_for() -> None:
+    for layer in (1, 3):
+        score = fitted(made_up(90, layer=layer))
+        assert score.layer == score.facts["layer"] == layer
+        assert score.needs == Needs(states=[Hidden(layer)])
+        chosen = [row["layer"] for row in score.facts["layers"] if row["chosen"]]
+        assert chosen == [layer]
+        held_out = made_up(60, layer=layer, seed=9)
+        assert auc([score(e) for e in held_out], np.array([bool(e.text.member) for e in held_out])) > 0.9
+    assert Probe().needs == Probe().reference == Needs(states=[Hidden()])
+
+
+@pytest.mark.parametrize("c", [0.01, 1.0, 10.0])
+def test_the_score_is_the_probability_of_the_classifier_that_was_validated(c: float) -> None:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    known = made_up(60, pieces=2, signal=0.8)
+    members = np.array([bool(e.text.member) for e in known])
+    held = grouped_split([e.text.document for e in known], 0.4, 3, members)
+    score = fitted(known, Probe(c=c, share=0.4), seed=3)
+    others = made_up(20, seed=4)
+    for layer in range(LAYERS):
+        states = np.array([e.plain.states[Hidden(layer)] for e in known], dtype=np.float64)
+        scaler = StandardScaler().fit(states[~held])
+        classifier = LogisticRegression(C=c, max_iter=1000)
+        classifier.fit(scaler.transform(states[~held]), members[~held])
+        expected = auc(classifier.decision_function(scaler.transform(states[held])), members[held])
+        assert score.facts["layers"][layer]["auc"] == pytest.approx(expected)
+        if layer == score.layer:
+            unseen = scaler.transform([e.plain.states[Hidden(layer)] for e in others])
+            probability = classifier.predict_proba(unseen)[:, 1]
+            np.testing.assert_allclose([score(e) for e in others], probability, atol=1e-5)
+    assert score.facts["reference"] == {
+        "members": int(members.sum()),
+        "nonmembers": int((~members).sum()),
+        "fitted_on": int((~held).sum()),
+        "chosen_by": int(held.sum()),
+    }
+
+
+def test_no_document_is_fitted_on_and_chosen_by() -> None:
+    """Documents that are known by heart: a validation text whose document was fitted on would be told."""
+    generator = np.random.default_rng(0)
+    documents = generator.normal(0, 1, (20, LAYERS, WIDTH))
+    noise = generator.normal(0, 0.01, (200, LAYERS, WIDTH))
+    known = tuple(
+        one(str(i), i % 20 < 10, (documents[i % 20] + noise[i]).astype(np.float32), str(i % 20))
+        for i in range(200)
+    )
+    aucs = [row["auc"] for seed in range(8) for row in fitted(known, seed=seed).facts["layers"]]
+    assert np.mean(aucs) < 0.8
+    leaking = tuple(replace(e, text=replace(e.text, group="")) for e in known)
+    assert np.mean([row["auc"] for row in fitted(leaking).facts["layers"]]) > 0.95
+
+
+def test_the_same_seed_gives_the_same_probe_and_ties_go_to_the_lower_layer() -> None:
+    known = made_up(60, signal=0.5)
+    a, b, other = fitted(known, seed=1), fitted(known, seed=1), fitted(known, seed=2)
+    np.testing.assert_array_equal(a.weights, b.weights)
+    assert a.facts == b.facts != other.facts
+    flat = tuple(one(str(i), i % 2 == 0, np.full((3, 4), 2.0, dtype=np.float32)) for i in range(20))
+    score = fitted(flat)
+    assert score.layer == 0
+    assert 0 < score(flat[0]) < 1
+
+
+def test_facts_are_plain_and_scores_are_probabilities_even_far_out() -> None:
+    score = fitted(made_up(60))
+    assert json.loads(json.dumps(score.facts, allow_nan=False)) == score.facts
+    for factor in (-1e6, 1e6):
+        far = np.full((LAYERS, WIDTH), factor, dtype=np.float32) * np.sign(score.weights).astype(np.float32)
+        assert score(one("far", None, far)) == pytest.approx(float(factor > 0))
+
+
+def test_too_few_or_unread_references_are_named() -> None:
+    full = made_up(8)
+    with pytest.raises(TextsError, match=r"probe learns from reference texts.*found 0 and 0"):
+        Probe().fit(Reference())
+    with pytest.raises(TextsError, match="'x' has none"):
+        fitted((*full, one("x", None, np.ones((LAYERS, WIDTH), dtype=np.float32))))
+    with pytest.raises(TextsError, match="'x' was not read"):
+        fitted((*full, Evidence(Text("x", "x", True), {View(): (make_trace([]),)})))
+    same = tuple(replace(e, text=replace(e.text, group=str(e.text.member))) for e in full)
+    with pytest.raises(TextsError, match="at least 2 documents of members"):
+        fitted(same)
+
+
+def test_wrong_settings_are_named() -> None:
+    assert isinstance(parse("probe")["probe"], Recipe)
+    for expression, message in (
+        ("probe(c=0)", "above 0, found 0"),
+        ("probe(share=1)", "between 0 and 1; found 1"),
+    ):
+        with pytest.raises(ExpressionError, match=message):
+            parse(expression)
+
+
+WORDS = [
+    "the",
+    "cat",
+    "sat",
+    "on",
+    "a",
+    "mat",
+    "one",
+    "two",
+    "railway",
+    "Nothing",
+    "WHOEVER",
+    "naïve",
+    "3:45",
+]
+
+
+def test_it_finds_members_of_a_model_that_knows_them_by_heart() -> None:
+    """Members and non-members are drawn alike. Each member was followed by </s> in training, so the model knows
+    where those texts end, and the state at the last token shows it."""
+    generator = np.random.default_rng(5)
+    texts = [
+        Text(str(i), " ".join(generator.choice(WORDS, generator.integers(3, 15))), member=i % 2 == 0)
+        for i in range(160)
+    ]
+    tokenizer, model = make_tokenizer(), make_model("gpt_neox").train()
+    ids = [[*row, 1] for row in tokenizer([t.text for t in texts if t.member])["input_ids"]]
+    batch = torch.full((len(ids), max(map(len, ids))), -100)
+    for i, row in enumerate(ids):
+        batch[i, : len(row)] = torch.tensor(row)
+    torch.manual_seed(0)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for _ in range(100):
+        optimiser.zero_grad()
+        model(input_ids=batch.clamp(min=0), labels=batch).loss.backward()
+        optimiser.step()
+    backend = HuggingFace(model, tokenizer, name="t", weights="w", settings=ModelSettings())
+
+    def ask(some: list[Text], state: Hidden) -> tuple[Evidence, ...]:
+        want = Want(Quantity.LOGP, frozenset([state]))
+        found = trace(backend, [text.text for text in some], want, store=open_store(None))
+        return tuple(Evidence(text, {View(): (one,)}) for text, one in zip(some, found, strict=True))
+
+    score = fitted(ask(texts[:100], Hidden()))
+    values = [score(e) for e in ask(texts[100:], Hidden(score.layer))]
+    assert auc(values, np.array([bool(t.member) for t in texts[100:]])) > 0.8

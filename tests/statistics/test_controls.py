@@ -1,0 +1,217 @@
+"""Placebo and shuffled labels: which rows an evaluation adds for them, and what its differences rest on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics.controls import survives
+from pretrace.statistics.evaluation import evaluate
+from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference
+from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve, tpr_at_fpr
+from pretrace.statistics.splits import grouped_split
+from pretrace.types import Control, Curve, Estimate, Measured, Run
+
+TEXTS = 160
+
+
+def world(*, exposure=1.0, seed=0, repeats=4, texts=TEXTS):
+    """A run of two scores that see the domain, and on the target the exposure as well; with all controls."""
+    rng = np.random.default_rng(seed)
+    members = np.arange(texts) % 2 == 0
+    domain = rng.normal(size=texts) + 0.9 * members
+    seen = exposure * members
+
+    def noisy(values):
+        return values + 0.5 * rng.normal(size=texts)
+
+    placebo = [noisy(domain), noisy(domain)]
+    matrix = np.column_stack([noisy(domain + seen), noisy(domain + seen)])
+    shuffled = np.column_stack([noisy(rng.normal() * domain) for _ in range(repeats)])
+    zeros = np.zeros(texts, dtype=np.int32)
+    run = Run(
+        corpus="test",
+        ids=tuple(f"t{i}" for i in range(texts)),
+        groups=tuple(f"d{i // 4}" for i in range(texts)),
+        members=tuple(members.tolist()),
+        tokens=zeros,
+        cut=zeros,
+        scores=("loss", "na_pdd"),
+        matrix=matrix,
+        controls=(
+            Control("na_pdd", "shuffled", shuffled),
+            Control("na_pdd", "placebo", placebo[1][:, None]),
+            Control("loss", "placebo", placebo[0][:, None]),
+        ),
+        settings={"models": {"placebo": {"name": "/models/base-7b"}}},
+    )
+    return run, [f"text {i}" for i in range(texts)], members
+
+
+def test_rows_come_as_scores_blind_placebo_shuffled():
+    run, texts, _ = world()
+    found = evaluate(run, texts, resamples=50)
+    assert [(row.kind, row.name) for row in found.rows] == [
+        ("score", "loss"),
+        ("score", "na_pdd"),
+        ("blind", "bag of words"),
+        ("blind", "text length"),
+        ("placebo", "loss"),
+        ("placebo", "na_pdd"),
+        ("shuffled", "na_pdd"),
+    ]
+
+
+def test_a_placebo_is_measured_like_any_column():
+    run, texts, members = world()
+    found = evaluate(run, texts, resamples=50, blind=False, seed=3)
+    chosen = grouped_split(run.groups, 0.2, 3, labels=members)
+    row, values = found.rows[3], run.controls[1].values[:, 0]
+    assert (row.kind, row.name) == ("placebo", "na_pdd")
+    assert row.auc.value == pytest.approx(auc(values, members))
+    assert row.tpr.value == pytest.approx(tpr_at_fpr(values, members, 0.05))
+    assert row.threshold == best_threshold(values[chosen], members[chosen])
+    assert row.accuracy.value == pytest.approx(accuracy(values[~chosen], members[~chosen], row.threshold))
+    assert row.curve == roc_curve(values, members)
+
+
+def test_the_lead_is_paired_and_the_scores_keep_their_intervals():
+    run, texts, members = world()
+    found = evaluate(run, texts, resamples=100, blind=False, seed=5)
+    alone = evaluate(replace(run, controls=()), texts, resamples=100, blind=False, seed=5)
+    assert found.rows[:2] == alone.rows
+    columns = np.column_stack((run.matrix, run.controls[2].values, run.controls[1].values))
+    chosen = grouped_split(run.groups, 0.2, 5, labels=members)
+    calls = Calls(np.zeros(4), ~chosen)
+    drawn = group_bootstrap(columns, members, groups=run.groups, calls=calls, seed=5, resamples=100).auc
+    for k, row in enumerate(found.rows[2:4]):
+        assert row.lead == paired_difference(drawn, k, 2 + k).estimate
+        assert row.lead.value == pytest.approx(found.rows[k].auc.value - row.auc.value)
+
+
+def test_pairing_makes_the_difference_sharper_than_either_figure():
+    rng = np.random.default_rng(2)
+    run, texts, members = world(seed=2)
+    shared = rng.normal(size=TEXTS) + 0.3 * members
+    alike = replace(
+        run,
+        matrix=np.column_stack([shared, run.matrix[:, 1]]),
+        controls=(Control("loss", "placebo", (shared + 0.05 * rng.normal(size=TEXTS))[:, None]),),
+    )
+    target, _, placebo = evaluate(alike, texts, resamples=200, blind=False).rows
+    assert placebo.lead.high - placebo.lead.low < (target.auc.high - target.auc.low) / 4
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 5])
+def test_shuffled_labels_are_told_by_median_and_range(repeats):
+    run, texts, members = world(repeats=repeats)
+    row = evaluate(run, texts, resamples=20, blind=False, seed=1).rows[-1]
+    values = run.controls[0].values
+    aucs = [auc(column, members) for column in values.T]
+    assert (row.kind, row.name) == ("shuffled", "na_pdd")
+    assert row.auc == Estimate(
+        pytest.approx(np.median(aucs)), pytest.approx(min(aucs)), pytest.approx(max(aucs))
+    )
+    rates = [tpr_at_fpr(column, members, 0.05) for column in values.T]
+    assert row.tpr == Estimate(
+        pytest.approx(np.median(rates)), pytest.approx(min(rates)), pytest.approx(max(rates))
+    )
+    chosen = grouped_split(run.groups, 0.2, 1, labels=members)
+    thresholds = [best_threshold(column[chosen], members[chosen]) for column in values.T]
+    right = [accuracy(c[~chosen], members[~chosen], t) for c, t in zip(values.T, thresholds, strict=True)]
+    assert (row.accuracy.low, row.accuracy.high) == (min(right), max(right))
+    middle = sorted(range(repeats), key=lambda k: aucs[k])[(repeats - 1) // 2]
+    assert row.curve == roc_curve(values[:, middle], members)
+    assert row.threshold == thresholds[middle]
+
+
+def test_a_hundred_repeats_cost_no_resamples():
+    run, texts, _ = world()
+    many = Control("na_pdd", "shuffled", np.random.default_rng(0).normal(size=(TEXTS, 100)))
+    few = evaluate(run, texts, resamples=20, blind=False)
+    assert (
+        evaluate(replace(run, controls=(many, *run.controls[1:])), texts, resamples=20, blind=False).rows[:-1]
+        == (few.rows[:-1])
+    )
+
+
+def test_what_only_sees_the_domain_does_not_survive_and_what_sees_the_exposure_does():
+    run, texts, _ = world(exposure=0.0)
+    found = evaluate(run, texts, resamples=300).findings
+    assert found[1].startswith("No score ")
+    assert "survive" in found[1]
+    run, texts, _ = world(exposure=1.5)
+    found = evaluate(run, texts, resamples=300).findings
+    assert found[1].startswith(
+        "All 2 scores above chance survive the placebo. On base-7b, a model that never"
+    )
+
+
+def test_a_score_without_a_true_lead_seldom_survives():
+    survived = 0
+    for seed in range(60):
+        run, texts, _ = world(exposure=0.0, seed=seed, texts=120)
+        rows = evaluate(run, texts, resamples=200, blind=False, seed=seed).rows
+        survived += sum(survives(rows[k], rows[2 + k]) == "yes" for k in range(2))
+    assert survived <= 9, "of 120; at 2.5% three are expected"
+
+
+@pytest.mark.parametrize(
+    ("target", "lead", "expected"),
+    [
+        ((0.7, 0.6, 0.8), (0.1, 0.01, 0.2), "yes"),
+        ((0.7, 0.6, 0.8), (0.1, 0.0, 0.2), "not shown"),
+        ((0.7, 0.6, 0.8), (0.0, -0.1, 0.1), "no"),
+        ((0.7, 0.6, 0.8), (-0.1, -0.2, -0.05), "no"),
+        ((0.7, 0.5, 0.8), (0.2, 0.1, 0.3), "not above chance"),
+        ((0.3, 0.2, 0.4), (0.2, 0.1, 0.3), "not above chance"),
+        ((0.7, 0.6, 0.8), None, "not shown"),
+    ],
+)
+def test_who_survives(target, lead, expected):
+    any_ = Estimate(0.5, 0.4, 0.6)
+    row = Measured("a", "score", Estimate(*target), any_, any_, 0.0, Curve((0.0, 1.0), (0.0, 1.0)))
+    other = replace(row, kind="placebo", lead=Estimate(*lead) if lead else None)
+    assert survives(row, other) == expected
+
+
+VALUES = np.zeros((TEXTS, 1))
+NAN = np.full((TEXTS, 2), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("control", "error", "message"),
+    [
+        (Control("loss", "sugar", VALUES), ExpressionError, "found the sugar control of loss"),
+        (Control("zlib", "placebo", VALUES), ExpressionError, "found the placebo control of zlib"),
+        (
+            Control("loss", "placebo", VALUES[1:]),
+            TextsError,
+            rf"for {TEXTS} texts, found an array of \(159, 1\)",
+        ),
+        (Control("loss", "placebo", VALUES[:, 0]), TextsError, r"found an array of \(160,\)"),
+        (Control("loss", "placebo", np.zeros((TEXTS, 2))), TextsError, "a placebo a single one"),
+        (
+            Control("loss", "shuffled", NAN),
+            ExpressionError,
+            "shuffled control of loss is not a finite number",
+        ),
+    ],
+)
+def test_controls_that_make_no_sense_are_refused(control, error, message):
+    run, texts, _ = world()
+    with pytest.raises(error, match=message):
+        evaluate(replace(run, controls=(control,)), texts, resamples=20, blind=False)
+
+
+def test_two_controls_of_a_kind_are_refused():
+    run, texts, _ = world()
+    with pytest.raises(ExpressionError, match="found two"):
+        evaluate(replace(run, controls=run.controls[1:2] * 2), texts, resamples=20, blind=False)
+
+
+def test_no_repeats_make_no_row():
+    run, texts, _ = world()
+    empty = replace(run, controls=(Control("na_pdd", "shuffled", np.empty((TEXTS, 0))),))
+    assert [row.kind for row in evaluate(empty, texts, resamples=20, blind=False).rows] == ["score", "score"]

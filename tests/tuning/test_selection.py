@@ -1,0 +1,100 @@
+"""Which texts are tuned on: the side that was asked for, drawn by seed, read as the back end reads them."""
+
+from dataclasses import replace
+
+import pytest
+from tiny import make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.errors import TextsError
+from pretrace.tuning.methods import Lora
+from pretrace.tuning.selection import select
+from pretrace.types import Corpus, Text
+
+
+def corpus_of(labels):
+    texts = (Text(f"t{i}", f"text number {i} of a few", label) for i, label in enumerate(labels))
+    return Corpus("made", tuple(texts))
+
+
+MIXED = corpus_of([True, False] * 10 + [None] * 5)
+
+
+@pytest.fixture(scope="module")
+def backend():
+    settings = ModelSettings(max_tokens=24)
+    return HuggingFace(
+        make_model("gpt_neox"), make_tokenizer(start=True), name="tiny", weights="w", settings=settings
+    )
+
+
+def ids(selection):
+    return {text.id for text in selection.texts}
+
+
+@pytest.mark.parametrize(("on", "count"), [("nonmembers", 10), ("members", 10), ("all", 25)])
+def test_the_side_that_was_asked_for_is_taken(backend, on, count):
+    chosen = select(MIXED, backend, Lora(on=on), seed=0)
+    assert len(chosen.texts) == count
+    wanted = {"nonmembers": {False}, "members": {True}, "all": {True, False, None}}[on]
+    assert {text.member for text in chosen.texts} == wanted
+
+
+def test_without_labels_all_texts_are_taken(backend):
+    assert len(select(corpus_of([None] * 7), backend, Lora(), seed=0).texts) == 7
+
+
+def test_a_limit_draws_by_seed_and_a_larger_one_adds(backend):
+    drawn = {n: ids(select(MIXED, backend, Lora(limit=n), seed=1)) for n in (0, 3, 6, 10)}
+    assert {n: len(found) for n, found in drawn.items()} == {0: 0, 3: 3, 6: 6, 10: 10}
+    assert drawn[0] < drawn[3] < drawn[6] < drawn[10]
+    assert any(ids(select(MIXED, backend, Lora(limit=3), seed=s)) != drawn[3] for s in range(2, 6))
+
+
+def test_the_order_of_the_corpus_does_not_matter(backend):
+    backwards = replace(MIXED, texts=MIXED.texts[::-1])
+    for limit in (None, 5):
+        method = Lora(limit=limit)
+        assert select(backwards, backend, method, seed=0) == select(MIXED, backend, method, seed=0)
+
+
+def test_texts_are_read_as_the_back_end_reads_them(backend):
+    texts = ("short one", "a long text " * 20, "", "x")
+    chosen = select(Corpus("c", tuple(Text(t[:5], t) for t in texts)), backend, Lora(), seed=0)
+    expected = [[*e.prefix, *e.tokens] for e in backend.encode(sorted(t for t in texts if t))]
+    assert [list(sequence) for sequence in chosen.sequences] == expected
+    assert chosen.left_out == ("",)
+    whole = len(backend.tokens.rust.encode(texts[1], add_special_tokens=False).ids)
+    assert (chosen.cut_texts, chosen.cut_tokens) == (1, whole - 23)
+
+    shorter = select(Corpus("c", (Text("a", texts[1]),)), backend, Lora(max_tokens=8), seed=0)
+    assert [list(s) for s in shorter.sequences] == [expected[0][:8]]
+    assert shorter.cut_tokens == whole - 7
+
+
+def test_copies_of_a_text_are_kept_and_nothing_but_a_start_token_is_no_text(backend):
+    corpus = Corpus("c", (Text("a", "the same words"), Text("b", "the same words"), Text("c", "")))
+    chosen = select(corpus, backend, Lora(), seed=0)
+    assert [text.id for text in chosen.texts] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "message"),
+    [
+        ([True] * 4, {}, r"wants known non-members, and made has 4 members: .*on='members' or on='all'"),
+        ([False, None], {"on": "members"}, "made has 1 non-members, 1 texts without a label"),
+        ([], {}, "made has no texts: give it some"),
+        ([False] * 4, {"limit": 5}, "limit=5 wants as many texts, and made has 4 .*a limit of 4 or less"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_with_the_cure(backend, labels, settings, message):
+    with pytest.raises(TextsError, match=message):
+        select(corpus_of(labels), backend, Lora(**settings), seed=0)
+
+
+def test_texts_of_one_token_leave_nothing_to_tune_on():
+    settings = ModelSettings()
+    backend = HuggingFace(make_model("opt"), make_tokenizer(), name="tiny", weights="w", settings=settings)
+    with pytest.raises(TextsError, match="texts of 2 tokens or more, and none in c"):
+        select(Corpus("c", (Text("a", "x"), Text("b", ""))), backend, Lora(), seed=0)

@@ -1,0 +1,303 @@
+"""Tuning with an adapter: the same again, the same after a kill, and nothing left behind when it fails."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from peft import AdaLoraModel
+from safetensors.torch import load_file
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends.adapters import WEIGHTS, attach, inserted
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.corpora.files import read_texts
+from pretrace.errors import ModelError, OutputError, TextsError
+from pretrace.store.traces import text_key
+from pretrace.tuning import adapters
+from pretrace.tuning.adapters import read_adapter, tune
+from pretrace.tuning.allocation import Allocation
+from pretrace.tuning.methods import AdaLora, Ia3, Lora, methods
+from pretrace.tuning.targets import new_adapter, peft_settings
+from pretrace.types import Corpus, Quantity, Text
+
+LABELLED = Corpus(
+    "made",
+    tuple(
+        Text(f"{i}{j}", f"{SENTENCES[i]} {SENTENCES[j]}", i % 2 == 0, f"g{i}")
+        for i in range(4)
+        for j in range(4)
+    ),
+    "a test",
+    ("a note",),
+)
+METHOD = Lora(rank=4, epochs=2, batch=2, learning_rate=1e-2)
+
+
+def opened(family="gpt_neox", model=None):
+    model = model or make_model(family)
+    return HuggingFace(model, make_tokenizer(), name=family, weights="w" * 64, settings=ModelSettings())
+
+
+def mean_logp(backend, texts=SENTENCES):
+    traces = backend.run(backend.encode(texts), Quantity.LOGP, frozenset())
+    return np.array([trace.logp.mean() for trace in traces])
+
+
+def weights(adapter):
+    return load_file(adapter.folder / WEIGHTS)
+
+
+def equal(left, right):
+    left, right = weights(left), weights(right)
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+class Stopped(BaseException):
+    """As a user would stop a training."""
+
+
+def stop_at(step):
+    def on_step(progress):
+        if progress.step == step:
+            raise Stopped
+
+    return on_step
+
+
+@pytest.mark.parametrize("name", ["lora", "adalora", "ia3"])
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(name, tmp_path):
+    method = methods.make(f"{name}(epochs=2, batch=2)")
+    first = tune(opened(), LABELLED, method, folder=tmp_path / "first", seed=3)
+    torch.seed()  # what the global state happens to be must not matter
+    again = tune(opened(), LABELLED, method, folder=tmp_path / "again", seed=3)
+    assert first.card["files"] == again.card["files"]
+    other = tune(opened(), LABELLED, method, folder=tmp_path / "other", seed=4)
+    assert not equal(first, other)
+
+
+def test_the_card_says_what_was_done_and_the_texts_lie_beside_it(tmp_path):
+    base = opened()
+    odd = Text("odd", "half \ud800 pair\u2028and more", False, "")
+    corpus = Corpus("made", (*LABELLED.texts, odd, Text("nothing", "", False)), "a test", ("a note",))
+    seen = []
+    made = tune(base, corpus, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
+    card = json.loads((made.folder / "adapter_card.json").read_text())
+    assert card == made.card
+    assert (card["texts"], card["members"], card["nonmembers"], card["groups"]) == (9, 0, 9, 3)
+    assert card["left_out"] == ["nothing"]
+    assert (card["steps"], len(card["losses"])) == (10, 2)
+    assert len(seen) == 10
+    assert card["tokens"] == sum(len(e.tokens) - 1 for e in base.encode([t.text for t in made.texts.texts]))
+    assert card["base"]["weights"] == "w" * 64
+    assert card["layers"] == ["query_key_value"]
+    assert card["versions"].keys() >= {"torch", "peft", "transformers"}
+    wanted = {text.id: text for text in corpus.texts if text.member is False and text.text}
+    assert card["hashes"] == sorted({text_key(text.text).hex() for text in wanted.values()})
+    kept = read_adapter(made.folder).texts
+    assert {t.id: (t.text, t.member) for t in kept.texts} == {
+        i: (t.text, t.member) for i, t in wanted.items()
+    }
+    others = read_texts(made.folder / "texts.jsonl")  # as `pretrace tune` would read them
+    assert {text.member for text in others.texts} == {False}
+    assert {path.name for path in tmp_path.iterdir()} == {"adapter"}
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_a_saved_adapter_tells_how_to_do_it_again(labels, tmp_path):
+    """The placebo: the same texts, method and seed on another model; on the same one the same adapter."""
+    corpus = LABELLED
+    if not labels:
+        corpus = Corpus("made", tuple(Text(t.id, t.text) for t in LABELLED.texts))
+    method = Lora(rank=4, epochs=1, batch=2, on="members", limit=5)
+    first = tune(opened(), corpus, method, folder=tmp_path / "first", seed=2)
+    kept = read_adapter(first.folder)
+    assert len(kept.texts) == 5
+    again = tune(opened(), kept.texts, kept.method, folder=tmp_path / "again", seed=kept.seed)
+    assert equal(first, again)
+    other = tune(opened("llama"), kept.texts, kept.method, folder=tmp_path / "other", seed=kept.seed)
+    assert other.card["hashes"] == first.card["hashes"]
+
+
+def test_an_untrained_adapter_can_be_repeated_too(tmp_path):
+    first = tune(opened(), LABELLED, Lora(limit=0), folder=tmp_path / "first")
+    assert (first.card["steps"], first.card["losses"], len(first.texts)) == (0, [], 0)
+    kept = read_adapter(first.folder)
+    assert equal(first, tune(opened(), kept.texts, kept.method, folder=tmp_path / "again"))
+
+
+def test_recomputing_activations_changes_nothing_but_memory(tmp_path):
+    plain = tune(opened("llama"), LABELLED, METHOD, folder=tmp_path / "plain")
+    method = methods.make("lora(rank=4, epochs=2, batch=2, learning_rate=1e-2, recompute=True)")
+    again = tune(opened("llama"), LABELLED, method, folder=tmp_path / "again")
+    left, right = weights(plain), weights(again)
+    assert max(float((left[name] - right[name]).abs().max()) for name in left) < 1e-5
+
+
+@pytest.mark.parametrize("step", [1, 5])
+def test_an_interrupted_tuning_goes_on_and_the_model_is_as_it_was(step, tmp_path, monkeypatch):
+    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    whole = tune(opened(), LABELLED, METHOD, folder=tmp_path / "whole")
+    base = opened()
+    before, modules = mean_logp(base), [id(module) for module in base.model.modules()]
+    with pytest.raises(Stopped):
+        tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=stop_at(step))
+    assert [id(module) for module in base.model.modules()] == modules
+    assert (mean_logp(base) == before).all()
+    assert not base.model.training
+    assert all(weight.requires_grad and weight.grad is None for weight in base.model.parameters())
+    assert {path.name for path in tmp_path.iterdir()} == {".adapter.training", "whole"}
+
+    seen = []
+    done = tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
+    assert seen[0].step == step + 1
+    assert equal(done, whole)
+    assert {path.name for path in tmp_path.iterdir()} == {"adapter", "whole"}
+
+
+def test_a_killed_tuning_goes_on(tmp_path, monkeypatch):
+    """kill -9 in another process, which leaves no time to tidy up."""
+    script = f"""
+        import os, signal, sys
+        from pathlib import Path
+        sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent)!r}]
+        import torch
+        torch.set_num_threads({torch.get_num_threads()})
+        from test_tune import LABELLED, METHOD, adapters, opened
+
+        def kill(progress):
+            if progress.step == 4:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        adapters.SAVE_MINUTES = 0.0
+        adapters.tune(opened(), LABELLED, METHOD, folder=Path({str(tmp_path / "adapter")!r}), on_step=kill)
+    """
+    process = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False, timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    seen = []
+    done = tune(opened(), LABELLED, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
+    assert seen[0].step == 5
+    assert equal(done, tune(opened(), LABELLED, METHOD, folder=tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("other", [{"alpha": 16}, {"dropout": 0.2}])
+def test_what_another_adapter_left_is_not_gone_on_with(other, tmp_path, monkeypatch):
+    """Both begin with the same weights, texts and plan."""
+    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    with pytest.raises(Stopped):
+        tune(opened(), LABELLED, METHOD, folder=tmp_path / "adapter", on_step=stop_at(3))
+    changed = Lora(**{"rank": 4, "epochs": 2, "batch": 2, "learning_rate": 1e-2} | other)
+    seen = []
+    tune(opened(), LABELLED, changed, folder=tmp_path / "adapter", on_step=seen.append)
+    assert seen[0].step == 1
+
+
+def test_adalora_begins_anew_after_an_interruption(tmp_path, monkeypatch):
+    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    method = AdaLora(rank=2, epochs=2, batch=2)
+    with pytest.raises(Stopped):
+        tune(opened(), LABELLED, method, folder=tmp_path / "adapter", on_step=stop_at(3))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("expression", ["lora", "adalora(rank=2)", "ia3"])
+def test_what_is_saved_is_what_was_trained(expression, tmp_path):
+    """AdaLoRA prunes by a mask while it trains and by shape when it is saved."""
+    base, last = opened(), []
+
+    def on_step(progress):
+        if progress.step == progress.steps:
+            base.model.eval()
+            last.append(mean_logp(base))
+
+    options = "epochs=4, batch=2, learning_rate=2e-2"
+    method = methods.make(
+        f"{expression[:-1]}, {options})" if "(" in expression else f"{expression}({options})"
+    )
+    made = tune(base, LABELLED, method, folder=tmp_path / "adapter", on_step=on_step)
+    got = mean_logp(attach(base, made.folder).backend)
+    assert np.abs(got - last[0]).max() < 1e-5
+    assert np.abs(got - mean_logp(base)).max() > 1e-3
+
+
+def test_adalora_ends_with_the_rank_it_was_given(tmp_path):
+    """Of 2 layers with 4 directions each, 4 remain: 2 a layer on average."""
+    method = AdaLora(rank=2, initial_rank=4, epochs=3, batch=2, learning_rate=1e-2)
+    made = tune(opened(), LABELLED, method, folder=tmp_path / "adapter")
+    ranks = {name: len(t) for name, t in weights(made).items() if name.endswith("lora_A")}
+    assert len(ranks) == 2
+    assert sum(ranks.values()) == 4
+    one_step = tune(opened(), LABELLED, AdaLora(rank=2, limit=1, epochs=1), folder=tmp_path / "one")
+    assert sum(len(t) for name, t in weights(one_step).items() if name.endswith("lora_A")) == 4
+
+
+def test_the_penalty_of_adalora_is_peft_s_own():
+    model = make_model("gpt_neox")
+    ids = torch.arange(2, 14)[None]
+    with inserted(model, new_adapter(AdaLora(rank=3), steps=10, seed=0)) as made:
+        tuner = made.model.base_model
+        assert isinstance(tuner, AdaLoraModel)
+        with torch.no_grad():
+            plain = model(input_ids=ids, labels=ids).loss
+            penalised = tuner(input_ids=ids, labels=ids).loss
+        companion = Allocation(tuner, weight=0.5, steps=10)
+        assert float(companion.penalty().detach()) == pytest.approx(float(penalised - plain), rel=1e-4)
+        assert companion.penalty().requires_grad
+
+
+def test_the_penalty_pulls_the_directions_towards_orthonormal(tmp_path):
+    """With 40 steps and next to no loss to learn from, AᵀA comes nearer to the identity."""
+    distances = {}
+    for penalty in (0.0, 5.0):
+        method = AdaLora(rank=2, epochs=5, batch=1, learning_rate=2e-2, penalty=penalty)
+        a = weights(tune(opened(), LABELLED, method, folder=tmp_path / f"{penalty}"))
+        rows = [t for name, t in a.items() if name.endswith("lora_A")]
+        distances[penalty] = sum(float((t @ t.T - torch.eye(len(t))).norm()) for t in rows)
+    assert distances[5.0] < 0.5 * distances[0.0]
+
+
+def test_ia3_goes_by_the_usual_names_where_peft_knows_none(tmp_path):
+    made = tune(opened("granite"), LABELLED, methods.make("ia3(epochs=1)"), folder=tmp_path / "adapter")
+    assert made.card["layers"] == ["down_proj", "k_proj", "v_proj"]
+
+    odd = torch.nn.ModuleDict({name: torch.nn.Linear(4, 4) for name in ("k_proj", "v_proj", "outwards")})
+    odd.config = SimpleNamespace(model_type="odd")
+    with pytest.raises(ModelError, match=r"'odd' and found no feed-forward layers.*choose lora"):
+        peft_settings(Ia3(), odd, steps=1)
+
+
+def test_lora_takes_all_linear_layers_but_the_last_where_peft_knows_none(tmp_path):
+    made = tune(opened("granite"), LABELLED, METHOD, folder=tmp_path / "adapter")
+    assert "lm_head" not in made.card["layers"]
+    assert set(made.card["layers"]) >= {"q_proj", "o_proj", "up_proj", "down_proj"}
+
+
+def test_nothing_is_left_when_it_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    base = opened()
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match=r"thesis\.txt"):
+        tune(base, LABELLED, METHOD, folder=tmp_path / "taken", on_step=stop_at(1))
+    members = Corpus("made", tuple(text for text in LABELLED.texts if text.member))
+    with pytest.raises(TextsError, match="made has 8 members"):
+        tune(base, members, METHOD, folder=tmp_path / "adapter")
+
+    def spoil(progress):
+        if progress.step == 2:
+            with torch.no_grad():
+                next(w for w in base.model.parameters() if w.requires_grad).fill_(math.nan)
+
+    before = mean_logp(base)
+    with pytest.raises(ModelError, match="diverged"):
+        tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=spoil)
+    assert (mean_logp(base) == before).all()
+    assert {path.name for path in tmp_path.iterdir()} == {"taken"}
