@@ -85,9 +85,15 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         {"id": f"t{i}", "text": sentence.format(i) * (1 + i % 3), "label": i % 2, "group": f"d{i % 8}"}
         for i in range(24)
     ]
-    for name in ("texts.jsonl", "labelled.jsonl", "reference.jsonl"):
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (tmp_path / name).write_text(lines, encoding="utf-8")
+    others = [{**row, "text": f"Elsewhere, {row['text']}"} for row in rows]
+    files = {
+        **dict.fromkeys(("texts", "labelled", "reference"), rows),
+        "known": others,
+        "nonmembers": [row for row in others if not row["label"]],
+    }
+    for name, some in files.items():
+        lines = "".join(json.dumps(row) + "\n" for row in some)
+        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     return tmp_path
 
 

@@ -113,7 +113,7 @@ class Planting:
     method: o.PlantMethod = "full"
     learning_rate: o.LearningRate = None
     batch: o.Batch = 16
-    max_tokens: o.TrainTokens = 512
+    max_tokens: o.TrainTokens = None
     precision: o.Precision = "float32"
     recompute: o.Recompute = False
     family: o.Family = "gpt_neox"

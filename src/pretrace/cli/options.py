@@ -245,11 +245,12 @@ LearningRate = Annotated[
 ]
 Batch = Annotated[int, typer.Option(min=1, help="Texts a step.", rich_help_panel=_TRAINING)]
 TrainTokens = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--max-tokens",
         min=2,
-        help="Longer texts are trained on in windows of so many tokens.",
+        help="Longer texts are trained on in windows of so many tokens; 512, or the model's context where that "
+        "is less, unless given.",
         rich_help_panel=_TRAINING,
     ),
 ]

@@ -54,7 +54,7 @@ def plant_texts(source: Source, planting: Planting, out: Path, *, seed: int) -> 
         width=planting.width,
         heads=planting.heads,
         vocabulary=planting.vocabulary,
-        max_tokens=planting.max_tokens,
+        max_tokens=planting.max_tokens or 512,
     )
     settings = PlantSettings(
         share=planting.share,

@@ -33,6 +33,7 @@ __all__ = ["DEMO", "PlantMethod", "PlantSettings", "Planted", "plant", "split_me
 
 PlantMethod = Literal["full", "lora"]
 
+_WINDOW = 512
 NEW_RATE, FULL_RATE, LORA_RATE = 2e-3, 5e-5, 1e-3
 """The learning rates of a new model, of an existing one trained as a whole, and of an adapter for one."""
 
@@ -42,7 +43,8 @@ class PlantSettings:
     """How a model is planted; ExpressionError for a value out of its range.
 
     `share` of the text is made members, `seed` decides which, the new weights and the order of training.
-    A text of more than `max_tokens` is trained on in windows of that length. `method` "lora" trains an
+    A text of more than `max_tokens` is trained on in windows of that length; None is 512, or what the model
+    reads where that is less. `method` "lora" trains an
     adapter of rank 16 for an existing model and adds it to the copy's weights; "full" trains all of them.
     The other fields are those of `TrainingPlan`; `learning_rate` None is 2e-3 for a new model, 5e-5 for an
     existing one, and 1e-3 for an adapter. `architecture` is that of a new model, and without a meaning for
@@ -53,7 +55,7 @@ class PlantSettings:
     share: float = 0.5
     epochs: int = 2
     seed: int = 0
-    max_tokens: int = 512
+    max_tokens: int | None = None
     method: PlantMethod = "full"
     learning_rate: float | None = None
     batch: int = 16
@@ -68,7 +70,10 @@ class PlantSettings:
     def __post_init__(self) -> None:
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
         require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
-        require(self.max_tokens >= 2, f"planting: max_tokens must be at least 2, found {self.max_tokens}.")
+        require(
+            self.max_tokens is None or self.max_tokens >= 2,
+            f"planting: max_tokens must be at least 2, found {self.max_tokens}.",
+        )
         require(
             self.method in ("full", "lora"),
             f"planting: method must be 'full' or 'lora', found {self.method!r}.",
@@ -107,6 +112,7 @@ class PlantSettings:
 
 DEMO = PlantSettings(
     epochs=2,
+    max_tokens=512,
     learning_rate=3e-3,
     batch=8,
     threads=1,
@@ -138,8 +144,8 @@ def plant(
     labelled = split_members(corpus, settings.share, settings.seed)
     check_writable(folder)
     origin = _opened(labelled, settings, start)
-    _check_room(origin.model, settings)
-    sequences = _sequences(origin.tokenizer, labelled, settings.max_tokens)
+    max_tokens = _window(origin.model, settings)
+    sequences = _sequences(origin.tokenizer, labelled, max_tokens)
     plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
     with _threads(settings.threads) as threads:
@@ -148,7 +154,7 @@ def plant(
         )
     card = {
         "start": origin.facts,
-        "settings": asdict(settings) | {"learning_rate": plan.learning_rate},
+        "settings": asdict(settings) | {"learning_rate": plan.learning_rate, "max_tokens": max_tokens},
         "parameters": sum(weight.numel() for weight in origin.model.parameters()),
         "windows": len(sequences),
         "tokens": history.tokens,
@@ -227,13 +233,15 @@ def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
     return _Origin(loaded.model, loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights})
 
 
-def _check_room(model: PreTrainedModel, settings: PlantSettings) -> None:
+def _window(model: PreTrainedModel, settings: PlantSettings) -> int:
+    """The most tokens of a sequence; ModelError where the model reads fewer than were asked for."""
     context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    if context is not None and settings.max_tokens > context:
+    if context is not None and (settings.max_tokens or 0) > context:
         raise ModelError(
             f"planting: max_tokens is {settings.max_tokens}, and the model reads at most {context} tokens; "
             f"choose max_tokens of {context} or less."
         )
+    return settings.max_tokens or min(_WINDOW, context or _WINDOW)
 
 
 def _sequences(tokenizer: PreTrainedTokenizerBase, corpus: Corpus, max_tokens: int) -> list[list[int]]:
