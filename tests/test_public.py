@@ -14,6 +14,7 @@ PUBLIC = [
     "Frequencies",
     "Models",
     "Options",
+    "PlantSettings",
     "PretraceError",
     "Run",
     "Text",
@@ -24,9 +25,14 @@ PUBLIC = [
     "evaluate",
     "known_corpora",
     "load_run",
+    "open_adapter",
     "open_corpus",
     "open_model",
+    "open_proposer",
+    "plant",
     "save_run",
+    "set_aside",
+    "tune",
 ]
 
 
@@ -36,7 +42,17 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_import_is_light() -> None:
-    heavy = ["torch", "transformers", "sklearn", "scipy", "matplotlib", "pyarrow", "datasets", "pandas"]
+    heavy = [
+        "torch",
+        "transformers",
+        "peft",
+        "sklearn",
+        "scipy",
+        "matplotlib",
+        "pyarrow",
+        "datasets",
+        "pandas",
+    ]
     code = f"import sys, pretrace, pretrace.cli; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -262,6 +262,8 @@ def _settings(corpus: Corpus, models: Models, options: Options, found: _Found) -
         record["reference"] = record_corpus(models.labelled)
     if models.tuned is not None:
         record["adapter"] = record_tuning(models.tuned.card)
+    if models.placebo is not None and models.placebo.tuned is not None:
+        record["placebo_adapter"] = record_tuning(models.placebo.tuned.card)
     if models.proposer is not None:
         record["neighbors"] = dict(models.proposer.facts)
     if found.scores.facts:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pretrace.backends.tokens import Tokens
-    from pretrace.types import Backend
+    from pretrace.types import Backend, Proposer, Tuned
 
 BACKENDS = {
     "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
@@ -34,3 +35,23 @@ def open_tokenizer(model: str, **settings: Any) -> Tokens:
     from pretrace.backends.loading import ModelSettings, open_tokens
 
     return open_tokens(model, ModelSettings(**settings))
+
+
+def open_adapter(model: Backend, folder: str | Path) -> Tuned:
+    """The model with the adapter that `pretrace tune` wrote to `folder`, over the same weights, for `fsd`.
+
+    Raises ModelError where there is no adapter, or one that was tuned on other weights.
+    """
+    from pretrace.backends import adapters
+
+    return adapters.attach(model, Path(folder))
+
+
+def open_proposer(spec: str, target: Backend | None = None, *, cache: bool = True) -> Proposer:
+    """What makes neighbours for `neighbor`: "causal" (the target itself), "causal:MODEL" or "masked:MODEL".
+
+    Neighbours are kept on disk unless `cache` is False. Raises ModelError where there is no such model.
+    """
+    from pretrace.backends import proposals
+
+    return proposals.open_proposer(spec, target, cache=cache)

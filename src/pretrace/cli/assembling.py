@@ -34,7 +34,10 @@ def assemble(job: Job, divide: Callable[[Backend], Parts]) -> tuple[Models, Part
     if asking.neighbors:
         from pretrace.backends.proposals import open_proposer
 
-        proposer = open_proposer(asking.neighbors, target, cache=not job.running.no_cache)
+        names = ("dtype", "device", "trust_remote_code", "allow_pickle")
+        settings = {name: job.opening.settings[name] for name in names} if ":" in asking.neighbors else {}
+        cache = not job.running.no_cache
+        proposer = open_proposer(asking.neighbors, target, cache=cache, **settings)
         models = replace(models, proposer=proposer)
     if asking.tuned or parts.tuning:
         models = replace(models, tuned=_tuned(job, measuring, target, parts.tuning))

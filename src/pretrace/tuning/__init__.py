@@ -1,1 +1,41 @@
 """Models that are trained here: planted ones, whose members are known, and tuned copies of others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pretrace.tuning.plan import OnStep
+    from pretrace.types import Backend, Corpus, Tuned
+
+
+def tune(
+    model: Backend,
+    corpus: Corpus,
+    method: str = "lora",
+    *,
+    folder: str | Path | None = None,
+    seed: int = 0,
+    on_step: OnStep | None = None,
+) -> Tuned:
+    """The model tuned on the texts (on the non-members among them, where they have labels), for `fsd`.
+
+    `method` is an expression such as "lora(rank=8)"; `pretrace list` names them. The adapter is written to
+    `folder`, without one to the cache, and lies over the same weights in memory. Raises a PretraceError
+    where the method, the texts or the model do not suit, or the folder cannot be written.
+    """
+    from pretrace.backends import open_adapter
+    from pretrace.backends.huggingface import HuggingFace
+    from pretrace.errors import ModelError
+    from pretrace.tuning import adapters
+    from pretrace.tuning.kept import tuned_model
+    from pretrace.tuning.methods import methods
+
+    how = methods.make(method)
+    if folder is None:
+        return tuned_model(model, corpus, how, seed=seed, on_step=on_step)
+    if not isinstance(model, HuggingFace):
+        raise ModelError(f"tuning needs a model with local weights; {model.name} has none here.")
+    adapters.tune(model, corpus, how, folder=Path(folder), seed=seed, on_step=on_step)
+    return open_adapter(model, folder)
