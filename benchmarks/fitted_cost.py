@@ -119,7 +119,7 @@ def _tuning_speed(model: Any, corpus: Corpus) -> float:
 def memory(case: Case) -> Rows:
     """Peak megabytes of one NA-PDD run beyond the loaded model; all texts are cut to one length, so that every batch
     is as large as any other."""
-    from benchmarks.memory import _reset_peak, _status
+    from benchmarks.memory import reset_peak, status
     from pretrace import Models, Options, detect
     from pretrace.types import Quantity
 
@@ -135,9 +135,9 @@ def memory(case: Case) -> Rows:
         raise SystemExit(f"too few texts of {tokens} tokens: {len(texts)}")
     scored, known = Corpus("scored", tuple(texts[REFERENCE:])), Corpus("reference", tuple(texts[:REFERENCE]))
     model.run(model.encode([texts[0].text[:30]]), Quantity.LOGP)
-    before = _reset_peak()
+    before = reset_peak()
     detect(scored, Models(model, labelled=known), "na_pdd", Options(cache=False, shuffles=0))
-    return [{"tokens": tokens, "peak_mb": _megabytes(_status("VmHWM") - before)}]
+    return [{"tokens": tokens, "peak_mb": _megabytes(status("VmHWM") - before)}]
 
 
 def adapter(case: Case) -> Rows:
@@ -156,7 +156,7 @@ def evaluation(case: Case) -> Rows:
     import peft  # noqa: F401
     import sklearn.linear_model  # noqa: F401
 
-    from benchmarks.memory import _reset_peak, _status
+    from benchmarks.memory import reset_peak, status
     from pretrace import Models, Options, detect, evaluate
     from pretrace.backends.adapters import attach
     from pretrace.types import Quantity
@@ -164,7 +164,7 @@ def evaluation(case: Case) -> Rows:
     model = _opened(case)
     corpus = _corpus(case["texts"], labelled=True)
     model.run(model.encode([corpus.texts[0].text[:30]]), Quantity.LOGP)
-    loaded = _reset_peak()
+    loaded = reset_peak()
     tuned = attach(model, Path(case["folder"])) if case["tuned"] else None
     run = detect(corpus, Models(model, tuned=tuned), FSD if tuned else PLAIN, Options(cache=False))
     evaluate(run, corpus, resamples=100)
@@ -173,7 +173,7 @@ def evaluation(case: Case) -> Rows:
         {
             "what": "with FSD" if tuned else "without",
             "loaded_mb": _megabytes(loaded),
-            "peak_mb": _megabytes(_status("VmHWM")),
+            "peak_mb": _megabytes(status("VmHWM")),
             "weights_mb": round(weights / 2**20, 1),
         }
     ]

@@ -32,16 +32,16 @@ def measure() -> list[dict[str, float]]:
     return rows
 
 
-def _status(name: str) -> int:
+def status(name: str) -> int:
     """Kilobytes from Linux' own account; ru_maxrss will not do, for it begins with that of the parent."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
-def _reset_peak() -> int:
+def reset_peak() -> int:
     """Let the peak start from what is in use now, and give that in kilobytes."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return _status("VmRSS")
+    return status("VmRSS")
 
 
 def _one(vocabulary: int, length: int, texts: int) -> dict[str, float]:
@@ -65,12 +65,12 @@ def _one(vocabulary: int, length: int, texts: int) -> dict[str, float]:
     ids = [torch.from_numpy(generator.integers(0, vocabulary, (1, length))) for _ in range(texts)]
     with torch.inference_mode():
         model.base_model(input_ids=ids[0][:, :8], use_cache=False)
-        before = _reset_peak()
+        before = reset_peak()
         sweep = Sweep(vocabulary, torch.device("cpu"), moments=True)
         for row in ids:
             hidden = model.base_model(input_ids=row, use_cache=False)[0][0, :-1]
             read(hidden, row[0, 1:], model.lm_head, sweep)
-    peak = _status("VmHWM")
+    peak = status("VmHWM")
     return {
         "vocabulary": vocabulary,
         "length": length,

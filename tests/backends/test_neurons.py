@@ -149,11 +149,11 @@ def test_bfloat16_compares_with_the_threshold_as_it_is(sentences: list[str]) -> 
 
 
 def test_a_value_just_above_a_threshold_that_bfloat16_rounds_up() -> None:
-    from pretrace.backends._neurons import _bits, _count
+    from pretrace.backends._pooling import bits, count
 
     values = torch.full((1, 3, 8), 1.1015625, dtype=torch.bfloat16)  # what 1.1 becomes in bfloat16
-    assert _count(values, [1.1]).tolist() == [[[3] * 8]]
-    assert _bits(values, "any", [1.1, 1.2]).tolist() == [[[255], [0]]]
+    assert count(values, [1.1]).tolist() == [[[3] * 8]]
+    assert bits(values, "any", [1.1, 1.2]).tolist() == [[[255], [0]]]
 
 
 def hooks(model: nn.Module) -> int:

@@ -16,6 +16,7 @@ from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
 STARTS = ("tokenizer", "always", "never")
+_SLICE = 256  # texts encoded at once: an encoding takes about a hundred bytes a token while it is held
 
 
 class Tokens:
@@ -37,13 +38,14 @@ class Tokens:
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
         """Token ids of each text, without special tokens of its own, cut to the limit."""
-        encodings = self.rust.encode_batch_fast([readable(text) for text in texts], add_special_tokens=False)
         room = None if self.max_tokens is None else self.max_tokens - len(self.prefix)
         made = []
-        for encoding in encodings:
-            ids = np.array(encoding.ids, dtype=np.int32)
-            cut = 0 if room is None else max(0, len(ids) - room)
-            made.append(Encoded(self.prefix, ids[: len(ids) - cut], cut))
+        for start in range(0, len(texts), _SLICE):
+            some = [readable(text) for text in texts[start : start + _SLICE]]
+            for encoding in self.rust.encode_batch_fast(some, add_special_tokens=False):
+                ids = np.array(encoding.ids, dtype=np.int32)
+                cut = 0 if room is None else max(0, len(ids) - room)
+                made.append(Encoded(self.prefix, ids[: len(ids) - cut], cut))
         return made
 
     def spans(self, text: str) -> npt.NDArray[np.int64]:

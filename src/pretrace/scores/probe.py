@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.scores.neurons import known
+from pretrace.scores.labelled import known
 from pretrace.scores.registered import scores
 from pretrace.statistics.roc import auc
 from pretrace.statistics.splits import Bools, grouped_split
