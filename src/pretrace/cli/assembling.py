@@ -39,14 +39,15 @@ def assemble(job: Job, divide: Callable[[Backend], Parts]) -> tuple[Models, Part
         cache = not job.running.no_cache
         proposer = open_proposer(asking.neighbors, target, cache=cache, **settings)
         models = replace(models, proposer=proposer)
+    blank = None
+    if measuring.placebo:  # opened before anything is trained, so that a wrong name costs nothing
+        settings = {**job.opening.settings, "revision": measuring.placebo_revision}
+        blank = replace(models, target=open_model(measuring.placebo, **settings))
     if asking.tuned or parts.tuning:
         models = replace(models, tuned=_tuned(job, measuring, target, parts.tuning))
-    if measuring.placebo:
-        settings = {**job.opening.settings, "revision": measuring.placebo_revision}
-        blank = replace(models, target=open_model(measuring.placebo, **settings), tuned=None)
-        if models.tuned:
+        if blank:
             blank = replace(blank, tuned=_retuned(job, measuring, blank.target, parts.tuning))
-        models = replace(models, placebo=blank)
+    models = replace(models, placebo=blank)
     return models, parts
 
 
