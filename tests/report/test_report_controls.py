@@ -268,7 +268,7 @@ def test_what_was_fitted_is_told_in_its_section_and_kept_short_in_the_settings(c
     assert "Fitted on 101 members and 99 non-members of the reference." in told
     assert "lora(r=16, alpha=32)" in told
     assert "Texts 1,200" in told
-    assert "3.500 at the first step, 2.750 at the last" in told
+    assert "3.500 in the first epoch, 2.750 in the last" in told
     assert "threshold 1.0" in told
     assert made["fitted"].count('role="img"') == 4
     settings = words(made["settings"])

@@ -104,14 +104,14 @@ def is_grid(points: Sequence[Entry], used: Mapping[str, float]) -> bool:
 
 
 def losses(values: Sequence[float]) -> Figure:
-    """The loss of each step of a tuning, in nats a token."""
+    """The mean loss of each epoch of a tuning, in nats a token."""
     with styled():
         figure = Figure(figsize=(8.6, 1.9), layout="constrained")
         axes = figure.add_subplot()
         axes.plot(
             range(1, len(values) + 1), values, color=_MEMBER, linewidth=1.2, marker="" if values[1:] else "o"
         )
-        axes.set_xlabel("step")
+        axes.set_xlabel("epoch")
         axes.set_ylabel("loss")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))

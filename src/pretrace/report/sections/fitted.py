@@ -64,7 +64,7 @@ def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
     return {
         "facts": [(words, _spaced(known[name])) for name, words in _ADAPTER.items() if name in known],
         "losses": losses,
-        "plot": to_svg(plots.losses(losses), name="losses", label="Loss by step") if losses else None,
+        "plot": to_svg(plots.losses(losses), name="losses", label="Loss by epoch") if losses else None,
     }
 
 
