@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pretrace.detection import Models, Options, detect, evaluate
-from pretrace.errors import LeakError, TextsError
+from pretrace.errors import LeakError, TableError, TextsError
+from pretrace.fitting import uses
 from pretrace.runs import load_run, save_run
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Quantity, Text, Tuned
@@ -112,6 +113,41 @@ def test_what_was_fitted_or_tuned_on_is_not_scored() -> None:
     tuned = Tuned(FakeBackend(name="tuned"), frozenset({text_key(CORPUS.texts[7].text)}), {})
     with pytest.raises(LeakError, match=r"'t7'.*tuned on.*--tune-share"):
         detect(CORPUS, Models(FakeBackend(), tuned=tuned), "fsd(loss)")
+
+
+def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked() -> None:
+    class Unasked(FakeBackend):
+        def run(self, *arguments: object) -> list[object]:  # type: ignore[override]
+            raise AssertionError("asked")
+
+    class Other(FakeBackend):
+        tokenizer_hash = "another"
+
+    class Counts:
+        tokenizer_hash = "characters"
+
+        def log_frequency(self, vocabulary: int) -> np.ndarray:
+            return np.zeros(vocabulary)
+
+    models = Models(Unasked(), counts=Counts(), placebo=Models(Other(name="other"), counts=Counts()))
+    with pytest.raises(TableError, match=r"another tokenizer.*other"):
+        detect(CORPUS, models, "dc_pdd")
+    models = Models(Unasked(), labelled=LABELLED, placebo=Models(Other()))
+    with pytest.raises(TextsError, match="--reference"):
+        detect(CORPUS, models, "na_pdd")
+
+
+@pytest.mark.parametrize(
+    ("expressions", "used"),
+    [
+        ("loss,lowercase,dc_pdd", set()),
+        ("fsd (ppl)", {"tuned"}),
+        ("ref,probe", {"reference", "labelled"}),
+        ("fsd(neighbor(m=2))", {"tuned", "neighbors"}),
+    ],
+)
+def test_what_scores_use_is_known_beforehand(expressions: str, used: set[str]) -> None:
+    assert uses(expressions) == used
 
 
 def test_labelled_texts_of_one_side_are_refused() -> None:

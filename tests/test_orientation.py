@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny import make_model, make_tokenizer
+from tiny import WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
@@ -25,22 +25,6 @@ from pretrace.types import Corpus, Run, Text
 INSIDE = ("na_pdd", "probe")
 OUTSIDE = [name for name in scores if name not in (*INSIDE, "fsd")]
 EXPRESSIONS = [*OUTSIDE, "fsd(ppl)", "fsd(lowercase)", "fsd(zlib)", "fsd(min_k)"]
-
-WORDS = [
-    "cat",
-    "dog",
-    "mat",
-    "railway",
-    "valley",
-    "Nothing",
-    "same",
-    "again",
-    "Parse",
-    "Café",
-    "one",
-    "FOUR",
-    "six",
-]
 
 
 def twins(seed: int) -> list[Text]:

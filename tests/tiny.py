@@ -13,6 +13,38 @@ SENTENCES = [
     "Whoever wrote THIS in CAPITALS must have been ANGRY at 3:45 pm.",
 ]
 
+WORDS = [
+    "cat",
+    "dog",
+    "mat",
+    "railway",
+    "valley",
+    "Nothing",
+    "same",
+    "again",
+    "Parse",
+    "Café",
+    "one",
+    "FOUR",
+    "six",
+]
+MORE_WORDS = [
+    "the",
+    "cat",
+    "sat",
+    "on",
+    "a",
+    "mat",
+    "one",
+    "two",
+    "railway",
+    "Nothing",
+    "WHOEVER",
+    "naïve",
+    "3:45",
+]
+"""Words to draw made-up texts from: capitals, an accent and numbers among them."""
+
 
 def make_tokenizer(*, start: bool = False) -> Any:
     """A byte-level BPE of 400 tokens; with `start` it puts <s> in front by itself, as Llama's does."""

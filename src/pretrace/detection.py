@@ -10,7 +10,7 @@ import numpy as np
 
 from pretrace.errors import PretraceError, TextsError
 from pretrace.examples import Extremes
-from pretrace.fitting import Models, Scores, check_scores, prepare
+from pretrace.fitting import Models, Scores, check, check_scores, prepare
 from pretrace.record import record_corpus, record_counts, record_software, record_tuning
 from pretrace.setting_aside import check_disjoint
 from pretrace.store.traces import text_key
@@ -53,7 +53,10 @@ def detect(
     models = models if isinstance(models, Models) else Models(models)
     if not corpus.texts:
         raise TextsError(f"{corpus.name} holds no texts.")
-    _check_leaks(corpus, models)
+    for some in (models, models.placebo):
+        if some is not None:  # the placebo as well: it is asked last, perhaps hours later
+            check(expressions, some)
+            _check_leaks(corpus, some)
     found = _pass(corpus, models, expressions, options)
     if models.placebo is None:
         return _run(corpus, models, options, found, ())
@@ -176,10 +179,9 @@ def _check_leaks(corpus: Corpus, models: Models) -> None:
         keys = frozenset(text_key(text.text) for text in labelled.texts)
         cure = "Take them out of one of the two files, or draw the reference with --reference-share."
         check_disjoint(corpus, keys, "are among the reference texts that detectors are fitted on", cure)
-    for tuned in (models.tuned, models.placebo.tuned if models.placebo else None):
-        if tuned is not None:
-            cure = "Take them out, or let evaluate split TEXTS itself with --tune-share 0.3."
-            check_disjoint(corpus, tuned.seen, "are among the texts the adapter was tuned on", cure)
+    if models.tuned is not None:
+        cure = "Take them out, or let evaluate split TEXTS itself with --tune-share 0.3."
+        check_disjoint(corpus, models.tuned.seen, "are among the texts the adapter was tuned on", cure)
 
 
 def evaluate(

@@ -109,6 +109,18 @@ def check_scores(
     return passes(needs)
 
 
+def uses(expressions: str | Sequence[str]) -> frozenset[str]:
+    """What the scores use besides the target: any of "reference", "tuned", "neighbors" and "labelled"."""
+    parsed = list(parse(expressions).values())
+    views = united(parsed).views
+    used = {view.model for view in views} - {"target"}
+    if any(isinstance(rewrites.make(view.rewrite), Neighbors) for view in views):
+        used.add("neighbors")
+    if _of_reference(parsed):
+        used.add("labelled")
+    return frozenset(used)
+
+
 def prepare(
     expressions: str | Sequence[str],
     models: Models,
@@ -118,21 +130,12 @@ def prepare(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Scores:
-    """The scores by their expressions, recipes fitted; all is checked before any model is asked.
-
-    Raises ExpressionError for a wrong expression, ModelError, TableError or TextsError for what is missing.
-    """
+    """The scores by their expressions, recipes fitted; `check` comes before any model is asked."""
+    check(expressions, models)
     parsed = parse(expressions)
-    _check_models(united(list(parsed.values())), set(models.named()), proposer=models.proposer is not None)
-    _check_counts(models)
     recipes = {name: score for name, score in parsed.items() if isinstance(score, Recipe)}
+    wanted = _of_reference(list(parsed.values()))
     evidence: tuple[Evidence, ...] = ()
-    wanted = Needs()
-    for name, recipe in recipes.items():
-        if recipe.reference and models.labelled is None:
-            raise TextsError(_no_labels(name))
-        wanted = wanted | recipe.reference
-    check_offers(united(list(parsed.values())) | wanted, models)
     if wanted and models.labelled is not None:
         evidence = _ask(models.labelled, wanted, models, cache=cache, progress=progress)
     reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
@@ -148,7 +151,31 @@ def prepare(
     return Scores(ready, shuffled, facts)
 
 
-def check_offers(needs: Needs, models: Models) -> None:
+def check(expressions: str | Sequence[str], models: Models) -> None:
+    """Raise what asking these models for these scores would run into, without asking any of them.
+
+    ExpressionError for a wrong expression, ModelError, TableError or TextsError for what is missing.
+    """
+    parsed = parse(expressions)
+    needs = united(list(parsed.values()))
+    _check_models(needs, set(models.named()), proposer=models.proposer is not None)
+    _check_counts(models)
+    for name, score in parsed.items():
+        if isinstance(score, Recipe) and score.reference and models.labelled is None:
+            raise TextsError(_no_labels(name))
+    _check_offers(needs | _of_reference(list(parsed.values())), models)
+
+
+def _of_reference(scores: Sequence[Score | Recipe]) -> Needs:
+    """All that fitting wants of each labelled reference text."""
+    wanted = Needs()
+    for score in scores:
+        if isinstance(score, Recipe):
+            wanted = wanted | score.reference
+    return wanted
+
+
+def _check_offers(needs: Needs, models: Models) -> None:
     """ModelError where a model cannot give what is wanted of it."""
     named = models.named()
     for view, quantity in needs.views.items():

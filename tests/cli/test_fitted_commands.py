@@ -12,27 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tiny import WORDS
 
 from pretrace.cli import main
 from pretrace.runs import load_run
 
 Call = Callable[..., str]
-WORDS = [
-    "cat",
-    "dog",
-    "mat",
-    "railway",
-    "valley",
-    "Nothing",
-    "same",
-    "again",
-    "Parse",
-    "one",
-    "FOUR",
-    "six",
-    "naïve",
-    "café",
-]
 FITTED = "ppl,fsd(ppl),fsd(lowercase),na_pdd,na_pdd(pool='notebook'),probe,neighbor(m=2)"
 
 
@@ -194,6 +179,8 @@ def test_labelled_texts_in_a_file_and_scores_without_labels(
         (["--scores", "neighbor"], "--neighbors causal"),
         (["--scores", "ppl", "--tune-share", "0.3"], "--tune-share has no use"),
         (["--scores", "ppl", "--neighbors", "causal"], "--neighbors has no use"),
+        (["--scores", "ppl", "--reference-share", "0.3"], "--reference-share has no use"),
+        (["--scores", "ppl", "--reference", "no-such-file"], "--reference has no use"),
         (["--scores", "fsd(ppl)", "--tuned", "A", "--tune-share", "0.3"], "one of the two"),
         (["--scores", "fsd(ppl)", "--tuned", "no-such-folder"], "no-such-folder"),
         (["--scores", "fsd(ppl)", "--tune-share", "0.3", "--method", "lora(rank=0)"], "rank"),

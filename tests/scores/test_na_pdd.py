@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import make_model, make_tokenizer
+from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
@@ -24,21 +24,6 @@ from pretrace.testing import make_trace
 from pretrace.tracing import Want, trace
 from pretrace.types import Evidence, Firing, Fitted, Needs, Recipe, Reference, Text, View
 
-WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "one",
-    "two",
-    "railway",
-    "Nothing",
-    "WHOEVER",
-    "naïve",
-    "3:45",
-]
 ACTIVATIONS: dict[str, Callable[[Any], list[torch.nn.Module]]] = {
     "gpt_neox": lambda m: [b.mlp.act for b in m.gpt_neox.layers],
     "opt": lambda m: [b.activation_fn for b in m.model.decoder.layers],
@@ -50,7 +35,7 @@ ACTIVATIONS: dict[str, Callable[[Any], list[torch.nn.Module]]] = {
 def made_up(count: int, seed: int = 1) -> list[Text]:
     generator = np.random.default_rng(seed)
     return [
-        Text(str(i), " ".join(generator.choice(WORDS, generator.integers(3, 15))), member=i % 2 == 0)
+        Text(str(i), " ".join(generator.choice(MORE_WORDS, generator.integers(3, 15))), member=i % 2 == 0)
         for i in range(count)
     ]
 
@@ -357,7 +342,11 @@ def test_what_reads_like_the_reference_members_scores_higher(pool: str) -> None:
     )
     generator = np.random.default_rng(2)
     texts = [
-        Text(str(i), " ".join(generator.choice(WORDS[:8] if i % 2 else WORDS[5:], 8)), member=i % 2 == 1)
+        Text(
+            str(i),
+            " ".join(generator.choice(MORE_WORDS[:8] if i % 2 else MORE_WORDS[5:], 8)),
+            member=i % 2 == 1,
+        )
         for i in range(80)
     ]
     whole = [activations("gpt_neox", backend.model, backend, text.text) for text in texts[:40]]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tiny import make_model, make_tokenizer
+from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
@@ -151,29 +151,12 @@ def test_wrong_settings_are_named() -> None:
             parse(expression)
 
 
-WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "one",
-    "two",
-    "railway",
-    "Nothing",
-    "WHOEVER",
-    "naïve",
-    "3:45",
-]
-
-
 def test_it_finds_members_of_a_model_that_knows_them_by_heart() -> None:
     """Members and non-members are drawn alike. Each member was followed by </s> in training, so the model knows
     where those texts end, and the state at the last token shows it."""
     generator = np.random.default_rng(5)
     texts = [
-        Text(str(i), " ".join(generator.choice(WORDS, generator.integers(3, 15))), member=i % 2 == 0)
+        Text(str(i), " ".join(generator.choice(MORE_WORDS, generator.integers(3, 15))), member=i % 2 == 0)
         for i in range(160)
     ]
     tokenizer, model = make_tokenizer(), make_model("gpt_neox").train()

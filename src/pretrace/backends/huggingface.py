@@ -59,12 +59,18 @@ class HuggingFace:
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._sweeps: dict[bool, Sweep] = {}
-        self.facts: Mapping[str, Any] = {
-            "name": name,
+        self.facts = self._facts(settings, weights)
+        keyed = ("weights", "dtype", "tokenizer", "prefix", "max_tokens")
+        self.fingerprint = json.dumps({"format": TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
+
+    def _facts(self, settings: ModelSettings, weights: str) -> Mapping[str, Any]:
+        """What a run records of the model."""
+        return {
+            "name": self.name,
             "revision": settings.revision,
             "weights": weights,
-            "family": model.config.model_type,
-            "parameters": sum(p.numel() for p in model.parameters()),
+            "family": self.model.config.model_type,
+            "parameters": sum(p.numel() for p in self.model.parameters()),
             "dtype": str(self.dtype).removeprefix("torch."),
             "device": str(self.device),
             "products": self.route,
@@ -74,8 +80,6 @@ class HuggingFace:
             "max_tokens": self.max_tokens,
             "vocabulary": self.vocabulary,
         }
-        keyed = ("weights", "dtype", "tokenizer", "prefix", "max_tokens")
-        self.fingerprint = json.dumps({"format": TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
     def encode(self, texts: Sequence[str], /) -> list[Encoded]:
         """Token ids of each text, in order."""

@@ -12,9 +12,8 @@ from pretrace.corpora import open_corpus
 from pretrace.detection import Models, check_labels
 from pretrace.frequencies import Frequencies
 from pretrace.setting_aside import Parts
+from pretrace.tuning.adapter_card import read_adapter
 from pretrace.types import Backend, Corpus, Tuned
-
-Retune = Callable[[Backend], Tuned]
 
 
 def assemble(job: Job, divide: Callable[[Backend], Parts]) -> tuple[Models, Parts]:
@@ -22,12 +21,15 @@ def assemble(job: Job, divide: Callable[[Backend], Parts]) -> tuple[Models, Part
     asking, measuring = job.asking, job.measuring or Measuring()
     counts = Frequencies.load(asking.counts) if asking.counts else None
     given = open_corpus(asking.reference, job.source.columns) if asking.reference else None
+    if given is not None:
+        check_labels(given)
+    if asking.tuned:
+        read_adapter(asking.tuned)  # a wrong folder is said before a model is opened
     target = open_model(job.opening.model, **job.opening.settings)
     parts = divide(target)
-    labelled = parts.reference or given
-    if labelled is not None:
-        check_labels(labelled)
-    models = Models(target, counts=counts, labelled=labelled)
+    if parts.reference is not None:
+        check_labels(parts.reference)
+    models = Models(target, counts=counts, labelled=parts.reference or given)
     if asking.reference_model:
         settings = {**job.opening.settings, "revision": None}
         models = replace(models, reference=open_model(asking.reference_model, **settings))
@@ -62,7 +64,6 @@ def _tuned(job: Job, measuring: Measuring, target: Backend, texts: Corpus | None
 
 def _retuned(job: Job, measuring: Measuring, model: Backend, texts: Corpus | None) -> Tuned:
     """A model tuned as `--method` says on the texts set aside, or as the named adapter was, on the same texts."""
-    from pretrace.tuning.adapters import read_adapter
     from pretrace.tuning.kept import tuned_model
     from pretrace.tuning.methods import methods
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 from rich.text import Text as Plain
@@ -13,6 +13,10 @@ from pretrace.cli.progress import trained
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError
 from pretrace.store.atomic import check_writable
+
+if TYPE_CHECKING:
+    from pretrace.tuning.plan import Precision
+    from pretrace.tuning.planting import PlantMethod, PlantSettings
 
 
 def tune_texts(source: Source, opening: Opening, out: Path, *, method: str, seed: int) -> None:
@@ -39,35 +43,14 @@ def tune_texts(source: Source, opening: Opening, out: Path, *, method: str, seed
 
 def plant_texts(source: Source, planting: Planting, out: Path, *, seed: int) -> None:
     """A model trained on a random part of the texts, in `out` with labels and card."""
-    from pretrace.tuning.architectures import Architecture
-    from pretrace.tuning.plan import Precision
-    from pretrace.tuning.planting import PlantMethod, PlantSettings, plant
+    from pretrace.tuning.planting import plant
 
     new = planting.model == "new"
     if new and planting.method != "full":
         raise ExpressionError(
             "a new model has nothing to adapt: --method lora needs --model with an existing one."
         )
-    architecture = Architecture(
-        family=planting.family,
-        layers=planting.layers,
-        width=planting.width,
-        heads=planting.heads,
-        vocabulary=planting.vocabulary,
-        max_tokens=planting.max_tokens or 512,
-    )
-    settings = PlantSettings(
-        share=planting.share,
-        epochs=planting.epochs,
-        seed=seed,
-        max_tokens=planting.max_tokens,
-        method=cast(PlantMethod, planting.method),
-        learning_rate=planting.learning_rate,
-        batch=planting.batch,
-        precision=cast(Precision, planting.precision),
-        recompute=planting.recompute,
-        architecture=architecture,
-    )
+    settings = _settings(planting, seed)
     check_writable(out)
     corpus = open_corpus(source.texts, source.columns)
     with trained() as on_step:
@@ -83,6 +66,33 @@ def plant_texts(source: Source, planting: Planting, out: Path, *, seed: int) -> 
         f"Loss by epoch in nats a token: {losses}",
         f"Model, labels and card: {out}",
         f"Try: pretrace evaluate {out / 'texts.jsonl'} --model {out} --out RUN",
+    )
+
+
+def _settings(planting: Planting, seed: int) -> PlantSettings:
+    """The options as planting takes them; ExpressionError for a value out of its range."""
+    from pretrace.tuning.architectures import Architecture
+    from pretrace.tuning.planting import PlantSettings
+
+    architecture = Architecture(
+        family=planting.family,
+        layers=planting.layers,
+        width=planting.width,
+        heads=planting.heads,
+        vocabulary=planting.vocabulary,
+        max_tokens=planting.max_tokens or 512,
+    )
+    return PlantSettings(
+        share=planting.share,
+        epochs=planting.epochs,
+        seed=seed,
+        max_tokens=planting.max_tokens,
+        method=cast("PlantMethod", planting.method),
+        learning_rate=planting.learning_rate,
+        batch=planting.batch,
+        precision=cast("Precision", planting.precision),
+        recompute=planting.recompute,
+        architecture=architecture,
     )
 
 

@@ -10,9 +10,11 @@ from pretrace.cli.progress import watched
 from pretrace.corpora import open_corpus, windows
 from pretrace.detection import Options, check_labels, check_scores, detect, evaluate
 from pretrace.errors import ExpressionError
+from pretrace.fitting import uses
 from pretrace.runs import save_run
 from pretrace.setting_aside import Parts, set_aside
 from pretrace.store.atomic import check_writable
+from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run
 
 
@@ -79,15 +81,17 @@ def _check(job: Job, measuring: Measuring) -> None:
         raise ExpressionError(
             "--reference names reference texts, --reference-share draws them from TEXTS: give one of the two."
         )
-    unused = {
-        "--tune-share": (measuring.tune_share, "fsd("),
-        "--tuned": (asking.tuned, "fsd("),
-        "--neighbors": (asking.neighbors, "neighbor"),
-    }
-    for option, (value, score) in unused.items():
-        if value and score not in asking.scores:
-            name = "fsd(ppl)" if score == "fsd(" else score
-            raise ExpressionError(f"{option} has no use: none of the --scores is of the kind {name}.")
+    methods.make(measuring.method)
+    used = uses(asking.scores)
+    for option, (value, use, kind) in {
+        "--tune-share": (measuring.tune_share, "tuned", "fsd(ppl)"),
+        "--tuned": (asking.tuned, "tuned", "fsd(ppl)"),
+        "--neighbors": (asking.neighbors, "neighbors", "neighbor"),
+        "--reference": (asking.reference, "labelled", "na_pdd or probe"),
+        "--reference-share": (measuring.reference_share, "labelled", "na_pdd or probe"),
+    }.items():
+        if value and use not in used:
+            raise ExpressionError(f"{option} has no use: none of the --scores is of the kind {kind}.")
 
 
 def _settings(job: Job, parts: Parts) -> dict[str, Any]:

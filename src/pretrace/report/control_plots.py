@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST, label_of
+from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST, label_of, name_rows
 from pretrace.report.svg import styled
 from pretrace.types import Estimate, Measured
 
@@ -44,12 +44,7 @@ def contrasts(found: Sequence[Contrast]) -> Figure:
         axes.axvline(0.5, color=CHANCE, linewidth=0.9)
         for place, number, contrast in zip(places, lanes, found, strict=True):
             _draw(axes, place - _LANE / 2 * (number - 1), contrast)
-        axes.set_yticks(places)
-        for tick, name in zip(axes.set_yticklabels(names), names, strict=True):
-            tick.set_parse_math(False)
-            tick.set_text(name)
-            tick.set_color("#1c1c1c")
-        axes.tick_params(axis="y", length=0)
+        name_rows(axes, places, names)
         axes.set_ylim(float(heights.sum()) + 0.1, -0.1)
         axes.set_xlim(_left(found), 1.01)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5]))

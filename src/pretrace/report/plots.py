@@ -79,6 +79,16 @@ def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
     return figure
 
 
+def name_rows(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
+    """Names in the left margin, each at its row, as they are written: a dollar sign begins no formula."""
+    axes.set_yticks(places)
+    for tick, name in zip(axes.set_yticklabels(names), names, strict=True):
+        tick.set_parse_math(False)
+        tick.set_text(name)
+        tick.set_color("#1c1c1c")
+    axes.tick_params(axis="y", length=0)
+
+
 def forest(rows: Sequence[Measured]) -> Figure:
     """AUC of every row as a dot with its 95% interval, against chance and the strongest control.
 
@@ -98,12 +108,7 @@ def forest(rows: Sequence[Measured]) -> Figure:
             axes.axvline(max(controls), color=CONTROL, linewidth=0.9, dashes=(4, 2.2))
         for place, row in zip(places, rows, strict=True):
             _dot(axes, place, row)
-        axes.set_yticks(places)
-        for tick, name in zip(axes.set_yticklabels(names), names, strict=True):
-            tick.set_parse_math(False)
-            tick.set_text(name)
-            tick.set_color("#1c1c1c")
-        axes.tick_params(axis="y", length=0)
+        name_rows(axes, places, names)
         axes.set_ylim(heights.sum() + 0.1, -0.1)
         low = min([0.5, *(min(row.auc.low, row.auc.value) for row in rows)])
         axes.set_xlim(max(-0.01, np.floor(low * 10 - 0.3) / 10), 1.01)

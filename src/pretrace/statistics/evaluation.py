@@ -62,16 +62,16 @@ def evaluate(
     calls = _calls(matrix, members, division)
     bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, seed=seed, resamples=resamples)
     bootstrap = _widened(bootstrap, list(columns))
-    grouping = Grouping.of(groups, members)
     rows = _rows(list(columns), matrix, members, calls=calls, bootstrap=bootstrap)
     evaluation = Evaluation(
         rows=(*rows, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
         nonmembers=int(np.count_nonzero(~members)),
-        groups=len(grouping),
+        groups=len(set(groups)),
         resamples=bootstrap.resamples,
         validation=int(np.count_nonzero(division.chosen)) if division.apart else 0,
     )
+    grouping = Grouping.of(groups, members)
     circumstances = Circumstances(
         lead=_lead(rows, bootstrap),
         member_groups=grouping.holding(MEMBERS),

@@ -65,12 +65,7 @@ def tune(
             history = train(
                 model.model, chosen.sequences, plan, on_step=on_step, checkpoint=place, companion=companion
             )
-        card |= {
-            "tokens": history.tokens,
-            "steps": history.steps,
-            "losses": list(history.losses),
-            "hashes": sorted({text_key(text.text).hex() for text in chosen.texts}),
-        }
+        card |= {"tokens": history.tokens, "steps": history.steps, "losses": list(history.losses)}
         texts = dataclasses.replace(corpus, texts=chosen.texts)
         adapter = write_adapter(folder, made.model, texts=texts, method=method, card=card)
     checkpoint.unlink(missing_ok=True)
@@ -118,4 +113,5 @@ def _counts(corpus: Corpus, chosen: Selection) -> dict[str, Any]:
         "cut_texts": chosen.cut_texts,
         "cut_tokens": chosen.cut_tokens,
         "left_out": list(chosen.left_out),
+        "hashes": sorted({text_key(text.text).hex() for text in chosen.texts}),
     }

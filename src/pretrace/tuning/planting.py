@@ -7,6 +7,7 @@ is the ground truth against which every score can be measured on one's own texts
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -148,10 +149,9 @@ def plant(
     sequences = _sequences(origin.tokenizer, labelled, max_tokens)
     plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
+    train = functools.partial(_trained, adapter=settings.adapter, on_step=on_step, checkpoint=checkpoint)
     with _threads(settings.threads) as threads:
-        history = _trained(
-            origin.model, sequences, plan, adapter=settings.adapter, on_step=on_step, checkpoint=checkpoint
-        )
+        history = train(origin.model, sequences, plan)
     card = {
         "start": origin.facts,
         "settings": asdict(settings) | {"learning_rate": plan.learning_rate, "max_tokens": max_tokens},

@@ -1,0 +1,67 @@
+"""The same tuning asked for twice is done once, and a damaged one is done anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.errors import ModelError
+from pretrace.store.traces import cache_folder
+from pretrace.testing import FakeBackend
+from pretrace.tuning import tune
+from pretrace.tuning.plan import Progress
+from pretrace.types import Corpus, Text
+
+CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
+
+
+@pytest.fixture
+def model() -> HuggingFace:
+    return HuggingFace(
+        make_model("llama"), make_tokenizer(), name="tiny", weights="w", settings=ModelSettings()
+    )
+
+
+def kept() -> list[Path]:
+    return sorted((cache_folder() / "adapters").glob("*/adapter_model.safetensors"))
+
+
+def test_a_tuning_is_kept_until_something_it_depends_on_changes(model: HuggingFace) -> None:
+    steps: list[Progress] = []
+    first = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
+    assert len(steps) == 1
+    again = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
+    assert len(steps) == 1
+    assert again.backend.fingerprint == first.backend.fingerprint
+    tune(model, CORPUS, "lora(epochs=1, rank=2)", on_step=steps.append)
+    tune(model, CORPUS, "lora(epochs=1)", seed=1, on_step=steps.append)
+    tune(model, Corpus("fewer", CORPUS.texts[:4]), "lora(epochs=1)", on_step=steps.append)
+    assert len(steps) == 4
+    assert len(kept()) == 4
+
+
+def test_a_damaged_one_is_made_anew(model: HuggingFace) -> None:
+    steps: list[Progress] = []
+    first = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
+    [weights] = kept()
+    weights.write_bytes(weights.read_bytes()[:-7])
+    again = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
+    assert len(steps) == 2
+    assert again.seen == first.seen
+
+
+def test_into_a_folder_and_not_into_the_cache(model: HuggingFace, tmp_path: Path) -> None:
+    tuned = tune(model, CORPUS, "lora(epochs=1)", folder=tmp_path / "adapter")
+    assert (tmp_path / "adapter" / "adapter_card.json").is_file()
+    assert len(tuned.seen) == len(SENTENCES)
+    assert kept() == []
+
+
+def test_a_model_without_weights_is_refused(tmp_path: Path) -> None:
+    for folder in (None, tmp_path / "adapter"):
+        with pytest.raises(ModelError, match="local weights"):
+            tune(FakeBackend(), CORPUS, folder=folder)
