@@ -301,3 +301,13 @@ def test_more_families_are_found_by_their_structure(sentences: list[str]) -> Non
         assert [layer.neurons for layer in backend.layers] == [128, 128]
         [one] = traces(backend, sentences[:1], Firing("any", 0.0))
         assert 0 < unpacked(one, Firing("any", 0.0)).mean() <= 1
+
+
+def test_a_value_at_the_threshold_does_not_fire() -> None:
+    """Equation 2 says above; a ReLU gives exact zeros, all of which would fire at a threshold of 0."""
+    from pretrace.backends._pooling import bits, count
+
+    values = torch.tensor([[0.0, 0.5, -1.0, 0.0]]).expand(1, 3, 4)
+    assert bits(values, "any", [0.0, 0.5]).tolist() == [[[0b01000000], [0]]]
+    assert bits(values, "mean", [0.0, 0.5]).tolist() == [[[0b01000000], [0]]]
+    assert count(values, [0.0, 0.5]).tolist() == [[[0, 3, 0, 0], [0, 0, 0, 0]]]
