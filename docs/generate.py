@@ -11,7 +11,7 @@ import re
 import typing
 from pathlib import Path
 
-from pretrace.rewrites import Neighbors, rewrites
+from pretrace.rewrites import Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
 
@@ -46,6 +46,7 @@ PAPERS = {
     "models. arXiv:2404.02936.",
     "Zhang et al. 2024d": "Pretraining data detection for large language models: a divergence-based calibration "
     "method. EMNLP 2024.",
+    "Maini et al. 2024": "LLM dataset inference: did you train on my dataset? NeurIPS 2024.",
     "Mattern et al. 2023": "Membership inference attacks against language models via neighbourhood comparison. "
     "Findings of ACL 2023.",
     "Liu et al. 2024c": "Probing language models for pre-training data detection. ACL 2024.",
@@ -141,6 +142,8 @@ def _view(view: View, quantity: Quantity) -> str:
     rewrite = rewrites.make(view.rewrite)
     if isinstance(rewrite, Neighbors):
         return f"a pass over each of {rewrite.m} neighbours of the text (`--neighbors` says who makes them)"
+    if isinstance(rewrite, Disturbance):
+        return "a second pass, over the disturbed text"
     if Quantity.NEURONS in quantity:
         return "the feed-forward activations of the same pass"
     if Quantity.HIDDEN in quantity:

@@ -22,6 +22,7 @@ from pretrace.types import Evidence, Firing, Hidden, Recipe, Reference, State, T
 VOCABULARY = 40
 LAYERS, NEURONS, WIDTH = 6, 20, 8
 NEIGHBORS = "neighbors(m=3, share=0.15, seed=0)"
+TYPOS, DROPPED = "typos(share=0.1, seed=0)", "deletion(share=0.25, seed=3)"
 
 
 class Counts:
@@ -62,6 +63,8 @@ def evidence(seed: int, member: bool | None = None) -> Evidence:
         View(model="tuned"): (short(),),
         View("tuned", "lower"): (short(),),
         View(rewrite=NEIGHBORS): (short(), short(), short()),
+        View(rewrite=TYPOS): (short(),),
+        View(rewrite=DROPPED): (short(),),
     }
     return Evidence(Text(f"t{seed}", "Some Text of " + "🙂é" * (seed % 20), member), views)
 
@@ -97,6 +100,10 @@ def mean_logp(e: Evidence, view: View = View()) -> float:  # noqa: B008 - View i
 
 def bottom(numbers: list[float], k: float) -> float:
     return average(sorted(numbers)[: max(1, int(k * len(numbers)))])
+
+
+def top(numbers: list[float], k: float) -> float:
+    return average(sorted(numbers, reverse=True)[: max(1, int(k * len(numbers)))])
 
 
 def naive_min_k_plus_plus(e: Evidence, k: float) -> float:
@@ -165,6 +172,13 @@ NAIVE: dict[str, Callable[[Evidence], float]] = {
     "min_k": lambda e: bottom(values(e.plain, "logp"), 0.2),
     "min_k(k=0.05)": lambda e: bottom(values(e.plain, "logp"), 0.05),
     "min_k(k=1)": lambda e: bottom(values(e.plain, "logp"), 1.0),
+    "max_k": lambda e: top(values(e.plain, "logp"), 0.2),
+    "max_k(k=0.05)": lambda e: top(values(e.plain, "logp"), 0.05),
+    "max_k(k=1)": lambda e: top(values(e.plain, "logp"), 1.0),
+    "perturbed": lambda e: -(mean_logp(e) / mean_logp(e, View(rewrite=TYPOS))),
+    "perturbed(kind='deletion', share=0.25, seed=3)": lambda e: (
+        -(mean_logp(e) / mean_logp(e, View(rewrite=DROPPED)))
+    ),
     "min_k_plus_plus": lambda e: naive_min_k_plus_plus(e, 0.2),
     "min_k_plus_plus(k=0.5)": lambda e: naive_min_k_plus_plus(e, 0.5),
     "dc_pdd": lambda e: naive_dc_pdd(e, 0.01, clip=True, first=True),

@@ -23,7 +23,9 @@ from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run, Text
 
 INSIDE = ("na_pdd", "probe")
-OUTSIDE = [name for name in scores if name not in (*INSIDE, "fsd")]
+# The likeliest tokens inside a word are certain in any text: too few of them tell nothing of so small a model.
+WIDER = {"max_k": "max_k(k=0.8)"}
+OUTSIDE = [WIDER.get(name, name) for name in scores if name not in (*INSIDE, "fsd")]
 EXPRESSIONS = [*OUTSIDE, "fsd(ppl)", "fsd(lowercase)", "fsd(zlib)", "fsd(min_k)"]
 
 

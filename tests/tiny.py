@@ -49,11 +49,12 @@ MORE_WORDS = [
 def make_tokenizer(*, start: bool = False) -> Any:
     """A byte-level BPE of 400 tokens; with `start` it puts <s> in front by itself, as Llama's does."""
     import tokenizers
-    from tokenizers import models, pre_tokenizers, processors, trainers
+    from tokenizers import decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     rust = tokenizers.Tokenizer(models.BPE())
     rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rust.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=400,
         special_tokens=["<s>", "</s>"],

@@ -15,13 +15,18 @@ from pretrace.corpora import Columns, known_corpora, open_corpus
 from pretrace.detection import Models, Options, detect, evaluate
 from pretrace.errors import PretraceError
 from pretrace.frequencies import Frequencies, count
-from pretrace.runs import load_run, save_run
+from pretrace.inference.audit import audit
+from pretrace.inference.gap import gap
+from pretrace.inference.settings import AuditSettings
+from pretrace.runs import load_audit, load_run, save_audit, save_run
 from pretrace.setting_aside import set_aside
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Corpus, Evaluation, Run, Text, Trace
+from pretrace.types import Audit, Corpus, Evaluation, Run, Text, Trace
 
 __all__ = [
+    "Audit",
+    "AuditSettings",
     "Columns",
     "Corpus",
     "Evaluation",
@@ -34,16 +39,20 @@ __all__ = [
     "Text",
     "Trace",
     "__version__",
+    "audit",
     "count",
     "detect",
     "evaluate",
+    "gap",
     "known_corpora",
+    "load_audit",
     "load_run",
     "open_adapter",
     "open_corpus",
     "open_model",
     "open_proposer",
     "plant",
+    "save_audit",
     "save_run",
     "set_aside",
     "tune",

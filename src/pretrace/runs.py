@@ -1,11 +1,11 @@
-"""A run with its report, written and read as one folder."""
+"""A run or an audit with its report, written and read as one folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pretrace.store import runs
-from pretrace.types import Run
+from pretrace.store import audits, runs
+from pretrace.types import Audit, Run
 
 REPORT = "report.html"
 
@@ -23,3 +23,19 @@ def save_run(run: Run, folder: str | Path) -> None:
 def load_run(folder: str | Path) -> Run:
     """The run that `save_run` wrote, to the last bit; OutputError where the folder holds none."""
     return runs.load_run(Path(folder))
+
+
+def save_audit(audit: Audit, folder: str | Path) -> None:
+    """Write verdict, tables, texts and report to `folder`, whole or not at all, in place of an earlier audit.
+
+    Raises OutputError where nothing can be written, or where `folder` holds something else.
+    """
+    from pretrace.report.audit import page
+
+    audits.save_audit(audit, Path(folder), extra=lambda partial: page.write(audit, partial / REPORT))
+
+
+def load_audit(folder: str | Path) -> Audit:
+    """The audit that `save_audit` wrote, to the last bit; OutputError where the folder holds none, or where
+    its verdict or a table was changed since."""
+    return audits.load_audit(Path(folder))

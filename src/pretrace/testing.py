@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.rewrites import disturbances, rewrites
 from pretrace.types import Encoded, Evidence, Hidden, Quantity, State, States, Text, Trace, View
 
 Numbers = Sequence[float] | npt.NDArray[Any]
@@ -33,11 +34,15 @@ def make_trace(
 
 def make_evidence(text: str = "three little tokens", **views: Any) -> Evidence:
     """Evidence of one text: `logp`, `tokens`, `mean`, `std` of the plain view, and by name the
-    log-probabilities of other views: `lower=[…]`, or of other models: `reference=[…]`, `tuned=[…]`."""
+    log-probabilities of other views, `lower=[…]`, `typos=[…]` (with its defaults), or of other models:
+    `reference=[…]`, `tuned=[…]`."""
     plain = {key: views.pop(key) for key in ("logp", "tokens", "mean", "std") if key in views}
     known = {View(): (make_trace(**plain),)}
     for name, logp in views.items():
-        view = View(rewrite=name) if name == "lower" else View(model=name)
+        if name in disturbances:
+            view = View(rewrite=disturbances.make(name).name)
+        else:
+            view = View(rewrite=name) if name in rewrites else View(model=name)
         known[view] = (make_trace(logp),)
     return Evidence(Text("made-up", text), known)
 

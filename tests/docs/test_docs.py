@@ -91,6 +91,16 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "known": others,
         "nonmembers": [row for row in others if not row["label"]],
     }
+    # two sides for an audit: documents of one kind, long enough to be cut
+    patterns = {
+        "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
+        "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
+    }
+    for name, pattern in patterns.items():
+        files[name] = [
+            {"id": f"{name}{i}", "text": "".join(pattern.format(i, j + i, 17 * i % 59 + j) for j in range(8))}
+            for i in range(30)
+        ]
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")

@@ -25,6 +25,9 @@ def ready(expression: str) -> Score:
     return score.fit(Reference(Counts(), 50)) if isinstance(score, Recipe) else score
 
 
+REWRITES = ("plain", "lower", "typos(share=0.1, seed=0)")
+
+
 def evidence(seed: int) -> Evidence:
     generator = np.random.default_rng(seed)
 
@@ -34,8 +37,8 @@ def evidence(seed: int) -> Evidence:
         tokens = generator.integers(0, 50, n).tolist()
         return (make_trace(logp, tokens=tokens, mean=mean, std=generator.uniform(0.5, 2, n)),)
 
-    models, rewrites = ("target", "tuned", "reference"), ("plain", "lower")
-    views = {View(model, rewrite): one() for model in models for rewrite in rewrites}
+    models = ("target", "tuned", "reference")
+    views = {View(model, rewrite): one() for model in models for rewrite in REWRITES}
     return Evidence(Text("t", "Some Text"), views)  # type: ignore[arg-type]
 
 
@@ -43,7 +46,7 @@ def evidence(seed: int) -> Evidence:
 def test_it_is_the_score_minus_the_score_of_the_tuned_model(name: str) -> None:
     e = evidence(3)
     as_if_tuned = Evidence(
-        e.text, {**e.views, **{View("target", r): e.views[View("tuned", r)] for r in ("plain", "lower")}}
+        e.text, {**e.views, **{View("target", r): e.views[View("tuned", r)] for r in REWRITES}}
     )
     expected = ready(name)(e) - ready(name)(as_if_tuned)
     assert ready(f"fsd({name})")(e) == expected != 0

@@ -208,7 +208,7 @@ def test_a_folder_with_anything_else_is_left_alone(
 ) -> None:
     for name, text in content.items():
         (tmp_path / name).write_text(text)
-    message = rf"holds files that are not a pretrace run \({shown}\); choose another folder"
+    message = rf"holds files that pretrace did not write \({shown}\); choose another folder"
     with pytest.raises(OutputError, match=message):
         check_writable(tmp_path)
     with pytest.raises(OutputError, match=message), new_folder(tmp_path) as folder:
@@ -225,7 +225,7 @@ def test_files_that_turn_up_while_working_are_left_alone(tmp_path: Path) -> None
             run.mkdir()
             (run / "thesis.tex").write_text("years")
 
-    with pytest.raises(OutputError, match="not a pretrace run"):
+    with pytest.raises(OutputError, match="that pretrace did not write"):
         write_slowly()
     assert names(tmp_path) == ["run"]
     assert names(run) == ["thesis.tex"]

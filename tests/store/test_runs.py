@@ -408,5 +408,5 @@ def test_nested_too_deeply(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("[" * 100_000)
     with pytest.raises(OutputError, match=r"run\.json is damaged"):
         load_run(tmp_path)
-    with pytest.raises(OutputError, match="not a pretrace run"):
+    with pytest.raises(OutputError, match="that pretrace did not write"):
         save_run(example(), tmp_path)

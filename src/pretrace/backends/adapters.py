@@ -89,8 +89,14 @@ class Adapted:
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         """One pass of the base model with the adapter in place, which is taken out whatever happens."""
+        with self.in_place() as base:
+            return base.run(batch, want, states)
+
+    @contextmanager
+    def in_place(self) -> Iterator[HuggingFace]:
+        """The base's back end, whose model has the adapter in place while the context lasts."""
         with self._layers.in_place():
-            return self._base.run(batch, want, states)
+            yield self._base
 
 
 class _Place(NamedTuple):

@@ -37,6 +37,8 @@ class HuggingFace:
     ) -> None:
         self.name = name
         self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.settings = settings
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
         context = _context(model.config)

@@ -10,7 +10,18 @@ import typer
 from pretrace import __version__
 from pretrace.cli import options as o
 from pretrace.cli import printing
-from pretrace.cli.job import Asking, Job, Measuring, Opening, Planting, Running, Source, grouped
+from pretrace.cli.job import (
+    Asking,
+    Auditing,
+    Job,
+    Measuring,
+    Opening,
+    Planting,
+    Running,
+    Source,
+    Writing,
+    grouped,
+)
 
 app = typer.Typer(
     name="pretrace",
@@ -51,6 +62,36 @@ def evaluate(
 ) -> None:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
     printing.finished(Job(source, opening, asking, running, measuring))
+
+
+@app.command()
+@grouped
+def audit(source: Source, opening: Opening, writing: Writing, auditing: Auditing) -> None:
+    """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
+    with training on it, 4 inconclusive."""
+    from pretrace.cli.auditing import carry_out, printed
+
+    raise typer.Exit(printed(carry_out(source, opening, writing, auditing), auditing))
+
+
+@app.command()
+def gap(
+    a: Annotated[str, typer.Argument(metavar="A", help="Texts, as for `score`.", show_default=False)],
+    b: Annotated[
+        str, typer.Argument(metavar="B", help="The texts they are compared with.", show_default=False)
+    ],
+    classifiers: o.Classifiers = "words",
+    text_column: o.TextColumn = None,
+    id_column: o.IdColumn = None,
+    group_column: o.GroupColumn = None,
+    seed: o.Seed = 0,
+) -> None:
+    """How far apart two sets of texts are, by classifiers that see no model."""
+    from pretrace.cli.auditing import compare
+    from pretrace.corpora import Columns
+
+    columns = Columns(text=text_column, id=id_column, group=group_column)
+    compare(a, b, columns, classifiers=classifiers, seed=seed)
 
 
 @app.command()

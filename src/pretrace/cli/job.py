@@ -123,6 +123,41 @@ class Planting:
     vocabulary: o.Vocabulary = 4096
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """Where held-out texts come from: real ones, or a generator and how it writes."""
+
+    heldout: o.Heldout = None
+    generator: o.GeneratorModel = "smollm2"
+    generator_dtype: o.GeneratorDtype = "bfloat16"
+    method: o.GeneratorMethod = "lora"
+    temperature: o.Temperature = 1.0
+    top_p: o.TopP = 1.0
+    repetition_penalty: o.RepetitionPenalty = 1.0
+    tokens: o.SnippetTokens = 64
+    max_snippets: o.MaxSnippets = None
+    pairs: o.Pairs = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auditing:
+    """What an audit is held against, and how it decides."""
+
+    out: o.AuditOut
+    placebo: o.AuditPlacebo = None
+    placebo_revision: o.PlaceboRevision = None
+    reference_model: o.ReferenceModel = None
+    procedure: o.Procedure = "pretrace"
+    also: o.Also = ""
+    level: o.Level = 0.05
+    power: o.PowerFlag = False
+    power_method: o.PowerMethod = "full"
+    classifiers: o.Classifiers = "words"
+    quick: o.Quick = False
+    seed: o.Seed = 0
+    no_cache: o.NoCache = False
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One run as the command line asks for it; `measuring` None means scores alone."""

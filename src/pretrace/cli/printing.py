@@ -151,11 +151,18 @@ def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
 
 
 def rendered(folder: Path) -> None:
-    """The report of a run, made anew."""
-    from pretrace.report import html
-    from pretrace.runs import REPORT, load_run
+    """The report of a run or an audit, made anew."""
+    from pretrace.runs import REPORT, load_audit, load_run
+    from pretrace.store.replaceable import VERDICT
 
-    html.write(load_run(folder), folder / REPORT)
+    if (folder / VERDICT).exists():
+        from pretrace.report.audit import page
+
+        page.write(load_audit(folder), folder / REPORT)
+    else:
+        from pretrace.report import html
+
+        html.write(load_run(folder), folder / REPORT)
     print(f"Report: {folder / REPORT}")
 
 

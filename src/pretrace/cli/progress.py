@@ -82,13 +82,13 @@ def counted_bytes() -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def trained() -> Iterator[OnStep | None]:
+def trained(what: str = "training") -> Iterator[OnStep | None]:
     """A bar for training with its loss; none where nobody watches."""
     if not sys.stderr.isatty():
         yield None
         return
     columns = (
-        TextColumn("training"),
+        TextColumn(what),
         BarColumn(),
         TextColumn("{task.fields[state]}"),
         TimeRemainingColumn(),

@@ -1,4 +1,4 @@
-"""Scores from the least likely tokens."""
+"""Scores from the least, or the most, likely tokens."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def lowest(values: Numbers, k: float) -> Numbers:
     return values if count >= len(values) else np.partition(values, count - 1)[:count]
 
 
+def highest(values: Numbers, k: float) -> Numbers:
+    """The highest max(1, int(k·n)) values, in no particular order.
+
+    >>> sorted(highest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
+    [-3.0, -1.0]
+    """
+    return -lowest(-values, k)
+
+
 @scores.add("min_k")
 @dataclass(frozen=True)
 class MinK:
@@ -48,6 +57,28 @@ class MinK:
 
     def __call__(self, evidence: Evidence, /) -> float:
         return float(lowest(evidence.plain.logp, self.k).mean(dtype=np.float64))
+
+
+@scores.add("max_k")
+@dataclass(frozen=True)
+class MaxK:
+    """Mean log-probability of the share k of tokens that are most likely (Maini et al. 2024).
+
+    max_k(x) = mean of the highest max(1, int(k·n)) logp_i
+
+    >>> from pretrace.testing import make_evidence
+    >>> MaxK(k=0.7)(make_evidence(logp=[-1.0, -2.0, -6.0]))
+    -1.5
+    """
+
+    k: float = 0.2
+    needs = Needs(Quantity.LOGP)
+
+    def __post_init__(self) -> None:
+        require(0 < self.k <= 1, f"max_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return float(highest(evidence.plain.logp, self.k).mean(dtype=np.float64))
 
 
 @scores.add("min_k_plus_plus")

@@ -70,7 +70,7 @@ def bag_of_words(texts: Sequence[str], members: Bools, groups: Sequence[str], *,
         return Blind(None, reason)
     folds = min(FOLDS, grouping.holding(MEMBERS), grouping.holding(NONMEMBERS))
     fold = grouped_folds(grouping, folds, seed)
-    learnt = _learnt(texts, members, groups, seed)
+    learnt = learnt_from(texts, members, groups, seed)
     for k in range(folds):
         if len(np.unique(members[learnt & (fold != k)])) < 2:
             return Blind(None, "there are too few documents to learn from some and judge the others.")
@@ -91,7 +91,7 @@ def _cross_fitted(texts: Sequence[str], members: Bools, fold: Numbers, learnt: B
     from sklearn.linear_model import LogisticRegression
 
     rows = np.flatnonzero(learnt)
-    words = _Words([texts[row] for row in rows.tolist()])
+    words = Words([texts[row] for row in rows.tolist()])
     if not words.columns.size:
         return None
     classifiers = [
@@ -109,11 +109,11 @@ def _cross_fitted(texts: Sequence[str], members: Bools, fold: Numbers, learnt: B
     return scores
 
 
-class _Words:
+class Words:
     """TF-IDF of hashed words and word pairs, unit length: memory does not grow with the vocabulary.
 
-    What occurs, and in how many texts, is read off the training texts of all folds together; no label
-    is looked at, so nothing leaks.
+    Columns are what occurs in at least two of the texts; `learnt` holds their features, sparse [texts,
+    columns], or None without a column. No label is looked at, so it may see the texts of all folds.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -136,7 +136,7 @@ class _Words:
         return self._weigh.transform(self._count.transform(texts)[:, self.columns])
 
 
-def _features(words: _Words, texts: Sequence[str], learnt: Bools) -> Iterator[tuple[Numbers, Any]]:
+def _features(words: Words, texts: Sequence[str], learnt: Bools) -> Iterator[tuple[Numbers, Any]]:
     """Rows and their features: all at once where all were learnt from, else a chunk at a time."""
     if learnt.all():
         yield np.arange(len(texts)), words.learnt
@@ -162,7 +162,8 @@ def _too_few(members: Bools, grouping: Grouping) -> str:
     return ""
 
 
-def _learnt(texts: Sequence[str], members: Bools, groups: Sequence[str], seed: int) -> Bools:
+def learnt_from(texts: Sequence[str], members: Bools, groups: Sequence[str], seed: int) -> Bools:
+    """Which texts a classifier learns from, bool [texts]: all, or whole documents up to the bounds above."""
     characters = sum(min(len(text), READ_CHARACTERS) for text in texts)
     share = min(LEARNT_TEXTS / len(texts), LEARNT_CHARACTERS / max(1, characters))
     if share >= 1:

@@ -6,9 +6,7 @@ compressed together. A longer list takes the place of a shorter one, of which it
 
 from __future__ import annotations
 
-import hashlib
 import json
-import sqlite3
 import struct
 import zlib
 from collections.abc import Sequence
@@ -16,54 +14,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pretrace.store.database import Database, transaction
-from pretrace.store.rows import Row, Rows, Table, checksum, schema
-from pretrace.store.traces import cache_folder
+from pretrace.store.draws import Draws, Kind
+from pretrace.store.rows import Row, Table, checksum, schema
 
 Neighbors = tuple[str, ...]
 
 
-class NeighborStore:
+class NeighborStore(Draws[Neighbors]):
     """Neighbours on disk, made by the proposer of that fingerprint; safe to use from several processes.
 
     Raises OutputError where the folder cannot be written, at once and not at the first text.
     """
 
     def __init__(self, fingerprint: str, folder: Path | None = None) -> None:
-        name = hashlib.sha256(fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self.path = (folder or cache_folder()) / "neighbors" / f"{name}-v{_SCHEMA.format}.sqlite"
-        self._rows = Rows(NEIGHBORS)
-        self._database = Database(self.path, fingerprint, _SCHEMA)
-        self._database.run(lambda connection: None)
+        super().__init__(_KIND, fingerprint, folder)
 
     def get(self, keys: Sequence[bytes], *, share: float, seed: int) -> list[Neighbors]:
         """For each key (`text_key`) the first neighbours, as many as are stored: none where there are none."""
-        draw = _draw(share, seed)
-        found = self._database.run(lambda connection: self._rows.find(connection, keys, draw))
+        found = self.find(keys, _draw(share, seed))
         return [found.get(key, ()) for key in keys]
 
     def put(self, keys: Sequence[bytes], neighbors: Sequence[Neighbors], *, share: float, seed: int) -> None:
         """Store each text's first neighbours in one transaction: of all the texts or of none."""
         draw = _draw(share, seed)
-        rows = [_encode(key, draw, some) for key, some in zip(keys, neighbors, strict=True)]
-        if rows:
-            self._database.run(lambda connection: self._write(connection, rows))
-
-    def close(self) -> None:
-        """Let go of the file; closing twice is no mistake."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None, /
-    ) -> None:
-        self.close()
-
-    def _write(self, connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-        with transaction(connection):
-            self._rows.write(connection, rows)
+        self.write([_encode(key, draw, some) for key, some in zip(keys, neighbors, strict=True)])
 
 
 class NoNeighbors:
@@ -117,4 +91,4 @@ def _checksum(key: bytes, draw: bytes, number: int, body: bytes) -> int:
 NEIGHBORS: Table[Neighbors] = Table(
     "neighbors", _decode, label="draw", carries={"number": "INTEGER"}, better="excluded.number > number"
 )
-_SCHEMA = schema("neighbour cache", "neighbours", NEIGHBORS)
+_KIND = Kind("neighbors", NEIGHBORS, schema("neighbour cache", "neighbours", NEIGHBORS))

@@ -18,14 +18,18 @@ CARD_KEY = "pretrace_planted"
 ADAPTER_CARD = "adapter_card.json"
 ADAPTER_KEY = "pretrace_adapter"
 
-_MARKS = {MARKER: FORMAT_KEY, CARD: CARD_KEY, ADAPTER_CARD: ADAPTER_KEY}
-"""The file by which a folder of ours is known, and the key in it: a run, a planted model, an adapter."""
+VERDICT = "verdict.json"
+AUDIT_KEY = "pretrace_audit"
+
+_MARKS = {MARKER: FORMAT_KEY, CARD: CARD_KEY, ADAPTER_CARD: ADAPTER_KEY, VERDICT: AUDIT_KEY}
+"""The file by which a folder of ours is known, and the key in it: a run, a planted model, an adapter, an audit."""
 
 _LITTER = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave these; nobody misses them
 
 
 def check_replaceable(place: Path) -> None:
-    """Raise OutputError unless `place` is free, an empty folder, or an earlier run, planted model or adapter."""
+    """Raise OutputError unless `place` is free, an empty folder, or one that pretrace wrote: an earlier run,
+    audit, planted model or adapter."""
     for _ in range(100):
         before = _identity(place)
         objection = None if before is None else _objection(place)
@@ -57,7 +61,7 @@ def _objection(place: Path) -> str | None:
     if not strange:
         return None
     shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
-    return f"{place} holds files that are not a pretrace run ({shown}); choose another folder."
+    return f"{place} holds files that pretrace did not write ({shown}); choose another folder."
 
 
 def _stand_in(place: Path) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pretrace.registry import Registry, require
-from pretrace.tuning.plan import AT_ONCE, Precision, TrainingPlan
+from pretrace.tuning.plan import AT_ONCE, Precision, Schedule, TrainingPlan
 
 On = Literal["nonmembers", "members", "all"]
 
@@ -20,7 +20,8 @@ On = Literal["nonmembers", "members", "all"]
 class Method:
     """What every method has in common: the training, and which texts of a corpus it is given.
 
-    `epochs`, `batch`, `learning_rate`, `weight_decay` and `recompute` are those of `TrainingPlan`.
+    `epochs`, `batch`, `learning_rate`, `schedule`, `warmup`, `weight_decay` and `recompute` are those of
+    `TrainingPlan`.
     `precision` "auto" computes in bfloat16 where the model's own weights are bfloat16, else in float32.
     `on` says which texts of a labelled corpus are tuned on; without labels it is all of them. `limit` draws
     so many of those at random, a larger number with the same seed the same texts and more; 0 leaves the
@@ -31,6 +32,8 @@ class Method:
     epochs: int = 3
     batch: int = 8
     learning_rate: float = 1e-3
+    schedule: Schedule = "cosine"
+    warmup: float = 10
     weight_decay: float = 5e-4
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     recompute: bool = False
@@ -52,12 +55,13 @@ class Method:
         _ = self.plan(seed=0, precision="float32")  # whose own checks are of the other fields
 
     def plan(self, *, seed: int, precision: Precision, save_minutes: float = 10.0) -> TrainingPlan:
-        """The training this asks for: 10 steps of warm-up, a cosine, AdamW with torch's own betas."""
+        """The training this asks for, by AdamW with torch's own betas."""
         return TrainingPlan(
             epochs=self.epochs,
             batch=self.batch,
             learning_rate=self.learning_rate,
-            warmup=10,
+            schedule=self.schedule,
+            warmup=self.warmup,
             weight_decay=self.weight_decay,
             betas=(0.9, 0.999),
             precision=precision,

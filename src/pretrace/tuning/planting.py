@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pretrace.errors import ModelError
 from pretrace.registry import require
@@ -221,16 +221,21 @@ def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
             *new_model(texts, architecture=settings.architecture, seed=settings.seed), {"model": "new"}
         )
     if isinstance(start, tuple):
-        model, tokenizer = start
-        return _Origin(copy.deepcopy(model).float(), tokenizer, {"model": type(model).__name__})
+        model, tokenizer = copy.deepcopy(start[0]).float(), start[1]
+        return _Origin(_plain(model), tokenizer, {"model": type(model).__name__})
     from pretrace.backends.loading import ModelSettings, load
 
     loaded = load(str(start), ModelSettings(dtype="float32"))
-    if str(start).endswith(".gguf") and getattr(loaded.model, "is_quantized", False):
-        # Plain numbers since it was read, which transformers would refuse to save all the same.
-        del loaded.model.config.quantization_config
-        loaded.model.hf_quantizer, loaded.model.is_quantized = None, False
-    return _Origin(loaded.model, loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights})
+    return _Origin(_plain(loaded.model), loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights})
+
+
+def _plain(model: PreTrainedModel) -> PreTrainedModel:
+    """A model read from a GGUF file, whose weights are plain numbers since: transformers would refuse to save it."""
+    read: Any = model
+    if "gguf" in type(getattr(read, "hf_quantizer", None)).__name__.lower():
+        del read.config.quantization_config
+        read.hf_quantizer, read.is_quantized = None, False
+    return model
 
 
 def _window(model: PreTrainedModel, settings: PlantSettings) -> int:

@@ -5,6 +5,22 @@ Everything here is immutable. Arrays are numpy; one entry of a trace is one toke
 
 from pretrace.types.arrays import Doubles, Floats, Ints
 from pretrace.types.asking import Backend, Encoded, Proposer, Tuned
+from pretrace.types.audit import (
+    Answer,
+    Audit,
+    Check,
+    Features,
+    Gap,
+    Generator,
+    Outcome,
+    Pair,
+    Placebo,
+    Power,
+    Quality,
+    Sampling,
+    Status,
+    TextClassifier,
+)
 from pretrace.types.results import Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
 from pretrace.types.scoring import Fitted, Recipe, Reference, Score, TokenTable
 from pretrace.types.states import Firing, Hidden, State
@@ -12,7 +28,10 @@ from pretrace.types.texts import Corpus, Text
 from pretrace.types.traces import Evidence, Needs, Quantity, States, Trace, View, quantity_of
 
 __all__ = [
+    "Answer",
+    "Audit",
     "Backend",
+    "Check",
     "Control",
     "Corpus",
     "Curve",
@@ -21,24 +40,35 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Evidence",
+    "Features",
     "Firing",
     "Fitted",
     "Floats",
+    "Gap",
+    "Generator",
     "Heat",
     "Hidden",
     "Ints",
     "Measured",
     "Needs",
+    "Outcome",
+    "Pair",
+    "Placebo",
+    "Power",
     "Proposer",
+    "Quality",
     "Quantity",
     "Recipe",
     "Reference",
     "Run",
+    "Sampling",
     "Score",
     "Skipped",
     "State",
     "States",
+    "Status",
     "Text",
+    "TextClassifier",
     "TokenTable",
     "Trace",
     "Tuned",

@@ -1,0 +1,283 @@
+"""Texts continued by a model: batches of prompts of one length, a token at a time, from its own distribution.
+
+Prompts are put together only where they have exactly as many tokens, so nothing is padded and no attention
+mask is needed. The model keeps the keys and values of what it has read; where it cannot, or where what it
+says with them is not what it says without, everything is read again for every token.
+
+A token is drawn with one uniform number u: the first, in the order of the ids, at which the sum of the
+probabilities is above u. The numbers depend on the prompt and the seed alone, and the order of the ids does
+not hang on the last bit of a logit, as an order by probability would. So a continuation is the same in any
+batch, as far as the logits are: exactly for nearly every prompt in float32, not in bfloat16.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tokenizers
+import torch
+
+from pretrace.backends import precision
+from pretrace.backends.adapters import Adapted
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.errors import ModelError, TextsError
+from pretrace.registry import require
+from pretrace.store.traces import text_key
+from pretrace.types import Backend, Doubles, Sampling
+
+FORMAT = 1  # part of the fingerprint: raised whenever other continuations would be made
+_CPU_BUDGET = 4096
+_GPU_BUDGET = 65536
+_FIRST_NUCLEUS = 256  # how many of the likeliest tokens are looked at first: most often they are enough
+_CUT = "\ufffd"
+# How a real U+FFFD looks in tokens: as itself, as its bytes in byte-level letters, as byte tokens.
+_WRITTEN = (_CUT, "ï¿½", "<0xEF><0xBF><0xBD>")
+_BYTES = 4  # the most of a character in UTF-8
+
+
+class Completer:
+    """A `Generator` over a model with weights here, or over one with an adapter, in place while it writes.
+
+    `budget` bounds rows × tokens of a batch. Special tokens are never drawn, so a continuation has exactly
+    as many tokens as were asked for. ModelError where the model has no weights here.
+    """
+
+    def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
+        if not isinstance(backend, HuggingFace | Adapted):
+            raise ModelError(
+                f"writing texts needs a model with weights here, and {backend.name} is asked elsewhere: "
+                "choose another --generator."
+            )
+        self.backend = backend
+        self.name = backend.name
+        self.facts: Mapping[str, Any] = backend.facts
+        self.fingerprint = json.dumps({"format": FORMAT, "continued by": backend.fingerprint})
+        with self._in_place() as base:
+            self.tokens = base.tokens
+            on_cpu = base.device.type == "cpu"
+            self.budget = budget or (_CPU_BUDGET if on_cpu else _GPU_BUDGET)
+            self._banned = _never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
+            self.caches = _keeps_what_it_read(base)
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """Characters [start, end) of each token, shape [n, 2]."""
+        return self.backend.spans(text)
+
+    def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
+        """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it.
+
+        Where the last of them is part of a character, that part is left off. ExpressionError for a setting
+        out of its range, TextsError for an empty prompt and a model without a start token, ModelError where
+        prompt and continuation do not fit into the model or it gives logits that are no numbers.
+        """
+        check(sampling, tokens=tokens, seed=seed)
+        asked = list(dict.fromkeys(prompts))
+        rows = self._encoded(asked, tokens)
+        uniform = np.stack([_uniform(p, tokens, seed) for p in asked]) if asked else np.zeros((0, tokens))
+        made: dict[str, str] = {}
+        with self._in_place() as base, precision.products(base.route), torch.inference_mode():
+            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.budget):
+                ids = torch.from_numpy(np.stack([rows[i] for i in batch])).to(base.device)
+                drawn = self._drawn(base, ids, uniform[list(batch)], sampling)
+                for i, new in zip(batch, drawn.cpu().tolist(), strict=True):
+                    old = rows[i][len(self.tokens.prefix) :].tolist()
+                    made[asked[i]] = continuation(self.tokens.rust, old, new)
+        return [made[prompt] for prompt in prompts]
+
+    @contextmanager
+    def _in_place(self) -> Iterator[HuggingFace]:
+        if isinstance(self.backend, Adapted):
+            with self.backend.in_place() as base:
+                yield base
+        else:
+            yield self.backend
+
+    def _encoded(self, prompts: Sequence[str], tokens: int) -> list[npt.NDArray[np.int64]]:
+        """The ids of each prompt, start tokens in front."""
+        rows = []
+        for prompt, e in zip(prompts, self.tokens.encode(prompts), strict=True):
+            length = e.length + e.cut
+            if length == 0:
+                raise TextsError(
+                    f"{self.name} has no start token, so it cannot continue an empty prompt: give at least one token."
+                )
+            if length + tokens > self.backend.max_tokens:
+                raise ModelError(
+                    f"{self.name} reads at most {self.backend.max_tokens} tokens, and a prompt of {length} with a "
+                    f"continuation of {tokens} was wanted ({prompt[:30]!r}): take shorter ones, or another model."
+                )
+            rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
+        return rows
+
+    def _drawn(
+        self, base: HuggingFace, ids: torch.Tensor, uniform: Doubles, sampling: Sampling
+    ) -> torch.Tensor:
+        """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]."""
+        numbers = torch.from_numpy(uniform).to(ids.device)
+        kept: Any = None
+        for step in range(uniform.shape[1]):
+            logits, kept = next_logits(base, ids, kept, keep=self.caches)
+            if not logits.amax(dim=-1).isfinite().all():
+                raise ModelError(
+                    f"{self.name} gave a logit that is not a finite number; try another --dtype (float32 or "
+                    "bfloat16). If it stays, the weights are damaged."
+                )
+            p = distribution(logits, ids, self._banned, sampling)
+            ids = torch.cat([ids, draw(p, numbers[:, step])[:, None]], dim=1)
+        return ids[:, -uniform.shape[1] :]
+
+
+def check(sampling: Sampling, *, tokens: int, seed: int) -> None:
+    """ExpressionError where a setting is out of its range."""
+    t, p, r = sampling.temperature, sampling.top_p, sampling.repetition_penalty
+    require(0 <= t < float("inf"), f"sampling: temperature must be 0 or more, found {t}.")
+    require(0 < p <= 1, f"sampling: top_p must be above 0 and at most 1, found {p}.")
+    require(0 < r < float("inf"), f"sampling: repetition_penalty must be above 0, found {r}.")
+    require(tokens >= 1, f"sampling: tokens must be at least 1, found {tokens}.")
+    require(seed >= 0, f"sampling: seed must be 0 or more, found {seed}.")
+
+
+def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[int, ...]]:
+    """Indices of prompts of one length, the longest first, such that rows × (length + tokens) is within budget.
+
+    >>> batches([3, 5, 3, 3], tokens=2, budget=10)
+    [(1,), (0, 2), (3,)]
+    """
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        groups.setdefault(length, []).append(index)
+    made = []
+    for length, group in sorted(groups.items(), reverse=True):
+        rows = max(1, budget // (length + tokens))
+        made += [tuple(group[at : at + rows]) for at in range(0, len(group), rows)]
+    return made
+
+
+def next_logits(base: HuggingFace, ids: torch.Tensor, kept: Any, *, keep: bool) -> tuple[torch.Tensor, Any]:
+    """Float32 logits [rows, vocabulary] of the token after ids [rows, length], and what the model kept.
+
+    `kept` is what it kept of all but the last id, None where it has read nothing yet; with `keep` False the
+    model keeps nothing and reads everything.
+    """
+    named: dict[str, Any] = {"input_ids": ids if kept is None else ids[:, -1:], "use_cache": keep}
+    if kept is not None:
+        named["past_key_values"] = kept
+    if base.split:
+        output = base.model.base_model(**named)
+        logits = base.head(output[0][:, -1])
+    else:
+        if "logits_to_keep" in inspect.signature(base.model.forward).parameters:
+            named["logits_to_keep"] = 1
+        output = base.model(**named)
+        logits = output.logits[:, -1]
+    return logits.float(), getattr(output, "past_key_values", None) if keep else None
+
+
+def distribution(
+    logits: torch.Tensor, ids: torch.Tensor, banned: torch.Tensor, sampling: Sampling
+) -> torch.Tensor:
+    """Float32 probabilities [rows, vocabulary] of the next token after ids [rows, length], under the settings.
+
+    In the order of transformers' own generation: penalty, tokens never drawn, temperature, top-p.
+    Temperature 0 gives the likeliest token probability 1.
+    """
+    if sampling.repetition_penalty != 1:
+        seen = logits.gather(1, ids)
+        penalty = sampling.repetition_penalty
+        logits = logits.scatter(1, ids, torch.where(seen < 0, seen * penalty, seen / penalty))
+    logits = logits.masked_fill(banned, -torch.inf)
+    if sampling.temperature == 0:
+        return torch.zeros_like(logits).scatter_(1, logits.argmax(dim=1, keepdim=True), 1.0)
+    # Below the highest first: a low temperature would send a large logit to infinity.
+    p = ((logits - logits.amax(dim=1, keepdim=True)) / sampling.temperature).softmax(dim=1)
+    return p if sampling.top_p == 1 else _nucleus(p, sampling.top_p)
+
+
+def _nucleus(p: torch.Tensor, top_p: float) -> torch.Tensor:
+    """The likeliest tokens that together reach `top_p`; the others have probability 0."""
+    number = min(_FIRST_NUCLEUS, p.shape[1])
+    while True:
+        best = p.topk(number, dim=1).values
+        before = best.cumsum(dim=1) - best
+        if number == p.shape[1] or bool((before[:, -1] >= top_p).all()):
+            break
+        number = min(8 * number, p.shape[1])
+    last = (before < top_p).sum(dim=1, keepdim=True) - 1
+    return p.where(p >= best.gather(1, last), 0.0)
+
+
+def draw(p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """The id [rows] at which the sum of each row of p passes the uniform number, both scaled to the row's sum."""
+    sums = p.double().cumsum(dim=1)
+    return torch.searchsorted(sums, uniform[:, None] * sums[:, -1:], right=True)[:, 0]
+
+
+def continuation(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[int]) -> str:
+    """The text of the new ids behind the old ones, without a part of a character at its end."""
+    before = rust.decode(list(old), skip_special_tokens=False)
+    whole = _whole_characters(rust, old, new)
+    # A decoder may write the prompt's end differently before other tokens: what differs is new.
+    same = (left == right for left, right in zip(before, whole, strict=False))
+    return whole[sum(itertools.takewhile(bool, same)) :]
+
+
+def _whole_characters(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[int]) -> str:
+    """Both decoded together, up to the last whole character.
+
+    Part of a character is one U+FFFD to some tokenizers; to others each of its bytes is, and so are the bytes
+    of whole characters right before it. So either that one sign or the last few tokens are left off,
+    whichever keeps more.
+    """
+    whole = rust.decode([*old, *new], skip_special_tokens=False)
+    if _is_whole(rust, whole, new):
+        return whole
+    shorter = [text] if not (text := whole.removesuffix(_CUT)).endswith(_CUT) else []
+    for number in range(1, min(_BYTES - 1, len(new)) + 1):
+        less = new[: len(new) - number]
+        text = rust.decode([*old, *less], skip_special_tokens=False)
+        shorter += [text] if _is_whole(rust, text, less) else []
+    return max(shorter, key=len, default=whole.rstrip(_CUT))
+
+
+def _is_whole(rust: tokenizers.Tokenizer, text: str, ids: Sequence[int]) -> bool:
+    """Whether the text of the ids ends with a whole character, which may be a U+FFFD that was really written."""
+    tail = "".join(rust.id_to_token(i) or "" for i in ids[-_BYTES:])
+    return not text.endswith(_CUT) or tail.endswith(_WRITTEN)
+
+
+def _uniform(prompt: str, tokens: int, seed: int) -> Doubles:
+    """The numbers a continuation is drawn with, float64 [tokens] in [0, 1): fewer are the first of more."""
+    return np.random.default_rng([seed, int.from_bytes(text_key(prompt), "big")]).random(tokens)
+
+
+def _never_drawn(rust: tokenizers.Tokenizer, vocabulary: int) -> torch.Tensor:
+    """Whether an id is special or has no text at all, bool [vocabulary]: logits tables have room to spare."""
+    banned = torch.ones(vocabulary, dtype=torch.bool)
+    known = [i for i in rust.get_vocab(with_added_tokens=True).values() if i < vocabulary]
+    banned[known] = False
+    special = [i for i, token in rust.get_added_tokens_decoder().items() if token.special and i < vocabulary]
+    banned[special] = True
+    return banned
+
+
+@torch.inference_mode()
+def _keeps_what_it_read(base: HuggingFace) -> bool:
+    """Whether the model has a cache, and says with it what it says without."""
+    ids = torch.arange(1, 11, device=base.device).reshape(2, 5) % base.vocabulary
+    try:
+        _, kept = next_logits(base, ids[:, :-1], None, keep=True)
+        if kept is None:
+            return False
+        found, _ = next_logits(base, ids, kept, keep=True)
+    except (RuntimeError, TypeError, ValueError, AttributeError, LookupError):
+        return False
+    whole, _ = next_logits(base, ids, None, keep=False)
+    tolerance = 1e-3 if base.dtype == torch.float32 else 2e-2
+    return float((found - whole).abs().max()) <= tolerance * (float(whole.abs().max()) + 1)

@@ -1,0 +1,175 @@
+"""Controls of an audit: what would make its answer meaningless, looked at before anybody believes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pretrace.inference.documents import DocumentValues, p_value, reversed_p
+from pretrace.statistics.permutation import two_sample
+from pretrace.types import Check, Gap, Power
+
+STRICT = 0.01
+"""The level of a control: it fails by chance in one audit of a hundred."""
+FEWEST_DOCUMENTS = 20
+"""Documents below which no verdict is given: the mean of fewer is a matter of a single odd one."""
+WIDEST_GAP = {"synthetic": 0.70, "heldout": 0.60}
+"""The text-only AUC above which two sets are too different as texts for any difference to mean training."""
+ENOUGH_POWER = 0.8
+COPIES = 0.2
+LENGTH = "length"
+"""The gap that is no classifier's: shown, and never what decides."""
+
+
+def documents_check(found: DocumentValues) -> Check:
+    """Whether there are documents enough."""
+    title = f"At least {FEWEST_DOCUMENTS} documents"
+    counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
+    fewest = counts["suspect"] if found.paired else min(counts.values())
+    words = f"The test counts documents, and there are {counts['suspect']:,}"
+    words += "." if found.paired else f" suspect and {counts['heldout']:,} held-out ones."
+    cure = "Add documents: texts of one document (same group) count as one."
+    return _check("documents", title, fewest >= FEWEST_DOCUMENTS, words, cure, counts)
+
+
+def halves_check(found: DocumentValues, *, seed: int) -> Check:
+    """Whether one random half of the suspect documents looks unlike the other, which it must not."""
+    title = "One half of your texts against the other shows nothing"
+    n = len(found.documents)
+    if n < 4:
+        return Check("halves", title, "not run", f"There are only {n} documents to halve.")
+    order = np.random.default_rng([seed, 1]).permutation(n)
+    p = two_sample(found.values[order[: n // 2]], found.values[order[n // 2 :]], seed=seed)
+    words = (
+        "The suspect documents were divided at random and one half was put in the place of the held-out texts. "
+        f"There is nothing to find, and the test gave p = {p:.3g}."
+    )
+    cure = "Look for a few documents unlike all others, and leave them out or audit them apart."
+    return _check("halves", title, p > STRICT, words, cure, {"p": p})
+
+
+def reverse_check(found: DocumentValues, *, seed: int) -> Check:
+    """Whether the difference runs the other way, which no training on the texts explains."""
+    title = "No difference in the opposite direction"
+    p = reversed_p(found, seed=seed)
+    words = (
+        "Training on the texts can only make the target know them better than expected. That it knows them "
+        f"worse was tested as well: p = {p:.3g}."
+    )
+    cure = (
+        "The two models, or the two sets of texts, differ by something besides training on these texts. Was the "
+        "placebo trained on them? A closer placebo, or generated texts nearer to the true ones, would help."
+    )
+    return _check("reverse", title, p > STRICT, words, cure, {"p": p})
+
+
+def shuffled_check(
+    draw: Callable[[np.random.Generator], float], *, repeats: int, level: float, seed: int
+) -> Check:
+    """Whether the procedure keeps its level when nobody can know which text is which: `draw` gives the p-value of
+    one audit with sides dealt out at random."""
+    from scipy.stats import binom
+
+    p = np.array([draw(np.random.default_rng([seed, 2, i])) for i in range(repeats)])
+    rejected = int((p <= level).sum())
+    # so many or more come by chance less than once in a hundred
+    most = int(binom.ppf(1 - STRICT, repeats, level))
+    words = (
+        f"In {repeats} audits of the same numbers, which text is true and which is not was decided by lot. "
+        f"{rejected} of them rejected; up to {most} may, by chance."
+    )
+    title = "Without the truth about which text is which, nothing is found"
+    cure = "The procedure does not hold its level on these texts: choose another one."
+    figures = {"repeats": repeats, "rejected": rejected, "most": most}
+    return _check("shuffled", title, rejected <= most, words, cure, figures)
+
+
+def gap_check(gaps: Sequence[Gap], design: str) -> Check:
+    """Whether a classifier that never saw the model tells the two sides apart too well."""
+    title = "The two sets of texts are alike as texts"
+    learnt = [gap for gap in gaps if gap.classifier != LENGTH]
+    if not learnt:
+        return Check("gap", title, "not run", "There are too few texts for a classifier to learn from.")
+    # Below 0.5 a cross-fitted classifier has found nothing: folds without signal lean to the wrong side.
+    widest = max(learnt, key=lambda gap: gap.auc.value)
+    most = WIDEST_GAP[design]
+    apart = widest.auc.value > most and widest.auc.low > 0.5
+    other = "generated" if design == "synthetic" else "held-out"
+    words = (
+        f"A classifier that never saw the model ({widest.classifier}) tells your texts from the {other} ones with an "
+        f"AUC of {widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]; 0.5 is a coin, and above "
+        f"{most:.2f} nothing else is believed."
+    )
+    cure = (
+        "Train the generator longer or on more of the texts, or take one that knows their language."
+        if design == "synthetic"
+        else "Take held-out texts of the same author, kind and time, or leave --heldout away."
+    )
+    figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
+    return _check("gap", title, not apart, words, cure, figures)
+
+
+def power_check(power: Power | None) -> Check:
+    """Whether the audit could have seen what it looked for."""
+    title = "The audit could have seen it"
+    if power is None:
+        return Check("power", title, "not run", "It was not measured.", "Run the audit with --power.")
+    words = (
+        f"A copy of the target was trained on {power.planted:,} of your documents, {_times(power.epochs)}. Had the "
+        f"target been trained like that, this audit would have seen it with probability {power.probability.value:.2f}."
+    )
+    needed = (
+        f" About {power.needed:,} documents would be needed for {ENOUGH_POWER:.0%}." if power.needed else ""
+    )
+    cure = (
+        f"Add documents.{needed}"
+        if power.needed
+        else "More documents alone would hardly help: a closer placebo would."
+    )
+    enough = power.probability.value >= ENOUGH_POWER
+    return _check(
+        "power", title, enough, words, cure, {"probability": power.probability.value, "needed": power.needed}
+    )
+
+
+def standin_check(name: str | None, p: float, level: float) -> Check:
+    """Whether the same procedure rejects for a model that nobody accuses; `name` None where there is none."""
+    title = "A model that is not accused shows nothing"
+    if name is None:
+        words = "There is no other model here that could take the target's place."
+        return Check("stand-in", title, "not run", words, "Name one with --placebo.")
+    words = f"The same procedure was run with {name} in the target's place: p = {p:.3g}."
+    cure = "What was found is in the texts and not in the model: name a placebo, and let the default procedure decide."
+    return _check("stand-in", title, p > level, words, cure, {"p": p})
+
+
+def copies_check(copied: float) -> Check:
+    """Whether the generator wrote what stands there anyway."""
+    title = "The generated texts are not copies"
+    words = f"{copied:.0%} of the generated continuations are the true ones, word for word."
+    cure = "The texts repeat themselves (boilerplate, licences, templates): leave those parts out, and audit the rest."
+    return _check("copies", title, copied <= COPIES, words, cure, {"identical": copied})
+
+
+def _check(name: str, title: str, good: bool, words: str, cure: str, figures: dict[str, Any]) -> Check:
+    return Check(name, title, "passed" if good else "failed", words, "" if good else cure, figures)
+
+
+def _times(epochs: int) -> str:
+    return "once" if epochs == 1 else "twice" if epochs == 2 else f"{epochs} times"
+
+
+def flipped(found: DocumentValues, rng: np.random.Generator) -> DocumentValues:
+    """The same values with the two sides dealt out at random, document by document."""
+    if found.paired:
+        return DocumentValues(found.documents, found.values * rng.choice((-1.0, 1.0), len(found.values)))
+    both = rng.permutation(np.concatenate([found.values, found.heldout_values]))
+    n = len(found.documents)
+    return DocumentValues(found.documents, both[:n], found.heldout_documents, both[n:])
+
+
+def flipped_p(found: DocumentValues) -> Callable[[np.random.Generator], float]:
+    """What `shuffled_check` draws for the default procedure."""
+    return lambda rng: p_value(flipped(found, rng), draws=1_000, seed=int(rng.integers(1 << 31)))

@@ -1,0 +1,149 @@
+"""What a model says of the pieces in question: log-probabilities of a text given what stands before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import ModelError
+from pretrace.inference.sides import Piece, Sides
+from pretrace.store.traces import open_store
+from pretrace.tracing import Progress, trace
+from pretrace.types import Backend, Doubles, Quantity, Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What one model said of n pieces: of each the log-probabilities of the tokens that count, in nats, and its
+    size in UTF-8 `bytes` [n], for models whose tokens differ."""
+
+    logp: tuple[Doubles, ...]
+    bytes: npt.NDArray[np.int64]
+
+    @property
+    def total(self) -> Doubles:
+        """Log-probability of each piece, in nats, [n]."""
+        return np.array([one.sum() for one in self.logp])
+
+    @property
+    def tokens(self) -> npt.NDArray[np.int64]:
+        """How many tokens of each piece count, [n]."""
+        return np.array([len(one) for one in self.logp])
+
+    @property
+    def per_token(self) -> Doubles:
+        """Mean log-probability a token, in nats."""
+        return np.asarray(self.total / np.maximum(self.tokens, 1))
+
+    @property
+    def per_byte(self) -> Doubles:
+        """Log-probability a byte, in nats."""
+        return np.asarray(self.total / np.maximum(self.bytes, 1))
+
+    def part(self, start: int, stop: int) -> Reading:
+        """The same of some of the pieces."""
+        return Reading(self.logp[start:stop], self.bytes[start:stop])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """What one model said of both sides."""
+
+    suspect: Reading
+    heldout: Reading
+
+
+def read(
+    backend: Backend, pieces: Sequence[Piece], *, cache: bool = True, progress: Progress | None = None
+) -> Reading:
+    """What the model says of each piece given its prefix; ModelError where its length limit cuts one."""
+    texts = [piece.prefix + piece.text for piece in pieces]
+    if progress:
+        progress.begin(len(texts))
+    with open_store(backend.fingerprint if cache else None) as store:
+        return reading_of(
+            backend, pieces, trace(backend, texts, Quantity.LOGP, store=store, progress=progress)
+        )
+
+
+def reading_of(backend: Backend, pieces: Sequence[Piece], traces: Sequence[Trace]) -> Reading:
+    """The same from traces of prefix + text. Both are read as one text: a token that reaches over the seam
+    belongs to the text, whoever wrote it."""
+    logp = []
+    for piece, one in zip(pieces, traces, strict=True):
+        if one.cut:
+            raise ModelError(
+                f"{backend.name} reads at most {backend.max_tokens} tokens, and a snippet has more: take shorter "
+                "snippets with --tokens, or raise --max-tokens."
+            )
+        ends = backend.spans(piece.prefix + piece.text)[:, 1]
+        counts = ends[len(ends) - len(one) :] > len(piece.prefix)
+        logp.append(one.logp[counts].astype(np.float64))
+    return Reading(tuple(logp), np.array([len(piece.text.encode("utf-8", "replace")) for piece in pieces]))
+
+
+def read_sides(
+    backend: Backend, sides: Sides, *, cache: bool = True, progress: Progress | None = None
+) -> Readings:
+    """What the model says of both sides, read in one go."""
+    both = read(backend, (*sides.suspect, *sides.heldout), cache=cache, progress=progress)
+    n = len(sides.suspect)
+    return Readings(both.part(0, n), both.part(n, len(both.logp)))
+
+
+def lead(target: Reading, placebo: Reading | None = None, *, bytewise: bool = False) -> Doubles:
+    """How much likelier the target finds each piece than the placebo does, [n].
+
+    In nats a token, or a byte where the two models' tokens differ. Without a placebo: how likely it finds it.
+    """
+    values = target.per_byte if bytewise else target.per_token
+    if placebo is not None:
+        values = values - (placebo.per_byte if bytewise else placebo.per_token)
+    return np.asarray(values)
+
+
+def bytewise(target: Backend, placebo: Backend | None) -> bool:
+    """Whether two models must be compared by the byte, since their tokens differ."""
+    return placebo is not None and placebo.tokenizer_hash != target.tokenizer_hash
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leads:
+    """The bounded lead of the target over the placebo on the pieces of both sides, each from -1 to 1.
+
+    `scale` is what a lead of 1 is, in nats: the median of all tokens' leads without their sign.
+    """
+
+    suspect: Doubles
+    heldout: Doubles
+    scale: float
+
+
+def bounded_leads(target: Readings, placebo: Readings, *, by_byte: bool = False) -> Leads:
+    """How much likelier the target finds each piece than the placebo does, no token counting for more than the
+    median one: the mean over the tokens of lead / scale, cut to [-1, 1].
+
+    A model that learns the habits of a domain gains much on a few tokens, and not on the same ones in true and in
+    generated text; one that learns a text gains a little on many. Where tokens differ (`by_byte`) a whole piece
+    stands for a token.
+    """
+    sides = [
+        _token_leads(mine, theirs, by_byte=by_byte)
+        for mine, theirs in ((target.suspect, placebo.suspect), (target.heldout, placebo.heldout))
+    ]
+    scale = float(np.median(np.abs(np.concatenate([one for side in sides for one in side]))))
+    if scale == 0.0:  # two models that agree on every token
+        return Leads(np.zeros(len(sides[0])), np.zeros(len(sides[1])), scale)
+    bounded = [
+        np.array([np.clip(one / scale, -1, 1).mean() if len(one) else 0.0 for one in side]) for side in sides
+    ]
+    return Leads(bounded[0], bounded[1], scale)
+
+
+def _token_leads(target: Reading, placebo: Reading, *, by_byte: bool) -> list[Doubles]:
+    if by_byte:
+        return [np.array([value]) for value in target.per_byte - placebo.per_byte]
+    return [mine - theirs for mine, theirs in zip(target.logp, placebo.logp, strict=True)]

@@ -1,0 +1,95 @@
+"""What an audit is asked for, settled before anything is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pretrace.inference.classifiers import classifiers
+from pretrace.inference.snippets import SnippetSettings
+from pretrace.registry import require
+from pretrace.tracing import Progress, Silent
+from pretrace.tuning.methods import methods
+from pretrace.tuning.plan import OnStep
+from pretrace.tuning.planting import PlantSettings
+from pretrace.types import Sampling
+
+PRETRACE, CALIBRATED, PAPER, ORIGINAL = "pretrace", "calibrated", "paper", "original"
+PROCEDURES = {
+    PRETRACE: "target minus placebo, one value a document, one sign-flip test (the default)",
+    CALIBRATED: "text-only and combined classifiers, cross-fitted by document, one sign-flip test: without a placebo",
+    PAPER: "post-hoc dataset inference to the letter: 10 seeds, t-test of two differences, 1 - Π(1 - p)",
+    ORIGINAL: "dataset inference without calibration: linear regression, t-test (Maini et al. 2024)",
+}
+
+_TUNED = (
+    "lora(rank=32, epochs={}, learning_rate={}, schedule='linear', warmup=0.03, weight_decay=0.0, on='all')"
+)
+GENERATOR = _TUNED.format(3, 0.0005)
+"""How the generator is tuned unless told otherwise."""
+PAPER_GENERATOR = _TUNED.format(100, 0.0002)
+"""The paper's setting (appendix D.1), for an 8-billion-parameter model on graphics processors."""
+RELEASE_SAMPLING = Sampling(temperature=0.6, top_p=0.9, repetition_penalty=1.2)
+"""How the authors' release draws tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """How an audit is made; ExpressionError for a value out of its range or a name that does not exist.
+
+    `procedure` decides the verdict, those in `also` are shown beside it and decide nothing. `method` tunes the
+    generator ("none" takes it as it is), `sampling` is how it writes. `classifiers` are the text-only ones of
+    the gap; the first of them calibrates. `power` says how a part of the suspect texts is planted in a copy of the
+    target, None leaves that out. `seed` decides all that is drawn, `cache` False keeps nothing on disk.
+    """
+
+    procedure: str = PRETRACE
+    also: tuple[str, ...] = ()
+    level: float = 0.05
+    snippets: SnippetSettings = field(default_factory=SnippetSettings)
+    sampling: Sampling = field(default_factory=Sampling)
+    method: str = GENERATOR
+    classifiers: tuple[str, ...] = ("words",)
+    power: PlantSettings | None = None
+    seed: int = 0
+    cache: bool = True
+
+    def __post_init__(self) -> None:
+        for name in (self.procedure, *self.also):
+            known = ", ".join(PROCEDURES)
+            require(name in PROCEDURES, f"no procedure is called {name!r}; there are {known}.")
+        require(0 < self.level < 0.5, f"the level of a test is between 0 and 0.5, found {self.level}.")
+        require(self.seed >= 0, f"a seed is 0 or more, found {self.seed}.")
+        if self.method != "none":
+            methods.make(self.method)
+        require(len(self.classifiers) > 0, "an audit needs a classifier of texts, such as words.")
+        for name in self.classifiers:
+            classifiers.make(name)
+
+
+class Watch(Protocol):
+    """Told of the stages of an audit; a training's steps and passes over texts are shown within them."""
+
+    def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
+        """For a stage in which texts go through a model."""
+        ...
+
+    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
+        """For a stage in which a model is trained."""
+        ...
+
+
+class Unwatched:
+    """An audit that nobody watches."""
+
+    @contextmanager
+    def passes(self, stage: str, /) -> Iterator[Progress]:
+        """Nothing is shown."""
+        yield Silent()
+
+    @contextmanager
+    def training(self, stage: str, /) -> Iterator[OnStep | None]:
+        """Nothing is shown."""
+        yield None

@@ -1,0 +1,1 @@
+"""An audit as something to read: `page.render` for the page, its first sheet for readers of no trade."""

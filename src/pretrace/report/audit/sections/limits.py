@@ -1,0 +1,14 @@
+"""What an audit cannot say."""
+
+from __future__ import annotations
+
+from pretrace.report.sections import Section
+from pretrace.report.templating import fill
+from pretrace.types import Audit
+
+ORDER = 80
+
+
+def section(audit: Audit) -> Section:
+    """The limits of the method, short, those of this design and outcome among them."""
+    return Section("What this audit cannot say", "limits", fill("audit/limits.html", {"audit": audit}))

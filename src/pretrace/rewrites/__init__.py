@@ -1,0 +1,31 @@
+"""What can be done to a text before a model reads it, by the expression a `View` carries.
+
+A new rewrite is one new file in this folder: a class under `@rewrites.add(name)`, or, where letters or words
+are disturbed at random, a plain function under `@disturbance(name)`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from pretrace.rewrites.disturbing import Disturbance, disturbances
+from pretrace.rewrites.lower import Lower
+from pretrace.rewrites.neighbors import Neighbors
+from pretrace.rewrites.plain import Plain
+from pretrace.rewrites.registered import Rewrite, rewrites
+from pretrace.rewrites.surrogates import readable
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = [
+    "Disturbance",
+    "Lower",
+    "Neighbors",
+    "Plain",
+    "Rewrite",
+    "disturbances",
+    "readable",
+    "rewrites",
+]

@@ -1,0 +1,56 @@
+"""The score that compares a text with itself after a share of it was disturbed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pretrace.registry import require
+from pretrace.rewrites import Disturbance, disturbances
+from pretrace.scores.likelihood import FLOOR, mean_logp
+from pretrace.scores.registered import scores
+from pretrace.types import Evidence, Needs, Quantity, View
+
+
+@scores.add("perturbed")
+@dataclass(frozen=True)
+class Perturbed:
+    """Minus the ratio of the log-perplexities of the text and of its disturbed self (Maini et al. 2024).
+
+    perturbed(x) = −(mean logp(x) / mean logp(disturbed x))
+
+    What `kind` does with a `share` of the text: "typos" puts a letter's neighbour on the keyboard in its
+    place, "deletion" drops words, "case" turns letters to the other case, "whitespace" takes out spaces and
+    puts others inside words, "underscore" writes underscores around words in place of spaces. Places are
+    drawn from the text and the seed: one text is always disturbed alike. A text that has nothing to disturb
+    gives −1, as Chinese has not under "typos", "case" and, where it is written without spaces, "deletion".
+
+    >>> from pretrace.testing import make_evidence
+    >>> Perturbed()(make_evidence(logp=[-1.0, -2.0, -6.0], typos=[-4.0, -4.0, -4.0]))
+    -0.75
+    """
+
+    kind: str = "typos"
+    share: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        known = " or ".join(map(repr, disturbances))
+        require(self.kind in disturbances, f"perturbed: kind must be {known}, found {self.kind!r}.")
+        _ = self.rewrite  # which looks at the other values
+
+    @property
+    def rewrite(self) -> Disturbance:
+        """What disturbs the text."""
+        made: Disturbance = disturbances.factory(self.kind)(float(self.share), self.seed)
+        return made
+
+    @property
+    def needs(self) -> Needs:
+        """Log-probabilities of the text and of its disturbed self."""
+        return Needs(Quantity.LOGP, View(), View(rewrite=self.rewrite.name))
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        own = mean_logp(evidence.plain.logp)
+        disturbed = mean_logp(evidence.trace(self.rewrite.name).logp)
+        # both are kept away from 0, so that an unchanged text gives -1 however sure the model is of it
+        return -(min(own, -FLOOR) / min(disturbed, -FLOOR))

@@ -1,0 +1,268 @@
+"""Permutation tests over documents, and intervals for what they tested.
+
+The unit of every test is the document: pieces of one document are alike, and counted one by one they reject
+far too often. Both tests use the same statistic, a mean over its standard error with the skewness taken out
+(`skew_corrected`). A permutation test is exact whatever statistic it uses where its symmetry holds: values as
+likely above as below 0 (`sign_flip`), or both sides of one law (`two_sample`). The correction decides what
+happens where it does not hold. Rejections of a true null at a nominal 5%, 4,000 simulated audits each:
+
+    sign_flip: law of the values                   documents   mean    corrected
+    normal, or as noisy as their pieces are few        20      .047    .048
+    Student, 3 degrees of freedom                      50      .055    .053
+    exponential, long tail below                       20      .118    .085
+    exponential, long tail below                       50      .088    .055
+    log-normal (0.8), long tail below                 200      .084    .052
+    exponential, long tail above                      200      .042    .054
+
+    two_sample: suspect and held-out documents, the fewer have twice the spread (2,500 audits)
+                                                           difference   Welch   corrected
+    40 and 20, normal                                         .086       .058     .051
+    40 and 20, exponential, long tail above                   .136       .091     .071
+    20 and 60, exponential, long tail below                   .148       .079     .057
+    100 and 50, gamma (0.3), long tail above                  .132       .081     .060
+
+What it costs: at 40 documents and power .88 for normal values nothing, for Student's .54 where the mean has .58.
+Dividing the mean by its standard error alone changes no sign-flip test: flips leave the sum of squares as it
+is, so t is a rising function of the mean and p the same. Below about 20 documents nothing mends a long tail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.statistics.splits import Grouping
+from pretrace.types import Doubles, Estimate
+
+EXACT = 13
+"""Up to so many documents all flips of signs are gone through."""
+CELLS = 250_000
+"""Values held at once while flipping or permuting: 2 MB an array, which a processor keeps close by."""
+STEEPEST = 1e4
+"""Above it a ratio of mean to standard error is rounding: values that do not vary have none."""
+TIE = 1e-9
+"""Statistics this close are equal: the same sum in another order differs in the last places."""
+
+
+def sign_flip(values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True) -> float:
+    """The one-sided p-value for a mean above 0, from flipping the signs of one value a document.
+
+    `values` [documents]. Exact over all flips up to 13 documents, else (1 + those that reach the statistic) /
+    (1 + flips). The order of documents does not matter. No p is below 2^-documents, so fewer than 5 can
+    never reach 5%. With `corrected=False` the statistic is the plain mean. TextsError without values or
+    with one that is not finite.
+    """
+    require(flips > 0, f"a permutation test takes at least one flip, found {flips}.")
+    found = np.sort(checked(values, "a sign-flip test"))
+    size = math.sqrt(float(np.mean(_scaled(found) ** 2)))
+    if size == 0:
+        return 1.0
+    unit = _scaled(found) / size
+    powers = np.stack((unit, unit**3), axis=1)
+    observed = _flipped(powers.sum(axis=0)[None], len(unit), corrected)[0]
+    exact = len(unit) <= EXACT
+    parts = _every_sign(len(unit)) if exact else _random_signs(len(unit), flips, seed)
+    reached = sum(_reached(_flipped(part @ powers, len(unit), corrected), observed) for part in parts)
+    return reached / 2 ** len(unit) if exact else (1 + reached) / (1 + flips)
+
+
+def two_sample(
+    suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, permutations: int = 10_000, seed: int = 0
+) -> float:
+    """The one-sided p-value for the mean of `suspect` above that of `heldout`, from permuting the documents.
+
+    One value a document on either side. (1 + permutations that reach the statistic) / (1 + permutations).
+    The statistic is Welch's t with its skewness taken out, which keeps the level where the sides differ in
+    number and spread (Janssen 1997; Chung and Romano 2013). TextsError as in `sign_flip`.
+    """
+    require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
+    first, second = (np.sort(checked(side, "a two-sample test")) for side in (suspect, heldout))
+    both = np.concatenate((first, second))
+    both = _scaled(both - both.mean())
+    if not both.any():
+        return 1.0
+    sizes = len(first), len(second)
+    sums = _power_sums(both[None])
+    observed = _parted(_power_sums(both[None, : sizes[0]]), sums, sizes)[0]
+    rng = np.random.default_rng(seed)
+    reached = 0
+    for rows in _chunks(permutations, len(both)):
+        # The smaller side alone is summed; what is left is the other.
+        drawn = rng.permuted(np.broadcast_to(both, (rows, len(both))), axis=1)[:, : min(sizes)]
+        part = _power_sums(drawn)
+        part = part if sizes[0] <= sizes[1] else sums - part
+        reached += _reached(_parted(part, sums, sizes), observed)
+    return (1 + reached) / (1 + permutations)
+
+
+def skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:
+    """A mean over its standard error, moved to what it would be without skewness; any shape.
+
+    `variance` and `third` are the second and third cumulant of the mean (or difference of means) itself.
+    With t = mean / sqrt(variance) and a = third / variance^1.5: t + a t²/3 + a² t³/27 + a/6, which rises with
+    t whatever a is (Hall 1992, "On the removal of skewness by transformation", section 2).
+    """
+    floor = (mean / STEEPEST) ** 2
+    flat = variance <= floor
+    safe = np.where(flat, np.maximum(floor, 1e-200), variance)
+    t = mean / np.sqrt(safe)
+    a = np.where(flat, 0.0, third) / safe / np.sqrt(safe)
+    return np.asarray(t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6)
+
+
+def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
+    """The mean of one value a document with Student's interval at `level`; TextsError for fewer than two."""
+    found = checked(values, "an interval", fewest=2)
+    error = math.sqrt(float(found.var(ddof=1)) / len(found))
+    return _student(float(found.mean()), error, len(found) - 1, level)
+
+
+def difference_interval(suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
+    """How far the mean of `suspect` is above that of `heldout`, with Welch's interval at `level`.
+
+    One value a document on either side; TextsError where a side has fewer than two.
+    """
+    first, second = (checked(side, "an interval", fewest=2) for side in (suspect, heldout))
+    shares = [np.float64(side.var(ddof=1) / len(side)) for side in (first, second)]
+    error = math.sqrt(float(sum(shares)))
+    freedom = satterthwaite(shares[0], shares[1], (len(first), len(second)))
+    return _student(float(first.mean() - second.mean()), error, float(freedom), level)
+
+
+def satterthwaite(first: npt.ArrayLike, second: npt.ArrayLike, sizes: tuple[int, int]) -> Doubles:
+    """Degrees of freedom of Welch's t, from the variances of both means, any shape, and the numbers behind them."""
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    share = one / np.maximum(one + other, 1e-200)
+    parts = share**2 / max(1, sizes[0] - 1) + (1 - share) ** 2 / max(1, sizes[1] - 1)
+    return np.asarray(1 / parts)
+
+
+def share_interval(hits: int, trials: int) -> Estimate:
+    """The share of hits with its exact 95% interval (Clopper and Pearson 1934); ExpressionError without trials."""
+    from scipy.special import betaincinv
+
+    require(
+        0 <= hits <= trials > 0,
+        f"a share takes trials and no more hits than those, found {hits} of {trials}.",
+    )
+    low = float(betaincinv(hits, trials - hits + 1, 0.025)) if hits else 0.0
+    high = float(betaincinv(hits + 1, trials - hits, 0.975)) if hits < trials else 1.0
+    return Estimate(hits / trials, low, high)
+
+
+def standardised(values: npt.ArrayLike, heldout: npt.ArrayLike | None = None) -> float | None:
+    """The mean, or its distance from the mean of `heldout`, over the standard deviation between documents.
+
+    With two sides the deviation is the root of the mean of both variances. None where it has no meaning:
+    fewer than two documents on a side, or values that do not vary.
+    """
+    sides = [checked(side, "a standardised effect") for side in (values, heldout) if side is not None]
+    if min(map(len, sides)) < 2:
+        return None
+    deviation = math.sqrt(sum(float(side.var(ddof=1)) for side in sides) / len(sides))
+    effect = float(sides[0].mean()) - (float(sides[1].mean()) if len(sides) == 2 else 0.0)
+    largest = max(float(np.abs(side).max()) for side in sides)
+    return effect / deviation if deviation > largest * 1e-12 else None
+
+
+def by_document(values: npt.ArrayLike, documents: Sequence[str]) -> tuple[tuple[str, ...], Doubles]:
+    """The names of the documents, sorted, and the mean of each one's values, float64 [documents].
+
+    `documents` names the document of each value. TextsError without values, with one that is not finite, or
+    where the numbers do not agree.
+    """
+    found = checked(values, "means by document")
+    if len(found) != len(documents):
+        raise TextsError(f"wanted one document for each of {len(found):,} values, found {len(documents):,}.")
+    grouping = Grouping.of(documents)
+    sums = np.bincount(grouping.codes, weights=found, minlength=len(grouping))
+    return tuple(sorted(set(documents))), sums / grouping.sizes
+
+
+def checked(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
+    """The values as float64 [n]; TextsError where they are no list, too few, or one is not finite."""
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != 1:
+        raise TextsError(f"wanted one value a document for {what}, found an array of shape {found.shape}.")
+    if len(found) < fewest:
+        raise TextsError(
+            f"wanted values of {fewest} documents or more for {what}, found {len(found)}; give more documents."
+        )
+    odd = int(np.count_nonzero(~np.isfinite(found)))
+    if odd:
+        raise TextsError(f"wanted finite values for {what}, found {odd:,} of {len(found):,} NaN or infinite.")
+    return found
+
+
+def _student(value: float, error: float, freedom: float, level: float) -> Estimate:
+    from scipy.special import stdtrit  # heavy, and only needed once there is something to report
+
+    require(0 < level < 1, f"an interval takes a level between 0 and 1, found {level}.")
+    half = float(stdtrit(freedom, (1 + level) / 2)) * error
+    return Estimate(value, value - half, value + half)
+
+
+def _scaled(values: Doubles) -> Doubles:
+    """The values over the largest of them, so that no cube overflows."""
+    largest = float(np.abs(values).max())
+    return values / largest if largest else values
+
+
+def _chunks(rows: int, width: int) -> Iterator[int]:
+    """Numbers of rows that add up to `rows`, each few enough to be held at once."""
+    most = max(1, CELLS // width)
+    while rows > 0:
+        yield min(rows, most)
+        rows -= most
+
+
+def _every_sign(documents: int) -> Iterator[Doubles]:
+    codes = np.arange(2**documents)[:, None] >> np.arange(documents)
+    yield np.asarray((codes & 1) * 2.0 - 1.0, dtype=np.float64)
+
+
+def _random_signs(documents: int, flips: int, seed: int) -> Iterator[Doubles]:
+    """Signs [rows, documents], one random bit each, until there are as many rows as flips."""
+    rng = np.random.default_rng(seed)
+    for rows in _chunks(flips, documents):
+        packed = rng.integers(0, 256, (rows, -(-documents // 8)), dtype=np.uint8)
+        yield np.asarray(np.unpackbits(packed, axis=1, count=documents) * 2.0 - 1.0, dtype=np.float64)
+
+
+def _flipped(sums: Doubles, documents: int, corrected: bool) -> Doubles:
+    """The statistic from sums [rows, 2] of flipped values and of their cubes, the mean square being 1."""
+    mean = sums[:, 0] / documents
+    if not corrected:
+        return np.asarray(mean)
+    variance = np.maximum(1 - mean**2, 0) / max(1, documents - 1)
+    third = (sums[:, 1] / documents - 3 * mean + 2 * mean**3) / documents**2
+    return skew_corrected(mean, variance, third)
+
+
+def _power_sums(values: Doubles) -> Doubles:
+    """Sums of the values of each row, of their squares and of their cubes, [3, rows]."""
+    squares = values * values
+    return np.stack((values.sum(axis=1), squares.sum(axis=1), (squares * values).sum(axis=1)))
+
+
+def _parted(part: Doubles, sums: Doubles, sizes: tuple[int, int]) -> Doubles:
+    """The statistic from power sums [3, rows] of the first side, and [3, 1] of both sides together."""
+    first, second = (_cumulants(side, n) for side, n in zip((part, sums - part), sizes, strict=True))
+    return skew_corrected(first[0] - second[0], first[1] + second[1], first[2] - second[2])
+
+
+def _cumulants(sums: Doubles, number: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Mean, its variance and its third cumulant, from sums [3, rows] of values, squares and cubes."""
+    mean, square, cube = sums / number
+    variance = np.maximum(square - mean**2, 0) / max(1, number - 1)
+    return mean, variance, (cube - 3 * mean * square + 2 * mean**3) / number**2
+
+
+def _reached(statistics: Doubles, observed: float) -> int:
+    slack = TIE * max(1.0, abs(float(observed)))
+    return int(np.count_nonzero(statistics >= observed - slack))

@@ -1,0 +1,266 @@
+"""Transformers that tell two kinds of text apart: a small one from scratch, or a model trained before.
+
+The first is the text classifier of post-hoc dataset inference (Zhao et al. 2025, sections 3.2 and D.2): two
+blocks of GPT-2 with random weights, so that it knows nothing but the texts it is given. The others are those
+of the paper's table 6. What is read off a text is the mean of the last hidden states, through a linear layer.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings, device_of, from_pretrained, load, load_tokenizer
+from pretrace.backends.packing import pack
+from pretrace.backends.tokens import Tokens
+from pretrace.backends.weights import locate
+from pretrace.errors import ModelError
+from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
+from pretrace.tuning.checkpoint import trainable
+from pretrace.tuning.classifier_plan import SUREST, NewClassifier, TunedClassifier, check_kinds
+from pretrace.tuning.plan import TrainingPlan
+from pretrace.tuning.vocabulary import train_vocabulary
+from pretrace.types import Doubles
+
+Bools = npt.NDArray[np.bool_]
+Place = Callable[[], AbstractContextManager[Any]]
+
+
+class TextJudge:
+    """A trained classifier: texts to the probability of the label it was trained to call True."""
+
+    def __init__(self, network: Network, reader: Reader, place: Place) -> None:
+        self._network, self._reader, self._place = network, reader, place
+
+    @torch.inference_mode()
+    def __call__(self, texts: Sequence[str]) -> Doubles:
+        """Float64 [texts], each in (0, 1); up to rounding, whatever texts stand beside it."""
+        sequences = self._reader.read(texts)
+        found = np.empty(len(sequences))
+        with self._place():
+            for rows in pack([len(sequence) for sequence in sequences], self._reader.at_once):
+                logits = self._network([sequences[row] for row in rows])
+                found[list(rows)] = logits.double().clamp(-SUREST, SUREST).sigmoid().cpu().numpy()
+        return found
+
+    def cut(self, texts: Sequence[str]) -> int:
+        """How many of the texts are longer than what it reads of them."""
+        return sum(encoded.cut > 0 for encoded in self._reader.tokens.encode(texts))
+
+
+def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, seed: int) -> TextJudge:
+    """A transformer trained from scratch on the texts; its tokenizer is learnt on them too, without labels.
+
+    The same texts, labels, settings and seed give the same weights on one machine with the same number of
+    threads; torch's global random state is as before. TextsError where the labels are of one kind,
+    ModelError where the training diverges.
+    """
+    check_kinds(texts, labels)
+    with _seeded(seed, threads=settings.threads):
+        # Room for one token behind the text: the end, which a text without any token has too.
+        tokenizer = train_vocabulary(
+            [*texts, " "], size=settings.vocabulary, max_tokens=settings.max_tokens + 1
+        )
+        plan = settings.plan(seed)
+        tokens = Tokens(tokenizer, start="never", max_tokens=settings.max_tokens)
+        reader = Reader(tokens, [int(tokenizer.eos_token_id)], plan.at_once)
+        body = _gpt2(settings, len(tokenizer)).to(device_of("auto"))
+        network = Network(body)
+        _learn(network, reader.read(texts), labels, plan)
+    return TextJudge(network, reader, nullcontext)
+
+
+def fit_pretrained(
+    model: HuggingFace | str | Path,
+    texts: Sequence[str],
+    labels: Bools,
+    settings: TunedClassifier,
+    *,
+    seed: int,
+) -> TextJudge:
+    """A model that was trained before, tuned to tell the texts apart: causal or BERT-like.
+
+    `model` is a hub id, a folder, a `.gguf` file, "smollm2", or an opened back end, which gives the same
+    traces afterwards as before. Seeds and errors as for `fit_new`; ModelError too where there is no such model.
+    """
+    check_kinds(texts, labels)
+    with _seeded(seed):
+        body, tokens = _opened(model, settings)
+        plan = settings.plan(seed)
+        reader = Reader(tokens, [], plan.at_once)
+        network = Network(body)
+        sequences = reader.read(texts)
+        if settings.method == "full":
+            network.requires_grad_(True)
+            _learn(network, sequences, labels, plan)
+            return TextJudge(network, reader, nullcontext)
+        from pretrace.backends.adapters import inserted
+
+        with inserted(body, functools.partial(_adapted, rank=settings.rank)) as made:
+            _learn(network, sequences, labels, plan)
+    return TextJudge(network, reader, made.layers.in_place)
+
+
+class Reader(NamedTuple):
+    """Texts as the token ids a classifier reads: start tokens, the text cut to the limit, `end`."""
+
+    tokens: Tokens
+    end: list[int]
+    at_once: int
+
+    def read(self, texts: Sequence[str]) -> list[list[int]]:
+        """One list a text, never empty: without any token it is the token 0."""
+        encoded = self.tokens.encode(texts)
+        return [[*e.prefix.tolist(), *e.tokens.tolist(), *self.end] or [0] for e in encoded]
+
+
+class Network(torch.nn.Module):
+    """A transformer without its output layer, and a linear layer on the mean of its last hidden states."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__()
+        self.body = body
+        self.device = next(body.parameters()).device
+        reads = inspect.signature(body.forward).parameters
+        self._options = {"use_cache": False} if "use_cache" in reads else {}
+        # Told by trying: some models hand out states of another width than they compute with.
+        with torch.no_grad():
+            width = self._states([[0, 0]])[0].shape[-1]
+        self.head = torch.nn.Linear(width, 1)
+        torch.nn.init.normal_(self.head.weight, std=0.02)
+        torch.nn.init.zeros_(self.head.bias)
+        self.head.to(self.device)
+
+    def forward(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Log-odds of the label True, float32 [sequences]."""
+        states, mask = self._states(sequences)
+        mean = (states.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return self.head(mean)[:, 0]  # type: ignore[no-any-return]
+
+    def _states(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
+        return self.body(input_ids=ids, attention_mask=mask, **self._options).last_hidden_state, mask
+
+
+def _learn(network: Network, sequences: Sequence[Sequence[int]], labels: Bools, plan: TrainingPlan) -> None:
+    """Train what requires a gradient by cross-entropy, and leave the network in eval mode."""
+    weights = [weight for _, weight in trainable(network)]
+    optimiser = torch.optim.AdamW(
+        weights, lr=plan.learning_rate, weight_decay=plan.weight_decay, betas=plan.betas, fused=True
+    )
+    wanted = torch.from_numpy(labels.astype(np.float32)).to(network.device)
+    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+    steps = plan.epochs * math.ceil(len(sequences) / plan.batch)
+    batches = (batch for epoch in range(plan.epochs) for batch in epoch_batches(lengths, plan, epoch=epoch))
+    network.train()
+    try:
+        for step, batch in enumerate(batches):
+            total = 0.0
+            for rows in pieces(batch, lengths, at_once=plan.at_once):
+                logits = network([sequences[row] for row in rows])
+                loss = binary_cross_entropy_with_logits(logits, wanted[rows], reduction="sum") / len(batch)
+                loss.backward()
+                total += loss.item()
+            norm = torch.nn.utils.clip_grad_norm_(weights, plan.clip)
+            if not (math.isfinite(total) and math.isfinite(norm)):
+                raise ModelError(
+                    f"the training of a text classifier diverged at step {step + 1} of {steps}; "
+                    f"choose a learning rate below {plan.learning_rate:g}."
+                )
+            for group in optimiser.param_groups:
+                group["lr"] = rate(plan, step=step, steps=steps)
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+    finally:
+        network.zero_grad(set_to_none=True)
+        network.eval()
+
+
+def _gpt2(settings: NewClassifier, vocabulary: int) -> Any:
+    from transformers import GPT2Config, GPT2Model
+
+    config = GPT2Config(
+        vocab_size=vocabulary,
+        n_positions=settings.max_tokens + 1,
+        n_embd=settings.width,
+        n_layer=settings.layers,
+        n_head=settings.heads,
+        resid_pdrop=settings.dropout,
+        embd_pdrop=settings.dropout,
+        attn_pdrop=settings.dropout,
+        activation_function="gelu_pytorch_tanh",  # GPT-2's own function, computed at once: half the time
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    return GPT2Model(config).float()
+
+
+def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple[Any, Tokens]:
+    """A model without its output layer, and how it reads texts.
+
+    An opened back end's own model serves an adapter; where all weights will change, a copy of it does.
+    """
+    if isinstance(model, HuggingFace):
+        tokens = copy.copy(model.tokens)
+        tokens.max_tokens = min(settings.max_tokens, model.max_tokens)
+        body = model.model.base_model
+        return (copy.deepcopy(body).float() if settings.method == "full" else body), tokens
+    wanted = ModelSettings(dtype="float32")
+    located = locate(str(model))
+    if located.gguf:
+        loaded = load(str(model), wanted)
+        body, tokenizer = loaded.model.base_model, loaded.tokenizer
+    else:
+        from transformers import AutoModel
+
+        located.weight_files(allow_pickle=False)  # which refuses pickles before anything opens them
+        options = {"dtype": torch.float32, "use_safetensors": True}
+        body = from_pretrained(AutoModel, located, wanted, options).to(device_of("auto"))
+        tokenizer = load_tokenizer(located, wanted)
+    context = getattr(body.config.get_text_config(), "max_position_embeddings", None) or 512
+    limit = min(settings.max_tokens, int(context), int(tokenizer.model_max_length))
+    return body.eval(), Tokens(tokenizer, max_tokens=limit)
+
+
+def _adapted(body: Any, *, rank: int) -> Any:
+    """The body with a new adapter, as peft makes it for a model that only reads."""
+    from peft import get_peft_model
+
+    from pretrace.tuning.methods import Lora
+    from pretrace.tuning.targets import peft_settings
+
+    how = peft_settings(Lora(rank=rank), body, steps=0)
+    how.task_type = "FEATURE_EXTRACTION"
+    try:
+        return get_peft_model(body, how)
+    except ValueError as error:  # what peft raises where no layer has the name, or the wrong kind
+        reason = str(error).partition("\n")[0]
+        raise ModelError(
+            f"lora cannot adapt a model of type {body.config.model_type!r}: {reason}; take method='full'."
+        ) from None
+
+
+@contextmanager
+def _seeded(seed: int, *, threads: int = 0) -> Iterator[None]:
+    """Torch's random numbers from the seed, and so many threads, 0 for as many as it has, while the context
+    lasts; both as they were afterwards."""
+    before = torch.get_num_threads()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        torch.set_num_threads(threads or before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)

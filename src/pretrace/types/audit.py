@@ -1,0 +1,213 @@
+"""What an audit works on and what comes out of it: pieces of text, tests, checks, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.types.arrays import Doubles
+from pretrace.types.results import Estimate
+
+Outcome = Literal["nothing", "consistent", "inconclusive"]
+"""Nothing shown; consistent with training on the texts; or no answer, because a control failed or the audit
+could not have seen it."""
+
+Status = Literal["passed", "failed", "not run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a generator draws the next token; temperature 1 with the whole distribution is what it learnt.
+
+    `top_p` keeps the likeliest tokens that together reach this probability, `repetition_penalty` divides the
+    positive logits of tokens that already stand in the text (prompt included) and multiplies the negative
+    ones. The authors' release of post-hoc dataset inference uses 0.6, 0.9 and 1.2.
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+
+
+class Generator(Protocol):
+    """A model that continues texts. `fingerprint` names everything a continuation depends on besides the
+    prompt, its length, the sampling and the seed; `facts` is what an audit records."""
+
+    name: str
+    fingerprint: str
+    facts: Mapping[str, Any]
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """Characters [start, end) of each token of a text, shape [n, 2]."""
+        ...
+
+    def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
+        """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it.
+        A continuation depends on the prompt, the seed and the settings alone, not on its batch."""
+        ...
+
+
+class TextClassifier(Protocol):
+    """A classifier that sees texts and nothing else."""
+
+    def fit(
+        self, texts: Sequence[str], labels: npt.NDArray[np.bool_], /, *, seed: int
+    ) -> Callable[[Sequence[str]], Doubles]:
+        """What maps texts to the probability of the label True, float64 [texts], each in (0, 1)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One place in a suspect text: what stands there after `prefix`, and what a generator wrote instead.
+
+    `document` names the document (or group of documents that share text) it was cut from.
+    """
+
+    id: str
+    document: str
+    prefix: str
+    true: str
+    generated: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Membership scores of pieces of text on two sides, for the classifiers of an audit.
+
+    `suspect` is float64 [n, k] and `heldout` [m, k], finite, higher = more member-like; with `paired` row i
+    of both belongs to the same place in the same document, and n = m. Texts and documents go with the rows.
+    """
+
+    names: tuple[str, ...]
+    suspect: Doubles
+    heldout: Doubles
+    suspect_texts: tuple[str, ...]
+    heldout_texts: tuple[str, ...]
+    suspect_documents: tuple[str, ...]
+    heldout_documents: tuple[str, ...]
+    paired: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one procedure answers: a hypothesis test.
+
+    `p` is one-sided: small means the target knows the suspect texts better than it should. `effect` is in the
+    unit `unit` names, with its 95% interval; `standardised` is the effect over its standard deviation between
+    documents. `facts` holds what else was found (AUCs, weights, the p-value of each seed), in plain values.
+    """
+
+    procedure: str
+    p: float
+    statistic: str
+    documents: int
+    pieces: int
+    effect: Estimate | None = None
+    unit: str = ""
+    standardised: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A control of the audit: `title` for a table, `words` says in a sentence or two what was done and seen,
+    `cure` what would help where it failed. `figures` holds its numbers in plain values."""
+
+    name: str
+    title: str
+    status: Status
+    words: str
+    cure: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Placebo:
+    """The model the target is held against, and how good a one it is.
+
+    `grade` is "own" (the target before it could have seen the texts: its base or an earlier checkpoint),
+    "sibling" (same architecture and tokenizer, other weights) or "other" (another family). `closeness` is
+    the correlation of both models' mean log-probabilities on text that neither was trained on.
+    """
+
+    name: str
+    grade: Literal["own", "sibling", "other"]
+    closeness: float
+    words: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What the audit could have seen: documents of the suspect were planted in a copy of the target.
+
+    `probability` is the share of such audits that reject, at the number of documents of this one;
+    `needed` the documents that 80% would take (None where no number would do). `curve` holds pairs of
+    a number of documents and the probability there. `planted` documents were trained on, `epochs` times.
+    """
+
+    probability: Estimate
+    needed: int | None
+    planted: int
+    epochs: int
+    effect: Estimate
+    curve: tuple[tuple[int, float], ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How well a classifier that saw only texts tells two sets apart: AUC, 0.5 where it cannot."""
+
+    classifier: str
+    auc: Estimate
+    texts: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """One measure of the generated texts beside the same of the true ones (None where it has no meaning)."""
+
+    measure: str
+    true: float | None
+    generated: float | None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit:
+    """The whole of an audit, as the report reads it and `verdict.json` holds it.
+
+    `documents` and `values` are the one value a document that the deciding test was made on, `heldout_documents`
+    and `heldout_values` those of real held-out texts, empty where the comparison is synthetic. `reasons` are the
+    sentences that lead to the outcome, `advice` what would help. `variants` are further procedures that were
+    asked for: they are shown and decide nothing. `settings` is everything needed to repeat the audit.
+    """
+
+    corpus: str
+    model: str
+    design: Literal["synthetic", "heldout"]
+    outcome: Outcome
+    statement: str
+    level: float
+    answer: Answer
+    checks: tuple[Check, ...]
+    documents: tuple[str, ...]
+    values: Doubles
+    heldout_documents: tuple[str, ...] = ()
+    heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
+    reasons: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    variants: tuple[Answer, ...] = ()
+    placebo: Placebo | None = None
+    power: Power | None = None
+    gaps: tuple[Gap, ...] = ()
+    quality: tuple[Quality, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,356 @@
+"""Continuations: transformers' own where nothing is drawn, the model's distribution where something is, one
+text's whatever stands in its batch."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+import torch
+import transformers
+from peft import PeftModel
+from tiny import SENTENCES, make_model
+from tiny import make_tokenizer as make_plain_tokenizer
+from tokenizers import decoders, models, normalizers
+
+from pretrace.backends import generation
+from pretrace.backends.adapters import attach
+from pretrace.backends.generation import Completer, continuation, distribution, draw, next_logits
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.testing import FakeBackend
+from pretrace.tuning.adapters import tune
+from pretrace.tuning.methods import methods
+from pretrace.types import Corpus, Sampling, Text
+
+FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
+GREEDY = Sampling(temperature=0)
+FREE = Sampling()
+PROMPTS = [*SENTENCES, "a", "one two", "The cat sat on", "The dog sat on", "", " ", "🙂"]
+
+
+def make_tokenizer(*, start: bool = False) -> Any:
+    """The tests' tokenizer, able to turn tokens back into text, as every real one is."""
+    made = make_plain_tokenizer(start=start)
+    made.backend_tokenizer.decoder = decoders.ByteLevel()
+    return made
+
+
+def opened(family: str = "gpt_neox", *, model: Any = None, start: bool = False, limit: int | None = None):
+    settings = ModelSettings(max_tokens=limit)
+    model = model or make_model(family)
+    return HuggingFace(model, make_tokenizer(start=start), name="tiny", weights="w" * 64, settings=settings)
+
+
+def generated(model: Any, prompt: str, *, start: bool, tokens: int, **settings: Any) -> str:
+    """What transformers' own greedy generation writes, special and unused ids left out."""
+    tokenizer = make_tokenizer(start=start)
+    ids = tokenizer(prompt, return_tensors="pt").input_ids
+    banned = [*tokenizer.all_special_ids, *range(len(tokenizer), model.config.vocab_size)]
+    settings |= {"do_sample": False, "max_new_tokens": tokens, "min_new_tokens": tokens}
+    mask = torch.ones_like(ids)
+    made = model.generate(input_ids=ids, attention_mask=mask, suppress_tokens=banned, **settings)
+    rust, old = tokenizer.backend_tokenizer, ids[0, start:].tolist()
+    return continuation(rust, old, made[0, ids.shape[1] :].tolist())
+
+
+def mamba() -> Any:
+    torch.manual_seed(5)
+    config = transformers.MambaConfig(vocab_size=416, hidden_size=32, num_hidden_layers=2, state_size=4)
+    model = transformers.MambaForCausalLM(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4.0)
+    return model
+
+
+@pytest.mark.parametrize("start", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_is_transformers_own(family: str, start: bool) -> None:
+    backend = opened(family, start=start)
+    completer = Completer(backend)
+    assert completer.caches
+    prompts = [prompt for prompt in PROMPTS[2:] if prompt]
+    made = completer.complete(prompts, tokens=24, sampling=GREEDY, seed=0)  # past the sliding window of 16
+    assert made == [generated(backend.model, prompt, start=start, tokens=24) for prompt in prompts]
+    if family == "llama":
+        again = completer.complete(prompts, tokens=24, sampling=Sampling(0, 1, 1.3), seed=0)
+        settings = {"start": start, "tokens": 24, "repetition_penalty": 1.3}
+        assert again == [generated(backend.model, prompt, **settings) for prompt in prompts] != made
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_step_with_the_cache_is_a_pass_without(family: str) -> None:
+    backend = opened(family)
+    ids, kept = torch.randint(0, 400, (3, 20), generator=torch.Generator().manual_seed(0)), None
+    for length in range(14, 21):
+        found, kept = next_logits(backend, ids[:, :length], kept, keep=True)
+        whole, nothing = next_logits(backend, ids[:, :length], None, keep=False)
+        model_says = backend.model(ids[:, :length]).logits[:, -1]
+        assert kept is not None
+        assert nothing is None
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found, model_says, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(whole, model_says, rtol=1e-4, atol=1e-4)
+
+
+def test_a_model_without_a_cache_reads_everything_again() -> None:
+    backend = opened(model=mamba())
+    completer = Completer(backend)
+    assert not completer.caches
+    made = completer.complete(SENTENCES[:3], tokens=6, sampling=GREEDY, seed=0)
+    assert made == [generated(backend.model, prompt, start=False, tokens=6) for prompt in SENTENCES[:3]]
+
+
+def test_a_cache_that_says_something_else_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = opened("llama")
+    right = Completer(backend).complete(SENTENCES, tokens=8, sampling=FREE, seed=0)
+    body = backend.model.base_model
+    plain = body.forward
+
+    def forgetting(*args: Any, past_key_values: Any = None, **named: Any) -> Any:
+        return plain(*args, **named)  # every step reads one token alone
+
+    monkeypatch.setattr(body, "forward", forgetting)
+    completer = Completer(backend)
+    assert not completer.caches
+    assert completer.complete(SENTENCES, tokens=8, sampling=FREE, seed=0) == right
+    completer.caches = True
+    assert completer.complete(SENTENCES, tokens=8, sampling=FREE, seed=0) != right
+
+
+@pytest.mark.parametrize("family", ["gpt_neox", "gemma2"])
+@pytest.mark.parametrize("sampling", [FREE, Sampling(0.6, 0.9, 1.2)])
+def test_a_continuation_depends_on_neither_batch_nor_order(family: str, sampling: Sampling) -> None:
+    backend = opened(family, start=True)
+    completer = Completer(backend)
+    many = completer.complete(PROMPTS, tokens=12, sampling=sampling, seed=3)
+    assert completer.complete(PROMPTS[::-1], tokens=12, sampling=sampling, seed=3)[::-1] == many
+    alone = [completer.complete([p], tokens=12, sampling=sampling, seed=3)[0] for p in PROMPTS]
+    assert alone == many
+    small = Completer(backend, budget=30).complete(PROMPTS * 2, tokens=12, sampling=sampling, seed=3)
+    assert small == many * 2
+    short = completer.complete(PROMPTS, tokens=5, sampling=sampling, seed=3)
+    assert all(long.startswith(text) for text, long in zip(short, many, strict=True))
+    other = completer.complete(PROMPTS, tokens=12, sampling=sampling, seed=4)
+    assert sum(a == b for a, b in zip(other, many, strict=True)) <= 1
+    assert completer.complete([], tokens=12, sampling=sampling, seed=3) == []
+
+
+def test_prompts_of_one_length_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = []
+    plain = generation.next_logits
+
+    def watched(base: Any, ids: torch.Tensor, kept: Any, *, keep: bool) -> Any:
+        shapes.append(tuple(ids.shape))
+        return plain(base, ids, kept, keep=keep)
+
+    completer = Completer(opened(), budget=12)
+    monkeypatch.setattr(generation, "next_logits", watched)
+    prompts = ["a", "aa", "bb", "aaa", "cc", "dd", "ee"]
+    assert [len(completer.spans(text)) for text in prompts] == [1, 2, 2, 3, 2, 2, 2]
+    completer.complete(prompts, tokens=2, sampling=FREE, seed=0)  # rows × (length + tokens) within 12
+    assert shapes == [(1, 3), (1, 4), (3, 2), (3, 3), (2, 2), (2, 3), (1, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("sampling", [FREE, Sampling(0.7), Sampling(1.3, 0.5), Sampling(0.6, 0.9, 1.2)])
+def test_the_distribution_is_that_of_transformers(sampling: Sampling) -> None:
+    random = torch.Generator().manual_seed(1)
+    logits = torch.randn(5, 3000, generator=random) * torch.tensor([[0.01], [0.3], [1.0], [3.0], [30.0]])
+    ids = torch.randint(0, 3000, (5, 40), generator=random)
+    banned = torch.zeros(3000, dtype=torch.bool)
+    banned[[0, 17]] = True
+    steps = [
+        transformers.RepetitionPenaltyLogitsProcessor(sampling.repetition_penalty),
+        transformers.SuppressTokensLogitsProcessor([0, 17]),
+        transformers.TemperatureLogitsWarper(sampling.temperature),
+        transformers.TopPLogitsWarper(sampling.top_p),
+    ]
+    right = transformers.LogitsProcessorList(steps)(ids, logits.clone()).softmax(dim=1)
+    found = distribution(logits, ids, banned, sampling)
+    found = found / found.sum(dim=1, keepdim=True)
+    assert found.dtype == torch.float32
+    assert not found[:, banned].any()
+    # Where the two sums pass top-p may differ by the last token, of tiny probability in a flat row.
+    torch.testing.assert_close(found, right, rtol=5e-3, atol=1e-4)
+    assert ((found > 0) != (right > 0)).sum() <= 5
+
+
+def test_a_low_temperature_is_greedy_and_does_not_overflow() -> None:
+    completer = Completer(opened("llama"))
+    right = completer.complete(SENTENCES, tokens=8, sampling=GREEDY, seed=0)
+    assert completer.complete(SENTENCES, tokens=8, sampling=Sampling(1e-30), seed=0) == right
+
+
+def test_a_draw_is_where_the_sum_passes_the_number() -> None:
+    random = np.random.default_rng(0)
+    p = random.random((200, 30)).astype(np.float32) * (random.random((200, 30)) < 0.5)
+    p[:, 7] += 0.01
+    uniform = random.random(200)
+    uniform[:4] = [0.0, 1 - 2**-53, 0.0, 1 - 2**-53]
+    p[2:4, [0, -1]] = 0
+    found = draw(torch.from_numpy(p), torch.from_numpy(uniform))
+    for row, u, token in zip(p.astype(np.float64), uniform, found.tolist(), strict=True):
+        total, at = 0.0, -1
+        while total <= u * row.sum() and at < int(np.flatnonzero(row)[-1]):
+            at += 1
+            total += row[at]
+        assert token == at
+        assert row[token] > 0
+
+
+def test_words_come_as_often_as_the_model_says() -> None:
+    backend = opened("llama")
+    completer = Completer(backend)
+    found = [completer.complete(["one two"], tokens=1, sampling=FREE, seed=s)[0] for s in range(600)]
+    with torch.no_grad():
+        logits = backend.model(torch.tensor([make_tokenizer()("one two").input_ids])).logits[0, -1]
+    logits[[0, 1, *range(400, 416)]] = -torch.inf
+    p = logits.double().softmax(0).numpy()
+    words = np.array([continuation(backend.tokens.rust, [50], [i]) if i < 400 else "" for i in range(416)])
+    for word in set(words[p > 0.02]) - {""}:
+        assert abs(found.count(word) / 600 - p[words == word].sum()) < 0.06
+
+
+def test_special_and_unused_ids_are_never_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(generation, "continuation", lambda rust, old, new: str(drawn.extend(new)))
+    completer = Completer(opened())
+    completer.complete([f"{i}" for i in range(60)], tokens=100, sampling=Sampling(1e6), seed=0)
+    assert len(drawn) == 60 * 100
+    assert set(drawn) == set(range(2, 400))
+
+
+@pytest.mark.parametrize("character", ["𝔘", "€", "ß", "🙂"])
+def test_a_part_of_a_character_at_the_end_is_left_off(character: str) -> None:
+    rust = make_tokenizer().backend_tokenizer
+    old, new = rust.encode("a word").ids, rust.encode(f" and {character} {character}{character}").ids
+    whole = f" and {character} {character}{character}"
+    for number in range(len(new) + 1):
+        text = continuation(rust, old, new[:number])
+        shown = rust.decode([*old, *new[:number]])[len("a word") :]
+        assert whole.startswith(text)
+        assert text == shown.removesuffix("\ufffd")
+    assert continuation(rust, old, new) == whole
+
+
+@pytest.mark.parametrize("text", [" ab \ufffd", "\ufffd\ufffd\ufffd", " ab\ufffd."])
+def test_a_sign_that_was_really_written_stays(text: str) -> None:
+    rust, pieces = make_tokenizer().backend_tokenizer, pieces_tokenizer()
+    for tokenizer in (rust, pieces):
+        old = tokenizer.encode("ab").ids
+        new = tokenizer.encode("ab" + text).ids[len(old) :]
+        assert continuation(tokenizer, old, new) == text
+    partly = [*rust.encode(text).ids, rust.encode("🙂").ids[0]]
+    assert continuation(rust, rust.encode("x").ids, partly) == text
+
+
+def pieces_tokenizer() -> tokenizers.Tokenizer:
+    """A tokenizer of Llama's kind: a space is part of the next word and lost at the start of a text, and what
+    is unknown is written in bytes."""
+    names = [
+        "<unk>",
+        *(f"<0x{byte:02X}>" for byte in range(256)),
+        "▁",
+        "a",
+        "b",
+        ".",
+        "▁a",
+        "▁b",
+        "ab",
+        "▁ab",
+    ]
+    merges = [("▁", "a"), ("▁", "b"), ("a", "b"), ("▁", "ab")]
+    vocabulary = {name: i for i, name in enumerate(names)}
+    made = tokenizers.Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", byte_fallback=True))
+    made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    made.decoder = decoders.Sequence(steps)
+    return made
+
+
+def test_a_tokenizer_that_loses_a_space_and_writes_bytes() -> None:
+    rust = pieces_tokenizer()
+    old = rust.encode("ab").ids
+    assert rust.decode(old) == "ab"
+    words = rust.encode("ab ab").ids  # with the space in front
+    assert continuation(rust, old, words) == " ab ab"
+    new = [*words, *rust.encode("🙂🙂").ids[1:]]
+    made = [continuation(rust, old, new[:number]) for number in range(len(words), len(new) + 1)]
+    assert made == [" ab ab"] * 4 + [" ab ab🙂"] * 4 + [" ab ab🙂🙂"]
+
+
+def test_a_decoder_that_writes_the_prompt_differently() -> None:
+    rust = tokenizers.Tokenizer(
+        models.WordPiece({"[UNK]": 0, "do": 1, "n't": 2, "not": 3}, unk_token="[UNK]")
+    )
+    rust.decoder = decoders.WordPiece(cleanup=True)
+    assert continuation(rust, [1], [3]) == " not"
+    assert continuation(rust, [1], [2]) == "n't"
+
+
+def test_an_adapter_is_in_place_while_it_writes_and_no_longer(tmp_path: Path) -> None:
+    model = make_model("llama")
+    other = copy.deepcopy(model)
+    base = opened(model=model)
+    corpus = Corpus("made", tuple(Text(f"t{i}", text) for i, text in enumerate(SENTENCES)))
+    tune(base, corpus, methods.make("lora(rank=4, epochs=4, learning_rate=1e-2)"), folder=tmp_path / "lora")
+    plain = Completer(base).complete(SENTENCES, tokens=10, sampling=GREEDY, seed=0)
+    tuned = Completer(attach(base, tmp_path / "lora").backend)
+    made = tuned.complete(SENTENCES, tokens=10, sampling=GREEDY, seed=0)
+    peft = PeftModel.from_pretrained(other, str(tmp_path / "lora")).eval()
+    peft.generation_config = other.generation_config
+    assert made == [generated(peft, prompt, start=False, tokens=10) for prompt in SENTENCES] != plain
+    assert Completer(base).complete(SENTENCES, tokens=10, sampling=GREEDY, seed=0) == plain
+    assert tuned.fingerprint != Completer(base).fingerprint
+    assert tuned.facts["adapter"]["method"].startswith("lora(")
+
+
+@pytest.mark.parametrize(
+    ("sampling", "tokens", "seed", "words"),
+    [
+        (Sampling(-0.1), 3, 0, "temperature must be 0 or more, found -0.1"),
+        (Sampling(float("nan")), 3, 0, "temperature"),
+        (Sampling(float("inf")), 3, 0, "temperature"),
+        (Sampling(1, 0), 3, 0, "top_p must be above 0 and at most 1, found 0"),
+        (Sampling(1, 1.1), 3, 0, "top_p"),
+        (Sampling(1, 1, 0), 3, 0, "repetition_penalty must be above 0, found 0"),
+        (FREE, 0, 0, "tokens must be at least 1, found 0"),
+        (FREE, 3, -1, "seed must be 0 or more, found -1"),
+    ],
+)
+def test_settings_out_of_range(sampling: Sampling, tokens: int, seed: int, words: str) -> None:
+    with pytest.raises(ExpressionError, match=words):
+        Completer(opened()).complete(["a"], tokens=tokens, sampling=sampling, seed=seed)
+
+
+def test_what_cannot_be_continued() -> None:
+    with pytest.raises(ModelError, match="--generator"):
+        Completer(FakeBackend())
+    with pytest.raises(TextsError, match="no start token"):
+        Completer(opened()).complete(["a", ""], tokens=3, sampling=FREE, seed=0)
+    completer = Completer(opened(limit=16))
+    eight = "one two three four five six seven eight"
+    room = 16 - len(completer.spans(eight))
+    assert completer.complete([eight], tokens=room, sampling=FREE, seed=0) != [""]
+    with pytest.raises(ModelError, match="reads at most 16 tokens"):
+        completer.complete([eight], tokens=room + 1, sampling=FREE, seed=0)
+    with pytest.raises(ModelError, match=r"a prompt of \d\d with"):
+        completer.complete([eight * 3], tokens=1, sampling=FREE, seed=0)
+    model = make_model("llama")
+    backend = opened(model=model)
+    with torch.no_grad():
+        model.lm_head.weight[5] = torch.nan
+    with pytest.raises(ModelError, match="not a finite number"):
+        Completer(backend).complete(["a"], tokens=3, sampling=FREE, seed=0)
+
+
+def test_lone_surrogates_and_odd_prompts() -> None:
+    made = Completer(opened()).complete(["half \ud83d a", "NUL\x00", "  "], tokens=4, sampling=FREE, seed=0)
+    assert all(isinstance(text, str) for text in made)

@@ -1,0 +1,89 @@
+"""The null at scale, made small: the laws are what they say, the rows add up, and it goes on after a kill."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks import audit_null
+from benchmarks.audit_null import LAWS, Block, Law
+from pretrace.statistics.clustering import intraclass
+
+PNG = b"\x89PNG"
+
+
+def call(monkeypatch: pytest.MonkeyPatch, out: Path, *options: object) -> dict[str, Any]:
+    """What `main` leaves on file."""
+    monkeypatch.setattr(sys, "argv", ["audit_null", "--out", str(out), *map(str, options)])
+    audit_null.main()
+    found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_has_mean_0_variance_1_and_its_correlation(name: str) -> None:
+    law = LAWS[name]
+    block = Block.of(law, (60, 100), np.random.default_rng(0), mean=10)
+    assert block.snippets.mean() == pytest.approx(0, abs=0.06)
+    assert block.snippets.var() == pytest.approx(1, abs=0.1 if law.tail == "none" else 0.25)
+    names = [f"{i}" for i in np.repeat(np.arange(100), block.sizes)]
+    alike = np.mean([intraclass(audit, names) for audit in block.snippets])
+    assert alike == pytest.approx(law.shared, abs=0.03)
+    skew = float(stats.skew(block.documents, axis=None))
+    assert {"above": skew > 0.3, "below": skew < -0.3}.get(law.tail, abs(skew) < 3)
+
+
+def test_documents_and_moments() -> None:
+    block = Block(np.array([[1.0, 3.0, 5.0, 7.0, 0.0, 2.0]]), np.array([2, 1, 3]))
+    assert block.documents.tolist() == [[2.0, 5.0, 3.0]]
+    mean, variance, number = block.moments
+    assert (mean[0], number) == (3.0, 6)
+    assert variance[0] == pytest.approx(stats.sem(block.snippets[0]) ** 2)
+
+
+def test_the_tests_of_snippets_are_the_ones_in_the_books() -> None:
+    rng = np.random.default_rng(1)
+    first, second = (Block.of(Law(0.1), (3, 8), rng, mean=mean) for mean in (10, 3))
+    student = [stats.ttest_1samp(row, 0, alternative="greater").pvalue for row in first.snippets]
+    assert audit_null._student(first) == pytest.approx(student)
+    welch = [
+        stats.ttest_ind(one, other, equal_var=False, alternative="greater").pvalue
+        for one, other in zip(first.snippets, second.snippets, strict=True)
+    ]
+    assert audit_null._welch(first, second) == pytest.approx(welch)
+
+
+def test_rows() -> None:
+    uniform = (np.arange(1000) + 1) / 1000
+    row = audit_null._described(uniform, 1000, np.random.default_rng(0))
+    assert row["ks_p"] > 0.99
+    assert [row[f"rejected_{level}"][0] for level in (0.05, 0.01)] == [0.05, 0.01]
+    assert row["histogram"] == [50] * 20
+    assert audit_null._described(uniform**2, None, np.random.default_rng(0))["ks_p"] < 1e-6
+
+
+def test_it_runs_and_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "null.json"
+    size = ["--audits", 120, "--documents", 14, 40, "--flips", 99, "--permutations", 39]
+    first = call(monkeypatch, out, *size, "--limit", 3)
+    assert len(first["runs"]) == 3
+    whole = call(monkeypatch, out, *size)
+    assert whole["rows"][: len(first["rows"])] == first["rows"]
+    assert len(whole["runs"]) == 2 * len(LAWS)
+    cells = {(row["law"], row["documents"], row["test"]): row for row in whole["rows"]}
+    assert len(cells) == len(whole["rows"]) == 2 * (4 * len(LAWS) - 2)
+    naive = cells["normal, correlation 0.3", 40, "t of snippets"]
+    ours = cells["normal, correlation 0.3", 40, "sign_flip"]
+    assert naive["rejected_0.05"][1] > 0.1
+    assert naive["ks_p"] < 0.001 < ours["ks_p"]
+    assert ours["rejected_0.05"][0] < 0.1
+    assert all(sum(row["histogram"]) == row["audits"] == 120 for row in whole["rows"])
+    assert out.with_suffix(".png").read_bytes().startswith(PNG)
+    with pytest.raises(SystemExit, match="other settings"):
+        call(monkeypatch, out, *size, "--flips", 9)

@@ -1,0 +1,96 @@
+"""`perturbed` and `max_k`: what they need, what they refuse, and the texts that nothing can be done to."""
+
+from __future__ import annotations
+
+import pytest
+
+from pretrace.errors import ExpressionError
+from pretrace.inference.features import RELEASE, expressions
+from pretrace.rewrites import disturbances
+from pretrace.scores import parse, scores
+from pretrace.scores.likelihood import Lowercase
+from pretrace.scores.perturbed import Perturbed
+from pretrace.store.traces import text_key
+from pretrace.testing import FakeBackend, make_evidence, make_trace
+from pretrace.tracing import Asker
+from pretrace.types import Evidence, Needs, Quantity, Recipe, Score, Text, View
+
+TEXT = Text("t", "In 1869 the Railway reached the valley; nothing was the same again.")
+
+
+def scored(text: Text, *expressions: str) -> list[float]:
+    made = [score for score in parse(expressions).values() if not isinstance(score, Recipe)]
+    needs = Needs()
+    for score in made:
+        needs |= score.needs
+    with Asker({"target": FakeBackend()}, needs, cache=False) as asker:
+        (evidence,) = asker.ask([text])
+    return [score(evidence) for score in made]
+
+
+def test_it_reads_the_text_and_its_disturbed_self() -> None:
+    score = Perturbed("case", 0.25, 7)
+    assert dict(score.needs.views) == {
+        View(): Quantity.LOGP,
+        View(rewrite="case(share=0.25, seed=7)"): Quantity.LOGP,
+    }
+    assert Perturbed(share=1).needs == Perturbed(share=1.0).needs
+
+
+def test_it_is_the_family_of_lowercase() -> None:
+    one = make_evidence(logp=[-1.0, -2.0, -6.0], lower=[-2.0, -3.0], typos=[-2.0, -3.0])
+    assert Perturbed()(one) == Lowercase()(one) == -1.2
+
+
+@pytest.mark.parametrize("kind", sorted(disturbances))
+def test_a_real_text_is_disturbed(kind: str) -> None:
+    (value,) = scored(TEXT, f"perturbed(kind='{kind}')")
+    disturbed = disturbances.make(kind).of(TEXT.text)
+    own, other = scored(TEXT, "loss")[0], scored(Text("d", disturbed), "loss")[0]
+    assert text_key(disturbed) != text_key(TEXT.text)
+    assert value == pytest.approx(-own / other)
+
+
+@pytest.mark.parametrize("kind", sorted(disturbances))
+def test_a_text_that_stays_as_it_was_gives_minus_one(kind: str) -> None:
+    assert scored(Text("t", "。。。、、"), f"perturbed(kind='{kind}', share=1)") == [-1.0]
+    score = Perturbed(kind)
+    certain = make_trace([-1e-9, -0.0])
+    views = {View(): (certain,), View(rewrite=score.rewrite.name): (certain,)}
+    assert score(Evidence(TEXT, views)) == -1.0
+
+
+def test_it_works_through_another_model() -> None:
+    score = Perturbed()
+    view = View("tuned", score.rewrite.name)
+    one = make_evidence(logp=[-1.0], typos=[-2.0], tuned=[-3.0])
+    both = Evidence(one.text, {**one.views, view: (make_trace([-4.0]),)})
+    assert score(both.through("tuned")) == -0.75
+    assert set(parse("fsd(perturbed)")["fsd(perturbed)"].needs.views) == set(both.views)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["perturbed(kind='synonyms')", "perturbed(kind='lower')", "perturbed(share=0)", "perturbed(seed=-1)"],
+)
+def test_what_it_cannot_do_is_refused(wrong: str) -> None:
+    with pytest.raises(
+        ExpressionError, match=r"kind must be 'case' or 'deletion'|share must be|seed must be"
+    ):
+        parse(wrong)
+
+
+@pytest.mark.parametrize("k", ["0", "1.5", "-1", "'a'"])
+def test_max_k_takes_a_share(k: str) -> None:
+    with pytest.raises(ExpressionError, match="max_k"):
+        parse(f"max_k(k={k})")
+
+
+def test_the_release_families_are_scores_and_need_no_model_but_the_target() -> None:
+    parsed: dict[str, Score | Recipe] = parse(RELEASE)
+    assert len(parsed) == len(RELEASE) == 21
+    assert {view.model for score in parsed.values() for view in score.needs.views} == {"target"}
+    assert not any(isinstance(score, Recipe) for score in parsed.values())
+    assert expressions(reference=False) == RELEASE
+    assert expressions(reference=True) == (*RELEASE, "ref")
+    assert {name.partition("(")[0] for name in expressions(True)} <= set(scores)

@@ -1,0 +1,279 @@
+"""The permutation tests against slow ones written out, their promises, intervals, and what pieces are worth."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics import permutation
+from pretrace.statistics.clustering import effective, intraclass
+from pretrace.statistics.permutation import (
+    by_document,
+    difference_interval,
+    mean_interval,
+    share_interval,
+    sign_flip,
+    skew_corrected,
+    standardised,
+    two_sample,
+)
+
+ODD = [1.5, -0.25, 3.0, 0.5, -1.0, 0.75, 2.0, -0.125]
+
+
+def naive(first, second=(0.0, 0.0, 0.0)):
+    """Hall's statistic of a difference of means, from mean, variance and third cumulant of each."""
+    t = (first[0] - second[0]) / math.sqrt(first[1] + second[1])
+    a = (first[2] - second[2]) / (first[1] + second[1]) ** 1.5
+    return t + a * t * t / 3 + a * a * t**3 / 27 + a / 6
+
+
+def cumulants(values):
+    n, mean = len(values), sum(values) / len(values)
+    variance = sum((v - mean) ** 2 for v in values) / (n * (n - 1))
+    return mean, variance, sum((v - mean) ** 3 for v in values) / n / n**2
+
+
+def samples(number, law=lambda rng, n: rng.exponential(1, n) - 0.6):
+    """So many small samples with a long tail, where the correction changes p."""
+    rng = np.random.default_rng(3)
+    return [law(rng, 8).tolist() for _ in range(number)]
+
+
+@pytest.mark.parametrize("values", [ODD, *samples(4)])
+def test_all_flips_by_hand(values):
+    every = [
+        naive(cumulants([s * v for s, v in zip(signs, values, strict=True)]))
+        for signs in product((-1, 1), repeat=8)
+    ]
+    observed = naive(cumulants(values))
+    assert sign_flip(values) == pytest.approx(sum(one >= observed - 1e-9 for one in every) / 256, abs=1e-12)
+
+
+def test_the_correction_changes_p():
+    assert sum(sign_flip(one) != sign_flip(one, corrected=False) for one in samples(20)) >= 5
+
+
+def test_random_flips_come_near_all_of_them(monkeypatch):
+    values = [*ODD, 0.9, -0.4, 0.1]
+    exact = sign_flip(values)
+    monkeypatch.setattr(permutation, "EXACT", 0)
+    assert sign_flip(values, flips=20_000) == pytest.approx(exact, abs=4 * math.sqrt(exact / 20_000))
+
+
+@pytest.mark.parametrize("cut", [3, 5])
+@pytest.mark.parametrize("values", [ODD, *samples(3)])
+def test_all_permutations_by_hand(values, cut):
+    suspect, heldout = values[:cut], values[cut:]
+    every = []
+    for rows in combinations(range(8), cut):
+        rest = [values[i] for i in range(8) if i not in rows]
+        every.append(naive(cumulants([values[i] for i in rows]), cumulants(rest)))
+    observed = naive(cumulants(suspect), cumulants(heldout))
+    exact = sum(one >= observed - 1e-9 for one in every) / len(every)
+    found = two_sample(suspect, heldout, permutations=20_000)
+    assert found == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 20_000))
+
+
+@pytest.mark.parametrize("documents", range(1, 15))
+def test_the_smallest_p_there_is(documents):
+    values = [1.0] * documents
+    least = max(0.5**documents, 1 / 10_001)
+    assert sign_flip(values) == pytest.approx(least, rel=3 if documents > permutation.EXACT else 1e-12)
+    assert (sign_flip(values) > 0.05) is (documents < 5)
+    assert sign_flip([-1.0] * documents) == 1.0
+
+
+def test_ties_count_against_the_claim():
+    assert sign_flip([0.0] * 30) == 1.0
+    assert two_sample([2.0] * 4, [2.0] * 9) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_same_sum_in_another_order_is_a_tie(seed):
+    """0.1 + 0.2 is not 0.3, but in whole numbers of tenths it is."""
+    tenths = np.random.default_rng(seed).integers(-6, 10, 9)
+    sums = [np.dot(signs, tenths) for signs in product((-1, 1), repeat=9)]
+    exact = np.mean(np.array(sums) >= tenths.sum())
+    assert sign_flip(tenths / 10, corrected=False) == pytest.approx(exact, abs=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30),
+    st.sampled_from([1e-150, 1e-3, 2.0, 1e150]),
+    st.randoms(),
+)
+def test_neither_order_nor_unit_matters(values, unit, shuffler):
+    values = [0.0 if abs(one) < 1e-100 else one for one in values]
+    moved = [unit * one for one in values]
+    p = sign_flip(values, flips=200)
+    assert 0 < p <= 1
+    assert sign_flip(moved, flips=200) == pytest.approx(p, abs=0.011)
+    shuffled = shuffler.sample(values, len(values))
+    assert sign_flip(shuffled, flips=200) == p
+    others = [1.0, -2.0, 0.5]
+    assert two_sample(shuffled, others[::-1], permutations=50) == two_sample(values, others, permutations=50)
+
+
+def test_seeds_and_chunks(monkeypatch):
+    rng = np.random.default_rng(0)
+    values, others = rng.normal(0.2, 1, 60), rng.normal(0, 1, 40)
+    assert sign_flip(values, seed=3) == sign_flip(values, seed=3)
+    before = sign_flip(values), two_sample(values, others, permutations=2000)
+    monkeypatch.setattr(permutation, "CELLS", 64)
+    after = sign_flip(values, flips=2000), two_sample(values, others, permutations=2000)
+    assert after == pytest.approx(before, abs=0.04)
+    assert sign_flip(values + 1, flips=77) == 1 / 78
+    assert two_sample(values + 9, others, permutations=77) == 1 / 78
+    assert two_sample(others, values + 9, permutations=77) == 1.0
+
+
+def level(test, law, audits=1200):
+    rng = np.random.default_rng(1)
+    return sum(test(law(rng), seed) <= 0.05 for seed in range(audits)) / audits
+
+
+def test_the_correction_holds_the_level_under_a_long_tail_below():
+    def law(rng):
+        return 1 - rng.exponential(1, 60)
+
+    plain = level(lambda values, seed: sign_flip(values, flips=199, seed=seed, corrected=False), law)
+    corrected = level(lambda values, seed: sign_flip(values, flips=199, seed=seed), law)
+    assert plain > 0.07
+    assert corrected < 0.068
+
+
+def test_unequal_sizes_and_spreads_hold_the_level():
+    def law(rng):
+        return rng.normal(0, 1, 40), rng.normal(0, 2, 20)
+
+    found = level(lambda sides, seed: two_sample(*sides, permutations=199, seed=seed), law)
+    difference = level(lambda sides, seed: _difference(*sides, seed), law)
+    assert difference > 0.07
+    assert 0.03 < found < 0.072
+
+
+def _difference(first, second, seed):
+    """The same test with the plain difference of means."""
+    rng = np.random.default_rng(seed)
+    both = np.concatenate((first, second))
+    drawn = rng.permuted(np.tile(both, (199, 1)), axis=1)
+    apart = drawn[:, : len(first)].mean(axis=1) - drawn[:, len(first) :].mean(axis=1)
+    return (1 + np.count_nonzero(apart >= first.mean() - second.mean())) / 200
+
+
+@pytest.mark.parametrize("a", [-2.0, -0.3, 0.0, 0.3, 2.0])
+def test_the_correction_keeps_the_order(a):
+    t = np.linspace(-6, 6, 400)
+    found = skew_corrected(t, np.ones(400), np.full(400, a))
+    assert (np.diff(found) > -1e-12).all()
+    assert skew_corrected(np.array([1.5]), np.ones(1), np.array([a]))[0] == pytest.approx(
+        1.5 + a * 0.75 + a * a * 0.125 + a / 6
+    )
+
+
+def test_intervals():
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(1, 2, 17), rng.normal(0, 1, 9)
+    one = mean_interval(first, level=0.9)
+    assert (one.low, one.high) == pytest.approx(stats.t.interval(0.9, 16, first.mean(), stats.sem(first)))
+    assert one.value == pytest.approx(first.mean())
+    both = difference_interval(first, second)
+    welch = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    assert (both.low, both.high) == pytest.approx((welch.low, welch.high))
+    still = difference_interval([1.0, 1.0], [0.5, 0.5])
+    assert (still.low, still.value, still.high) == (0.5, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(("hits", "trials"), [(0, 10), (3, 60), (10, 10), (500, 10_000)])
+def test_the_interval_of_a_share(hits, trials):
+    found = share_interval(hits, trials)
+    expected = stats.binomtest(hits, trials).proportion_ci(0.95, method="exact")
+    assert (found.value, found.low, found.high) == pytest.approx((hits / trials, expected.low, expected.high))
+
+
+def test_standardised():
+    assert standardised(ODD) == pytest.approx(np.mean(ODD) / np.std(ODD, ddof=1))
+    deviation = math.sqrt((np.var(ODD, ddof=1) + np.var([1.0, 2.0], ddof=1)) / 2)
+    assert standardised(ODD, [1.0, 2.0]) == pytest.approx((np.mean(ODD) - 1.5) / deviation)
+    assert standardised([0.1] * 3) is None
+    assert standardised([0.1]) is None
+    assert standardised(ODD, [0.1]) is None
+
+
+def test_means_by_document():
+    names, means = by_document([1.0, 2.0, 4.0, 6.0], ["b", "a", "b\0", "b"])
+    assert names == ("a", "b", "b\0")
+    assert means.tolist() == [2.0, 3.5, 4.0]
+
+
+@pytest.mark.parametrize("values", [[], [1.0, math.nan], [math.inf, 1.0], [[1.0, 2.0]]])
+def test_values_that_cannot_be_tested(values):
+    for ask in (
+        sign_flip,
+        mean_interval,
+        standardised,
+        lambda v: two_sample(v, [1.0]),
+        lambda v: two_sample([1.0], v),
+    ):
+        with pytest.raises(TextsError, match="wanted"):
+            ask(values)
+
+
+def test_other_wrong_uses():
+    with pytest.raises(TextsError, match="2 documents or more"):
+        mean_interval([1.0])
+    with pytest.raises(TextsError, match="3 values"):
+        by_document([1.0, 2.0, 3.0], ["a"])
+    with pytest.raises(ExpressionError, match="at least one"):
+        sign_flip([1.0], flips=0)
+    with pytest.raises(ExpressionError, match="at least one"):
+        two_sample([1.0], [1.0], permutations=0)
+    with pytest.raises(ExpressionError, match="found 3 of 2"):
+        share_interval(3, 2)
+    with pytest.raises(ExpressionError, match="between 0 and 1"):
+        mean_interval([1.0, 2.0], level=95)
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize("equal", [True, False])
+def test_how_alike_the_pieces_of_a_document_are(shared, equal):
+    rng = np.random.default_rng(4)
+    sizes = np.full(600, 8) if equal else rng.integers(1, 16, 600)
+    codes = np.repeat(np.arange(600), sizes)
+    values = np.sqrt(shared) * rng.normal(size=600)[codes] + np.sqrt(1 - shared) * rng.normal(size=len(codes))
+    names = [f"d{code}" for code in codes]
+    assert intraclass(values, names) == pytest.approx(shared, abs=0.03)
+    worth = len(codes) / (1 + (sizes @ sizes / sizes.sum() - 1) * shared)
+    assert effective(values, names) == pytest.approx(worth, rel=0.2)
+    assert 1 <= effective(values, names) <= len(codes)
+
+
+def test_likeness_among_documents_of_very_unequal_size():
+    """Donner's m for 20, 2 and 1 pieces is (23 - 405 / 23) / 2, far below their average."""
+    rng = np.random.default_rng(5)
+    sides = [rng.normal(mean, 1, size) for mean, size in ((0, 20), (2, 2), (3, 1))]
+    every = np.concatenate(sides)
+    within = sum(((side - side.mean()) ** 2).sum() for side in sides) / 20
+    between = sum(len(side) * (side.mean() - every.mean()) ** 2 for side in sides) / 2
+    m = (23 - 405 / 23) / 2
+    expected = (between - within) / (between + (m - 1) * within)
+    names = ["a"] * 20 + ["b"] * 2 + ["c"]
+    assert 0 < expected < 1
+    assert intraclass(every, names) == pytest.approx(expected)
+    assert effective(every, names) == pytest.approx(23 / (1 + (405 / 23 - 1) * expected))
+
+
+def test_the_ends_of_likeness():
+    assert intraclass([1.0, 1.0, 5.0, 5.0], list("aabb")) == 1.0
+    assert effective([1.0, 1.0, 5.0, 5.0], list("aabb")) == pytest.approx(2.0)
+    assert intraclass([1.0, 5.0, 1.0, 5.0], list("aabb")) == 0.0
+    assert effective([1.0, 2.0, 3.0], list("abc")) == 3.0
+    assert effective([1.0, 2.0, 3.0], list("aaa")) == 1.0
+    assert effective([2.0, 2.0, 2.0], list("aab")) == 3.0

@@ -1,0 +1,189 @@
+"""Power: the fast simulation against the permutation tests themselves, and what follows from it."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics import power as module
+from pretrace.statistics.permutation import sign_flip, two_sample
+from pretrace.statistics.power import (
+    Planted,
+    curve,
+    detectable,
+    needed,
+    power,
+    power_two_sample,
+)
+
+RNG = np.random.default_rng(7)
+NOISE = RNG.standard_normal(80)
+BESIDE = 3 * (RNG.exponential(1, 80) - 1)
+LAWS = {
+    "normal": (NOISE, 0.4 + 0.5 * RNG.standard_normal(80)),
+    "few documents move": (NOISE, 3.0 * (RNG.random(80) < 0.15)),
+    "other documents": (RNG.standard_t(4, 80), RNG.gamma(1, 0.5, 50)),
+}
+
+
+def permuted(noise, shift, documents, heldout=0, audits=1000):
+    """The same probability with the permutation test itself, drawn by other means."""
+    rng = np.random.default_rng(11)
+    planted = Planted.of(noise, shift)
+    rejected = 0
+    for seed in range(audits):
+        rows, others = rng.integers(0, len(noise), documents), rng.integers(0, len(shift), documents)
+        values = planted.noise[rows] + planted.shift[rows if len(noise) == len(shift) else others]
+        if heldout:
+            known = Planted.of(noise, shift, BESIDE[:heldout]).heldout
+            beside = known[rng.integers(0, heldout, heldout)]
+            p = two_sample(values, beside, permutations=199, seed=seed)
+        else:
+            p = sign_flip(values, flips=199, seed=seed)
+        rejected += p <= 0.05
+    return rejected / audits
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("documents", "heldout"), [(25, 0), (80, 0), (60, 30)])
+def test_it_agrees_with_the_permutation_test(law, documents, heldout):
+    noise, shift = LAWS[law]
+    found = (
+        power_two_sample(noise, shift, BESIDE[:heldout], documents)
+        if heldout
+        else power(noise, shift, documents)
+    )
+    assert found.low <= found.value <= found.high
+    assert found.value == pytest.approx(permuted(noise, shift, documents, heldout), abs=0.06)
+
+
+def test_without_an_effect_it_is_the_level():
+    for level in (0.05, 0.2):
+        found = power(NOISE, np.zeros(80), 100, level=level, audits=4000)
+        assert found.value == pytest.approx(level, abs=0.015)
+    found = power_two_sample(NOISE, np.zeros(80), BESIDE[:40], 50)
+    assert found.value == pytest.approx(0.05, abs=0.02)
+
+
+def test_pairs_are_kept_together():
+    shift = -NOISE + 0.3  # training takes a document's own noise away: every trained value is alike
+    assert power(NOISE, shift, 20).value == 1.0
+    assert power(NOISE, shift[:-1], 20).value < 0.6
+
+
+def test_the_interval_holds_the_truth():
+    """The truth being the power for the law that documents were planted from, not for those documents."""
+    truth = power(
+        RNG.standard_normal(40_000), 0.35 + 0.5 * RNG.standard_normal(40_000), 40, audits=4000
+    ).value
+    held, widths = 0, []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        found = power(
+            rng.standard_normal(30), 0.35 + 0.5 * rng.standard_normal(30), 40, audits=500, seed=seed
+        )
+        held += found.low <= truth <= found.high
+        widths.append(found.high - found.low)
+    assert held >= 25
+    assert 0.3 < np.mean(widths) < 0.9
+
+
+def test_more_documents_see_more():
+    noise, shift = LAWS["normal"]
+    sizes = (4, 5, 10, 20, 40, 80, 160, 1999, 2001, 50_000)
+    points = curve(noise, shift, sizes)
+    assert tuple(size for size, _ in points) == sizes
+    chances = [chance for _, chance in points]
+    assert chances[0] == 0.0  # four documents cannot reach 5%
+    assert all(later > before - 0.01 for before, later in pairwise(chances))
+    assert chances[-1] == pytest.approx(1.0)
+    apart = curve(noise, shift, sizes[3:7], heldout=BESIDE)
+    assert all(unpaired < paired for (_, unpaired), (_, paired) in zip(apart, points[3:7], strict=True))
+    assert dict(points)[40] == power(noise, shift, 40).value
+
+
+def test_the_limit_goes_on_where_simulation_ends(monkeypatch):
+    noise, shift = NOISE, 0.06 + 0.5 * LAWS["normal"][1] - 0.5 * LAWS["normal"][1].mean()
+    simulated = dict(curve(noise, shift, (500, 1000), heldout=BESIDE))
+    monkeypatch.setattr(module, "LARGE", 100)
+    for size, chance in curve(noise, shift, (500, 1000), heldout=BESIDE):
+        assert chance == pytest.approx(simulated[size], abs=0.04)
+
+
+@pytest.mark.parametrize("heldout", [None, BESIDE])
+def test_the_documents_that_are_needed(heldout):
+    noise, shift = LAWS["normal"]
+    number = needed(noise, shift, heldout=heldout)
+    assert number is not None
+    (_, before), (_, at) = curve(noise, shift, (number - 1, number), heldout=heldout)
+    assert before < 0.8 <= at
+    # Far beyond what is simulated, against the formula for a normal mean.
+    small = needed(noise, shift / 20, heldout=heldout)
+    assert small is not None
+    variance = (NOISE + shift / 20).var() + (0.0 if heldout is None else heldout.var())
+    expected = (2.4865 / (shift.mean() / 20)) ** 2 * variance * 80 / 79
+    assert small == pytest.approx(expected, rel=0.01)
+
+
+def test_where_no_number_of_documents_would_do():
+    assert needed(NOISE, np.zeros(80)) is None
+    assert needed(NOISE, np.full(80, -1.0)) is None
+    assert needed(NOISE, np.full(80, 1e-9)) is None
+    assert needed(NOISE, np.full(80, 100.0)) == 5
+    assert needed(NOISE, np.full(80, 100.0), level=0.01) == 7
+
+
+@pytest.mark.parametrize("documents", [8, 30, 200, 5000])
+def test_the_smallest_effect_that_is_seen(documents):
+    noise = RNG.standard_normal(300)
+    effect = detectable(noise, documents)
+    assert power(noise, np.full(300, effect), documents).value == pytest.approx(0.8, abs=0.04)
+    assert detectable(noise, documents, power=0.95) > effect > detectable(noise, documents, level=0.2)
+    assert detectable(10 * noise, documents) == pytest.approx(10 * effect)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_smallest_effect_among_skewed_documents(sign):
+    noise = sign * (RNG.exponential(1, 300) - 1)
+    effect = detectable(noise, 25)
+    assert power(noise, np.full(300, effect), 25).value == pytest.approx(0.8, abs=0.03)
+
+
+def test_odd_noise():
+    assert detectable(NOISE, 4) == math.inf
+    assert detectable(np.zeros(5), 10) == 0.0
+    assert power(np.zeros(5), np.zeros(5), 10).value == 0.0
+    certain = power(np.zeros(5), np.ones(5), 10)
+    assert certain.value == certain.high == 1.0
+    assert 0.99 < certain.low < 1.0  # simulated audits, however many, do not show certainty
+    assert power(NOISE, np.ones(80), 4).value == 0.0
+    assert power_two_sample(NOISE, np.full(80, 9.0), BESIDE[:2], 3).value == 0.0
+    assert power(NOISE * 1e-40, np.full(80, 1e-40), 30).value == power(NOISE, np.ones(80), 30).value
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    noise, shift = LAWS["normal"]
+    assert power(noise, shift, 20) == power(noise, shift, 20)
+    assert power(noise, shift, 20) != power(noise, shift, 20, seed=1)
+
+
+def test_wrong_uses():
+    with pytest.raises(TextsError, match="2 documents or more for the noise"):
+        power([1.0], [1.0, 2.0], 10)
+    with pytest.raises(TextsError, match="held-out values"):
+        power_two_sample(NOISE, NOISE, [1.0], 10)
+    with pytest.raises(TextsError, match="finite"):
+        needed([1.0, math.nan], [1.0, 2.0])
+    for ask in (
+        lambda: power(NOISE, NOISE, 0),
+        lambda: power(NOISE, NOISE, 5, level=5),
+        lambda: power(NOISE, NOISE, 5, audits=0),
+        lambda: power_two_sample(NOISE, NOISE, BESIDE, 0),
+        lambda: curve(NOISE, NOISE, (5, -5)),
+        lambda: needed(NOISE, NOISE + 1, power=1.0),
+        lambda: detectable(NOISE, 5, power=0),
+    ):
+        with pytest.raises(ExpressionError):
+            ask()

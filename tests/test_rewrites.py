@@ -1,0 +1,142 @@
+"""Disturbed texts: the same every time, as much as was asked for, and never nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pretrace.errors import ExpressionError
+from pretrace.rewrites import Disturbance, disturbances, rewrites
+from pretrace.rewrites.typos import BESIDE
+
+KINDS = sorted(disturbances)
+TEXT = "In 1869 the railway reached the valley; nothing was the same again, and THE DOG looked on. " * 3
+SHARES = st.sampled_from([0.01, 0.1, 0.25, 0.9, 1])
+ODD = st.text() | st.text(st.characters(categories=["Cs", "Zs", "Lu", "Mn"]), max_size=8)
+
+
+def made(kind: str, share: float = 0.25, seed: int = 0) -> Disturbance:
+    return disturbances.make(f"{kind}(share={share}, seed={seed})")
+
+
+def changed(before: str, after: str) -> int:
+    return sum(a != b for a, b in zip(before, after, strict=True))
+
+
+def test_there_are_these() -> None:
+    assert KINDS == ["case", "deletion", "typos", "underscore", "whitespace"]
+    assert set(KINDS) < set(rewrites)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_is_disturbed_alike_in_any_company(kind: str) -> None:
+    rewrite = rewrites.make(f"{kind}(share=0.25, seed=1)")
+    alone = rewrite([TEXT], None)
+    assert rewrite.count == 1
+    assert rewrite(["another one", TEXT, TEXT], None)[1:] == [alone[0], alone[0]]
+    assert alone[0] != (TEXT,)
+    assert made(kind, seed=2).of(TEXT) != alone[0][0]
+    assert made(kind, share=0.25).name == f"{kind}(share=0.25, seed=0)"
+    assert rewrites.make(made(kind).name)([TEXT], None) == [(made(kind).of(TEXT),)]
+
+
+def test_every_text_is_disturbed_at_places_of_its_own() -> None:
+    texts = ["abcdefghij" * 5, "bcdefghijk" * 5]
+    after = [made("case").of(text) for text in texts]
+    places = [
+        [i for i, (a, b) in enumerate(zip(*both, strict=True)) if a != b]
+        for both in zip(texts, after, strict=True)
+    ]
+    assert places[0] != places[1]
+
+
+def test_a_text_is_disturbed_alike_in_another_process() -> None:
+    code = (
+        "from pretrace.rewrites import disturbances as d\n"
+        f"print([d.make(k).of({TEXT[:60]!r}) for k in sorted(d)])"
+    )
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == repr([disturbances.make(kind).of(TEXT[:60]) for kind in KINDS])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=80)
+@given(text=ODD, share=SHARES, seed=st.integers(0, 2**70))
+def test_no_text_breaks_it_or_is_lost(kind: str, text: str, share: float, seed: int) -> None:
+    after = made(kind, share, seed).of(text)
+    assert bool(after) == bool(text)
+    assert bool(after.strip()) == bool(text.strip())
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "🙂", "。", "..."])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_has_nothing_to_disturb_stays(kind: str, text: str) -> None:
+    assert made(kind, 1).of(text) == text
+
+
+def test_typos_are_beside_the_letter_and_as_many_as_asked() -> None:
+    letters = sum(character.isascii() and character.isalpha() for character in TEXT)
+    for share in (0.1, 0.5, 1):
+        after = made("typos", share).of(TEXT)
+        assert changed(TEXT, after) == round(share * letters)
+        for a, b in zip(TEXT, after, strict=True):
+            assert a == b or (b.lower() in BESIDE[a.lower()] and a.isupper() == b.isupper())
+    assert made("typos", 0.001).of("dog") in {near.join(p) for p in [("", "og")] for near in BESIDE["d"]} | {
+        "d" + near + "g" for near in BESIDE["o"]
+    } | {"do" + near for near in BESIDE["g"]}
+
+
+def test_the_keyboard_is_one() -> None:
+    assert set(BESIDE) == set("abcdefghijklmnopqrstuvwxyz")
+    assert set(BESIDE["g"]) == set("fhtyvb")
+    assert set(BESIDE["q"]) == set("wa")
+    assert all(key in BESIDE[other] for key, near in BESIDE.items() for other in near)
+
+
+def test_words_are_dropped_and_the_rest_keeps_its_order_and_edges() -> None:
+    text = "  one two\nthree  four five six seven eight \n"
+    after = made("deletion", 0.25).of(text)
+    words, left = text.split(), after.split()
+    assert len(left) == 6
+    assert left == [word for word in words if word in left]
+    assert after.startswith("  ")
+    assert after.endswith("t \n") or "eight" not in left
+    assert len(made("deletion", 1).of(text).split()) == 1
+    assert made("deletion", 1).of("word") == "word"
+
+
+def test_case_is_swapped_and_nothing_else() -> None:
+    after = made("case").of(TEXT)
+    assert after.lower() == TEXT.lower()
+    assert changed(TEXT, after) == round(0.25 * sum(character.isalpha() for character in TEXT))
+    assert made("case", 1).of("Straße ΑΒ") == "sTRAßE αβ"
+
+
+def test_spaces_are_moved_and_nothing_else() -> None:
+    after = made("whitespace").of(TEXT)
+    assert after.replace(" ", "") == TEXT.replace(" ", "")
+    words = len(TEXT.split())
+    kept = sum(word in Counter(after.split()) for word in TEXT.split())
+    assert kept < words
+    assert made("whitespace", 1).of("ab cd") in ("a bc d",)
+    assert made("whitespace", 1).of("e\u0301e\u0301") == "e\u0301e\u0301"  # no accent loses its letter
+
+
+def test_underscores_stand_where_spaces_were() -> None:
+    after = made("underscore").of(TEXT)
+    assert after.replace("_", " ") == TEXT
+    assert 0 < after.count("_") <= 2 * round(0.25 * len(TEXT.split()))
+    assert made("underscore", 1).of("a b\nc d") == "a_b\nc_d"
+    assert made("underscore", 0.01).of("a b c") in ("a_b c", "a_b_c", "a b_c")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wrong", ["share=0", "share=1.5", "seed=-1", "share='a'", "seed=0.5"])
+def test_values_out_of_range_are_refused(kind: str, wrong: str) -> None:
+    with pytest.raises(ExpressionError, match=wrong.partition("=")[0]):
+        rewrites.make(f"{kind}({wrong})")

@@ -1,0 +1,144 @@
+"""Classifiers of texts: the same seed gives the same weights, and what is borrowed is given back as it was."""
+
+import numpy as np
+import pytest
+import torch
+from tiny import MORE_WORDS, WORDS, make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.errors import ModelError
+from pretrace.statistics.roc import auc
+from pretrace.tuning.classifier_plan import NewClassifier, TunedClassifier
+from pretrace.tuning.classifying import fit_new, fit_pretrained
+from pretrace.types import Quantity
+
+TINY = NewClassifier(width=32, heads=2, epochs=2, learning_rate=0.01)
+
+
+def two_kinds(seed=0, texts=40):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(texts) % 2 == 0)
+    return [" ".join(rng.choice(WORDS if label else MORE_WORDS, 12)) for label in labels], labels
+
+
+def backend(family="llama"):
+    tokenizer = make_tokenizer(start=family == "llama")
+    return HuggingFace(make_model(family), tokenizer, name=family, weights="0", settings=ModelSettings())
+
+
+def test_the_same_seed_gives_the_same_probabilities_and_leaves_torchs_random_state_alone():
+    texts, labels = two_kinds()
+    before = torch.random.get_rng_state()
+    first = fit_new(texts, labels, TINY, seed=3)(texts)
+    torch.rand(5)
+    again = fit_new(texts, labels, TINY, seed=3)(texts)
+    other = fit_new(texts, labels, TINY, seed=4)(texts)
+    assert first.tolist() == again.tolist()
+    assert first.tolist() != other.tolist()
+    torch.random.set_rng_state(before)
+    drawn = torch.rand(3)
+    torch.random.set_rng_state(before)
+    fit_new(texts, labels, TINY, seed=5)
+    assert torch.rand(3).tolist() == drawn.tolist()
+
+
+def test_order_of_words_can_be_learnt_which_a_bag_of_words_cannot_see():
+    rng = np.random.default_rng(0)
+
+    def texts(count):
+        labels = np.arange(count) % 2 == 0
+        return ["cat dog" if label else "dog cat" for label in labels], labels
+
+    made, labels = texts(200)
+    filled = [f"{text} {' '.join(rng.choice(WORDS[3:], 4))}" for text in made]
+    judge = fit_new(filled, labels, NewClassifier(width=64, epochs=4, learning_rate=3e-3), seed=0)
+    fresh, kinds = texts(60)
+    filled = [f"{text} {' '.join(rng.choice(WORDS[3:], 4))}" for text in fresh]
+    assert auc(judge(filled), kinds) > 0.95
+
+
+def test_a_text_has_the_same_probability_whatever_stands_beside_it():
+    texts, labels = two_kinds()
+    judge = fit_new(texts, labels, TINY, seed=0)
+    whole = judge([*texts, "a much longer text " * 20])[: len(texts)]
+    alone = np.concatenate([judge([text]) for text in texts])
+    np.testing.assert_allclose(whole, alone, atol=1e-6)
+
+
+def test_texts_are_cut_to_what_is_read_and_the_rest_changes_nothing():
+    texts, labels = two_kinds()
+    settings = NewClassifier(width=32, heads=2, epochs=1, max_tokens=20)
+    judge = fit_new(texts, labels, settings, seed=0)
+    long = "cat " * 30
+    assert judge.cut([long, "cat", ""]) == 1
+    np.testing.assert_allclose(judge([long]), judge([long + "dog " * 30]), atol=1e-7)
+
+
+def test_texts_without_a_single_token_are_judged():
+    judge = fit_new(["", ""] * 6, np.arange(12) % 2 == 0, TINY, seed=0)
+    assert ((judge(["", "anything"]) > 0) & (judge(["", "anything"]) < 1)).all()
+
+
+def test_a_training_that_diverges_says_so():
+    texts, labels = two_kinds()
+    with pytest.raises(ModelError, match=r"diverged .* choose a learning rate below"):
+        fit_pretrained(
+            broken(backend()), texts, labels, TunedClassifier("lora", epochs=1, learning_rate=0.5), seed=0
+        )
+
+
+def broken(model):
+    with torch.no_grad():
+        model.model.base_model.norm.weight.fill_(float("inf"))
+    return model
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt_neox", "opt"])
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_an_opened_back_end_is_tuned_and_stays_as_it_was(family, method):
+    model = backend(family)
+    texts, labels = two_kinds()
+    names = {name: weight.requires_grad for name, weight in model.model.named_parameters()}
+    before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
+    encoded = model.encode(texts[:1])
+    logp = model.run(encoded, Quantity.LOGP)[0].logp
+    judge = fit_pretrained(model, texts, labels, TunedClassifier(method, 6, 1e-2), seed=0)
+    fresh, kinds = two_kinds(1)
+    assert auc(judge(fresh), kinds) > 0.75
+    assert {name: weight.requires_grad for name, weight in model.model.named_parameters()} == names
+    after = model.model.state_dict()
+    assert after.keys() == before.keys()
+    assert all(torch.equal(after[name], weight) for name, weight in before.items())
+    assert not model.model.training
+    assert model.run(encoded, Quantity.LOGP)[0].logp.tolist() == logp.tolist()
+
+
+def test_an_adapter_learns_something_of_its_own():
+    # With the same seed the head alone, over states that do not change, would judge otherwise.
+    model = backend()
+    texts, labels = two_kinds()
+    one = fit_pretrained(model, texts, labels, TunedClassifier("lora", 2, 5e-3, rank=1), seed=0)
+    two = fit_pretrained(model, texts, labels, TunedClassifier("lora", 2, 5e-3, rank=8), seed=0)
+    first = one(texts)
+    assert first.tolist() != two(texts).tolist()
+    assert one(texts).tolist() == first.tolist(), (
+        "each judge has its own adapter, over one copy of the weights"
+    )
+    again = fit_pretrained(model, texts, labels, TunedClassifier("lora", 2, 5e-3, rank=1), seed=0)
+    assert again(texts).tolist() == first.tolist()
+
+
+def test_a_folder_reads_no_further_than_its_model(model_folder):
+    texts, labels = two_kinds()
+    judge = fit_pretrained(model_folder, texts, labels, TunedClassifier("lora", 1, max_tokens=10_000), seed=0)
+    assert judge.cut(["cat " * 40, "cat " * 400]) == 1, "the model reads 256 tokens"
+    assert ((judge(["", "cat " * 400]) > 0) & (judge(["", "cat"]) < 1)).all()
+
+
+def test_weights_that_are_a_pickle_are_refused(tmp_path):
+    make_model("llama").config.save_pretrained(tmp_path)
+    make_tokenizer().save_pretrained(tmp_path)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
+    with pytest.raises(ModelError, match="only as a pickle"):
+        fit_pretrained(tmp_path, *two_kinds(), TunedClassifier(), seed=0)
