@@ -116,7 +116,12 @@ def draw_variants(found: Mapping[str, Any], path: Path) -> None:
         ):
             some = [row for row in _default(alike(found, name)) if row["domain"] == home]
             some.sort(key=lambda row: (row[name] != "plain", row[name]))
-            _levels(next(panels), f"{title}, {home}", some, shown)
+            panel = next(panels)
+            if len({row[name] for row in some}) > 1:  # one value alone compares nothing
+                _levels(panel, f"{title}, {home}", some, shown)
+            else:
+                panel.set_axis_off()
+                panel.set_title(f"{title}: not varied yet", fontsize=9)
         sized = _default(alike(found, "documents", "snippets"))
         _documents(next(panels), sized)
         _snippets(next(panels), sized)

@@ -67,6 +67,9 @@ def test_every_document_is_judged_before_any_is_judged_twice() -> None:
     assert not {s.id for s in judged} & {s.id for s in learnt}
     assert len(judged) + len(learnt) == len(made.snippets)
     assert len(divide(made.snippets, SnippetSettings(tokens=16))[0]) == len(made.snippets) // 2
+    few = divide(made.snippets, SnippetSettings(tokens=16, pairs=40, learnt=7))
+    assert few == (judged, learnt[:7])
+    assert len(divide(made.snippets, SnippetSettings(tokens=16, pairs=40, learnt=999))[1]) == len(learnt)
 
 
 def test_long_documents_do_not_outweigh_others() -> None:
@@ -100,7 +103,9 @@ def test_short_texts_are_named_and_too_few_are_refused() -> None:
         check_enough(made, corpus, 64, fewest=20)
 
 
-@pytest.mark.parametrize("wrong", [{"tokens": 4}, {"most": 0}, {"pairs": 0}, {"share": 0.0}, {"share": 1.5}])
+@pytest.mark.parametrize(
+    "wrong", [{"tokens": 4}, {"most": 0}, {"pairs": 0}, {"learnt": 0}, {"share": 0.0}, {"share": 1.5}]
+)
 def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ExpressionError):
         SnippetSettings(**wrong)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pretrace.tuning.planting import PlantMethod
     from pretrace.types import Audit, Backend, Gap
 
-QUICK_PAIRS = 400
+QUICK_PAIRS, QUICK_LEARNT = 400, 300
 
 
 def carry_out(source: Source, opening: Opening, writing: Writing, auditing: Auditing) -> Audit:
@@ -61,7 +61,7 @@ def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
     if auditing.quick:
         pairs = min(pairs, QUICK_PAIRS)
         if writing.method == "lora":
-            method = GENERATOR.replace("epochs=3", "epochs=2, limit=300")
+            method = GENERATOR.replace("epochs=3", "epochs=6")
     power = None
     if auditing.power:
         plant_method = cast("PlantMethod", auditing.power_method)
@@ -70,7 +70,12 @@ def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
         procedure=auditing.procedure,
         also=tuple(name.strip() for name in auditing.also.split(",") if name.strip()),
         level=auditing.level,
-        snippets=SnippetSettings(tokens=writing.tokens, most=writing.max_snippets, pairs=pairs),
+        snippets=SnippetSettings(
+            tokens=writing.tokens,
+            most=writing.max_snippets,
+            pairs=pairs,
+            learnt=QUICK_LEARNT if auditing.quick else None,
+        ),
         sampling=Sampling(writing.temperature, writing.top_p, writing.repetition_penalty),
         method=method,
         classifiers=classifiers.split(auditing.classifiers),

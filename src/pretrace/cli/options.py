@@ -383,7 +383,7 @@ Quick = Annotated[
     bool,
     typer.Option(
         "--quick",
-        help="At most 400 snippets and a generator tuned on 300 for 2 epochs: some minutes on two cores.",
+        help="At most 400 snippets, a generator tuned on at most 300: some minutes on two cores.",
         rich_help_panel=_AUDIT,
     ),
 ]

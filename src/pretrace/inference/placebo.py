@@ -14,7 +14,9 @@ SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
 
 WORDS = {
-    "own": "the target in an earlier state (its base, or an earlier checkpoint): the best placebo there is",
+    "own": "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is "
+    "if it is the last state before the texts can have come in; one from long before knows the language less well, "
+    "and leans",
     "sibling": "of the target's family, with the same tokens, but trained apart from it",
     "other": "of another family than the target",
 }
@@ -49,8 +51,8 @@ def placebo_check(placebo: Placebo | None) -> Check:
     """Whether what the target is held against can carry a verdict."""
     title = "The target is held against a model that never saw the texts"
     cure = (
-        "Name an earlier checkpoint of the target with --placebo or --placebo-revision, the base it was tuned from, or "
-        "a sibling trained without these texts."
+        "Name the base the target was tuned from, its last checkpoint before the texts can have come in (--placebo, "
+        "--placebo-revision), or a sibling trained as long without them."
     )
     if placebo is None:
         words = (

@@ -29,18 +29,22 @@ class SnippetSettings:
     A snippet has `tokens` tokens of the generator, the first half of them the prefix. At most `most` are taken
     of a document, drawn at random; None is the median over the documents that have any, at least 2, so that long
     ones do not outweigh the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the
-    paper: 2,000), `share` is their share of all where there are fewer.
+    paper: 2,000), `share` is their share of all where there are fewer; `learnt` bounds those a generator learns from.
     """
 
     tokens: int = 64
     most: int | None = None
     pairs: int = 2000
     share: float = 0.5
+    learnt: int | None = None
 
     def __post_init__(self) -> None:
         require(self.tokens >= 8, f"a snippet has at least 8 tokens, found {self.tokens}.")
         require(self.most is None or self.most >= 1, f"at least 1 snippet a document, found {self.most}.")
         require(self.pairs >= 1, f"at least 1 snippet must be judged, found {self.pairs}.")
+        require(
+            self.learnt is None or self.learnt >= 1, f"at least 1 snippet is learnt, found {self.learnt}."
+        )
         require(
             0 < self.share <= 1, f"the share of snippets that are judged is in (0, 1], found {self.share}."
         )
@@ -122,7 +126,8 @@ def divide(
     settings = settings or SnippetSettings()
     order = _in_turn(snippets, np.random.default_rng(seed))
     count = min(settings.pairs, max(1, int(settings.share * len(order))))
-    return tuple(order[:count]), tuple(order[count:])
+    rest = order[count:]
+    return tuple(order[:count]), tuple(rest if settings.learnt is None else rest[: settings.learnt])
 
 
 def check_enough(cut: Cut, corpus: Corpus, tokens: int, *, fewest: int) -> None:
