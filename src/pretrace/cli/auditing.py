@@ -60,8 +60,6 @@ def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
     pairs = writing.pairs
     if auditing.quick:
         pairs = min(pairs, QUICK_PAIRS)
-        if writing.method == "lora":
-            method = GENERATOR.replace("epochs=3", "epochs=6")
     power = None
     if auditing.power:
         plant_method = cast("PlantMethod", auditing.power_method)

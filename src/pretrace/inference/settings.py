@@ -27,7 +27,7 @@ PROCEDURES = {
 _TUNED = (
     "lora(rank=32, epochs={}, learning_rate={}, schedule='linear', warmup=0.03, weight_decay=0.0, on='all')"
 )
-GENERATOR = _TUNED.format(3, 0.0005)
+GENERATOR = _TUNED.format(6, 0.0005)
 """How the generator is tuned unless told otherwise."""
 PAPER_GENERATOR = _TUNED.format(100, 0.0002)
 """The paper's setting (appendix D.1), for an 8-billion-parameter model on graphics processors."""
