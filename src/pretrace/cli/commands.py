@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from pretrace import __version__
+from pretrace.cli import audit_options, printing
 from pretrace.cli import options as o
-from pretrace.cli import printing
 from pretrace.cli.job import (
     Asking,
     Auditing,
@@ -80,7 +80,7 @@ def gap(
     b: Annotated[
         str, typer.Argument(metavar="B", help="The texts they are compared with.", show_default=False)
     ],
-    classifiers: o.Classifiers = "words",
+    classifiers: audit_options.Classifiers = "words",
     text_column: o.TextColumn = None,
     id_column: o.IdColumn = None,
     group_column: o.GroupColumn = None,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from pretrace.cli import audit_options as a
 from pretrace.cli import options as o
 from pretrace.corpora import Columns
 
@@ -127,33 +128,33 @@ class Planting:
 class Writing:
     """Where held-out texts come from: real ones, or a generator and how it writes."""
 
-    heldout: o.Heldout = None
-    generator: o.GeneratorModel = "smollm2"
-    generator_dtype: o.GeneratorDtype = "bfloat16"
-    method: o.GeneratorMethod = "lora"
-    temperature: o.Temperature = 1.0
-    top_p: o.TopP = 1.0
-    repetition_penalty: o.RepetitionPenalty = 1.0
-    tokens: o.SnippetTokens = 64
-    max_snippets: o.MaxSnippets = None
-    pairs: o.Pairs = 2000
+    heldout: a.Heldout = None
+    generator: a.GeneratorModel = "smollm2"
+    generator_dtype: a.GeneratorDtype = "bfloat16"
+    method: a.GeneratorMethod = "lora"
+    temperature: a.Temperature = 1.0
+    top_p: a.TopP = 1.0
+    repetition_penalty: a.RepetitionPenalty = 1.0
+    tokens: a.SnippetTokens = 64
+    max_snippets: a.MaxSnippets = None
+    pairs: a.Pairs = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auditing:
     """What an audit is held against, and how it decides."""
 
-    out: o.AuditOut
-    placebo: o.AuditPlacebo = None
+    out: a.AuditOut
+    placebo: a.AuditPlacebo = None
     placebo_revision: o.PlaceboRevision = None
     reference_model: o.ReferenceModel = None
-    procedure: o.Procedure = "pretrace"
-    also: o.Also = ""
-    level: o.Level = 0.05
-    power: o.PowerFlag = False
-    power_method: o.PowerMethod = "full"
-    classifiers: o.Classifiers = "words"
-    quick: o.Quick = False
+    procedure: a.Procedure = "pretrace"
+    also: a.Also = ""
+    level: a.Level = 0.05
+    power: a.PowerFlag = False
+    power_method: a.PowerMethod = "full"
+    classifiers: a.Classifiers = "words"
+    quick: a.Quick = False
     seed: o.Seed = 0
     no_cache: o.NoCache = False
 

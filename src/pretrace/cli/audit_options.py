@@ -1,0 +1,133 @@
+"""The options of `audit` and `gap`, each written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_AUDIT = "Audit"
+_HELDOUT = "Held-out texts"
+_CONTROLS = "Controls"
+
+Heldout = Annotated[
+    str | None,
+    typer.Option(
+        help="Texts of the same kind that were never published, given as TEXTS is. Without them, held-out "
+        "continuations are written by a generator.",
+        rich_help_panel=_HELDOUT,
+    ),
+]
+GeneratorModel = Annotated[
+    str,
+    typer.Option(
+        "--generator",
+        help="The small model that is tuned on a part of TEXTS and writes held-out continuations; any --model value.",
+        rich_help_panel=_HELDOUT,
+    ),
+]
+GeneratorDtype = Annotated[
+    str,
+    typer.Option(
+        help="What the generator computes in; float32 where a processor has no bfloat16.",
+        rich_help_panel=_HELDOUT,
+    ),
+]
+GeneratorMethod = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help='How the generator is tuned, as for `tune`, "paper" for the paper\'s 100 epochs, or "none".',
+        rich_help_panel=_HELDOUT,
+    ),
+]
+Temperature = Annotated[
+    float,
+    typer.Option(help="Of the generator's sampling; 1 writes what it learnt.", rich_help_panel=_HELDOUT),
+]
+TopP = Annotated[
+    float,
+    typer.Option(help="Draw from the likeliest tokens that reach this together.", rich_help_panel=_HELDOUT),
+]
+RepetitionPenalty = Annotated[
+    float,
+    typer.Option(help="Make tokens that were used less likely; 1 does not.", rich_help_panel=_HELDOUT),
+]
+SnippetTokens = Annotated[
+    int,
+    typer.Option(
+        "--tokens", help="Tokens of a snippet; half is prefix, half is judged.", rich_help_panel=_HELDOUT
+    ),
+]
+MaxSnippets = Annotated[
+    int | None,
+    typer.Option(
+        help="Snippets taken of a document; the median over documents unless given.", rich_help_panel=_HELDOUT
+    ),
+]
+Pairs = Annotated[
+    int, typer.Option(help="Snippets judged, at most; half of all at most.", rich_help_panel=_HELDOUT)
+]
+AuditPlacebo = Annotated[
+    str | None,
+    typer.Option(
+        "--placebo",
+        help="A model that never saw TEXTS: an earlier checkpoint of the target (the best), the base it was tuned "
+        "from, or a sibling; any --model value.",
+        rich_help_panel=_CONTROLS,
+    ),
+]
+PowerFlag = Annotated[
+    bool,
+    typer.Option(
+        "--power",
+        help="Measure what this audit could have seen: plant a part of TEXTS in a copy of the target and audit that.",
+        rich_help_panel=_CONTROLS,
+    ),
+]
+PowerMethod = Annotated[
+    str,
+    typer.Option(
+        help="How texts are planted: full trains all weights, lora an adapter.", rich_help_panel=_CONTROLS
+    ),
+]
+Classifiers = Annotated[
+    str,
+    typer.Option(
+        help="Text-only classifiers, comma-separated: words, gpt2, gpt2(preset='paper'), embeddings, pretrained.",
+        rich_help_panel=_CONTROLS,
+    ),
+]
+Procedure = Annotated[
+    str,
+    typer.Option(
+        help="What decides: pretrace, calibrated (without a placebo), paper, original. Choose before looking.",
+        rich_help_panel=_AUDIT,
+    ),
+]
+Also = Annotated[
+    str,
+    typer.Option(
+        help="Further procedures to show, comma-separated; they decide nothing.", rich_help_panel=_AUDIT
+    ),
+]
+Level = Annotated[float, typer.Option(help="The level of the test.", rich_help_panel=_AUDIT)]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="At most 400 snippets, a generator tuned on at most 300: some minutes on two cores.",
+        rich_help_panel=_AUDIT,
+    ),
+]
+AuditOut = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        help="Folder for report.html, verdict.json, the generated texts and every table; an audit that is already "
+        "there is replaced.",
+        show_default=False,
+        rich_help_panel=_AUDIT,
+    ),
+]
