@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,8 +91,8 @@ def draw_rates(found: Mapping[str, Any], path: Path) -> None:
         figure.legend(handles=marks, loc="outside lower center", ncol=2, frameon=False, fontsize=8)
         size, most = found["settings"]["audit"], found["settings"]["snippets"]
         figure.suptitle(
-            f"Audits of {size} documents, at most {most} snippets of each, one epoch of exposure, level 5%; "
-            "exact 95% intervals",
+            f"Audits of {size} documents, at most {most} snippet{'s' * (most != 1)} of each, one epoch of exposure, "
+            "level 5%; exact 95% intervals",
             fontsize=9,
         )
     save_png(figure, path, dpi=150)
@@ -99,39 +100,47 @@ def draw_rates(found: Mapping[str, Any], path: Path) -> None:
 
 def draw_variants(found: Mapping[str, Any], path: Path) -> None:
     """The default procedure on models from scratch as one thing is varied at a time."""
-    rows = [r for r in alike(found, "placebo") if r["procedure"] == "pretrace" and not r["smollm2"]]
-    home = rows[0]["domain"] if rows else ""
+    panels = _panels(found)
+    columns = min(4, len(panels))
+    lines = -(-len(panels) // columns)
     with styled():
-        figure = Figure(figsize=(13.6, 6.4), layout="constrained")
-        panels = iter(figure.subplots(2, 4).ravel())
-        order = list(PLACEBOS)
-        rows.sort(key=lambda row: order.index(row["placebo"]))
-        _levels(next(panels), "placebo, all domains", rows, "placebo")
-        for name, shown, title in (
-            ("sampling", "sampling", "sampling"),
-            ("epochs", "epochs", "epochs"),
-            ("rate", "rate", "learning rate, relative"),
-            ("scale", "model", "model"),
-            ("stream", "stream", "trained on"),
-        ):
-            some = [row for row in _default(alike(found, name)) if row["domain"] == home]
-            some.sort(key=lambda row: (row[name] != "plain", row[name]))
-            panel = next(panels)
-            if len({row[name] for row in some}) > 1:  # one value alone compares nothing
-                _levels(panel, f"{title}, {home}", some, shown)
-            else:
-                panel.set_axis_off()
-                panel.set_title(f"{title}: not varied yet", fontsize=9)
-        sized = _default(alike(found, "documents", "snippets"))
-        _documents(next(panels), sized)
-        _snippets(next(panels), sized)
+        figure = Figure(figsize=(3.4 * columns, 3.2 * lines), layout="constrained")
+        grid = figure.subplots(lines, columns, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            panel(axes)
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
         size = found["settings"]["audit"]
         figure.suptitle(
-            f"The default procedure on models from scratch, {size} documents unless said otherwise: share of "
-            "audits that reject at 5%, exact 95% intervals",
+            f"The default procedure on models from scratch, {size} documents unless said otherwise:\n"
+            "share of audits that reject at 5%, exact 95% intervals",
             fontsize=9,
         )
     save_png(figure, path, dpi=150)
+
+
+def _panels(found: Mapping[str, Any]) -> list[Callable[[Any], None]]:
+    """What can be drawn: of the things that can be varied, those that were."""
+    rows = [r for r in alike(found, "placebo") if r["procedure"] == "pretrace" and not r["smollm2"]]
+    home = rows[0]["domain"] if rows else ""
+    rows.sort(key=lambda row: list(PLACEBOS).index(row["placebo"]))
+    panels: list[Callable[[Any], None]] = [
+        functools.partial(_levels, title="placebo, all domains", rows=rows, name="placebo")
+    ]
+    for name, shown, title in (
+        ("sampling", "sampling", "sampling"),
+        ("epochs", "epochs", "epochs"),
+        ("rate", "rate", "learning rate, relative"),
+        ("scale", "model", "model"),
+        ("stream", "stream", "trained on"),
+    ):
+        some = [row for row in _default(alike(found, name)) if row["domain"] == home]
+        some.sort(key=lambda row: (row[name] != "plain", row[name]))
+        if len({row[name] for row in some}) > 1:  # one value alone compares nothing
+            panels.append(functools.partial(_levels, title=f"{title}, {home}", rows=some, name=shown))
+    sized = _default(alike(found, "documents", "snippets"))
+    panels += [functools.partial(_documents, rows=sized), functools.partial(_snippets, rows=sized)]
+    return panels
 
 
 def alike(found: Mapping[str, Any], *free: str) -> list[Row]:
@@ -242,7 +251,7 @@ def _documents(axes: Any, rows: Sequence[Row]) -> None:
                 axes.fill_between(sizes, *ends, color=COLOURS[kind], alpha=0.12, linewidth=0)
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel("documents of an audit")
-    axes.set_title("darker: more snippets of each", fontsize=9)
+    axes.set_title("share that rejects" + ", darker: more snippets of each" * (most > 1), fontsize=9)
     axes.grid(axis="y")
 
 

@@ -24,7 +24,7 @@ from pretrace.inference.snippets import SnippetSettings
 from pretrace.runs import load_audit, save_audit
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Audit, Backend, Corpus, Encoded, Quantity, States, Text, Trace
+from pretrace.types import Audit, Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace
 
 TINY = Architecture(layers=2, width=64, heads=4, vocabulary=300, max_tokens=128)
 HOW = AuditSettings(
@@ -223,6 +223,11 @@ def test_wrong_uses_are_refused_before_anything_is_asked(trained: Trained) -> No
         audit(members, trained.target, settings=HOW)
     with pytest.raises(ExpressionError, match="no procedure is called 'magic'"):
         dataclasses.replace(HOW, procedure="magic")
+    alone = dataclasses.replace(HOW, procedure="paper", also=("pretrace",))
+    with pytest.raises(ExpressionError, match="pretrace in --also holds the target against a placebo"):
+        audit(members, trained.target, generator=trained.base, settings=alone)
+    with pytest.raises(ExpressionError, match="temperature must be 0 or more, found -1"):
+        dataclasses.replace(HOW, sampling=Sampling(temperature=-1))
     with pytest.raises(ExpressionError, match="power is measured for tests on documents"):
         against_base(trained, others, dataclasses.replace(HOW, procedure="paper", power=PlantSettings()))
 

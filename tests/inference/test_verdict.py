@@ -30,7 +30,7 @@ def test_a_rejection_with_all_controls_is_consistent_with_training() -> None:
     found = decided(0.004, controls())
     assert found.outcome == "consistent"
     assert "consistent with training" in found.statement
-    assert "p = 0.004, below the level of 0.05" in found.reasons[0]
+    assert "p = 0.004, at or below the level of 0.05" in found.reasons[0]
     assert "0.0200 nats a token [0.0100, 0.0300]" in found.reasons[0]
 
 

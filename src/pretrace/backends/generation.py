@@ -28,7 +28,7 @@ from pretrace.backends import precision
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ModelError, TextsError
-from pretrace.registry import require
+from pretrace.store.continuations import Draw
 from pretrace.store.traces import text_key
 from pretrace.types import Backend, Doubles, Sampling
 
@@ -77,7 +77,7 @@ class Completer:
         out of its range, TextsError for an empty prompt and a model without a start token, ModelError where
         prompt and continuation do not fit into the model or it gives logits that are no numbers.
         """
-        check(sampling, tokens=tokens, seed=seed)
+        Draw(tokens, sampling, seed)  # which says what is out of range
         asked = list(dict.fromkeys(prompts))
         rows = self._encoded(asked, tokens)
         uniform = np.stack([_uniform(p, tokens, seed) for p in asked]) if asked else np.zeros((0, tokens))
@@ -132,16 +132,6 @@ class Completer:
             p = distribution(logits, ids, self._banned, sampling)
             ids = torch.cat([ids, draw(p, numbers[:, step])[:, None]], dim=1)
         return ids[:, -uniform.shape[1] :]
-
-
-def check(sampling: Sampling, *, tokens: int, seed: int) -> None:
-    """ExpressionError where a setting is out of its range."""
-    t, p, r = sampling.temperature, sampling.top_p, sampling.repetition_penalty
-    require(0 <= t < float("inf"), f"sampling: temperature must be 0 or more, found {t}.")
-    require(0 < p <= 1, f"sampling: top_p must be above 0 and at most 1, found {p}.")
-    require(0 < r < float("inf"), f"sampling: repetition_penalty must be above 0, found {r}.")
-    require(tokens >= 1, f"sampling: tokens must be at least 1, found {tokens}.")
-    require(seed >= 0, f"sampling: seed must be 0 or more, found {seed}.")
 
 
 def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[int, ...]]:

@@ -170,6 +170,8 @@ def names() -> None:
     """Scores, corpora and back ends, one line each."""
     from pretrace.backends import BACKENDS
     from pretrace.corpora import known_corpora
+    from pretrace.inference.classifiers import classifiers
+    from pretrace.inference.settings import PROCEDURES
     from pretrace.scores import scores
     from pretrace.tuning.methods import methods
 
@@ -178,6 +180,10 @@ def names() -> None:
         "Scores (higher = more likely a member)": {scores.signature(n): scores.summary(n) for n in scores},
         "Corpora": {found.signature(n): found.summary(n) for n in found},
         "Tuning methods (--method)": {methods.signature(n): methods.summary(n) for n in methods},
+        "Procedures of an audit (--procedure)": PROCEDURES,
+        "Classifiers of texts (--classifiers)": {
+            classifiers.signature(n): classifiers.summary(n) for n in classifiers
+        },
         "Models (--model)": BACKENDS,
     }
     for title, lines in rows.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -59,18 +59,25 @@ def audit(
         made = synthesised(corpus, generator, settings, clock)
     case = Case(made.sides, models, settings, clock)
     found = _Found.of(case, corpus, made, generator)
-    verdict = decide(
-        found.answer, found.checks, level=settings.level, corpus=corpus.name, model=models.target.name
-    )
+    record = _record(corpus, heldout, case, made)
+    result = _concluded(case, found, made, record | {"timings": clock.seconds})
+    if settings.cache:
+        _note(result)
+    return result
+
+
+def _concluded(case: Case, found: _Found, made: Prepared, record: Mapping[str, Any]) -> Audit:
+    """The audit as it is written down, with its verdict."""
+    level, corpus, model = case.settings.level, str(record["corpus"]["name"]), case.target.name
+    verdict = decide(found.answer, found.checks, level=level, corpus=corpus, model=model)
     values = case.values(case.chosen)
-    record = _record(corpus, heldout, case, made, generator) | {"timings": clock.seconds}
-    result = Audit(
-        corpus=corpus.name,
-        model=models.target.name,
-        design="synthetic" if made.sides.paired else "heldout",
+    return Audit(
+        corpus=corpus,
+        model=model,
+        design=made.design,
         outcome=verdict.outcome,
         statement=verdict.statement,
-        level=settings.level,
+        level=level,
         answer=found.answer,
         checks=found.checks,
         documents=values.documents,
@@ -87,9 +94,6 @@ def audit(
         pairs=made.pairs,
         settings=record,
     )
-    if settings.cache:
-        _note(result)
-    return result
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,10 @@ class _Found:
         gaps = _gaps(case, made)
         power = measured(case, corpus, settings.power, chosen) if settings.power else None
         values = case.values(chosen)
-        design = "synthetic" if made.sides.paired else "heldout"
         looked = [
             checks.documents_check(values),
             placebo_check(placebo),
-            checks.gap_check(gaps, design),
+            checks.gap_check(gaps, made.design),
             checks.halves_check(values, seed=settings.seed),
             _shuffled_check(case),
             checks.reverse_check(values, seed=settings.seed),
@@ -183,6 +186,11 @@ def _check(
         )
     if models.placebo is not None:
         check_placebo(models.target, models.placebo.target)
+    if PRETRACE in settings.also and models.placebo is None:
+        raise ExpressionError(
+            "pretrace in --also holds the target against a placebo, and there is none: name one with --placebo, or "
+            "leave pretrace out of --also."
+        )
     if settings.procedure == PRETRACE and PRETRACE in settings.also:
         raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
     if settings.power is not None:
@@ -194,9 +202,7 @@ def _check(
         check_plantable(models.target)
 
 
-def _record(
-    corpus: Corpus, heldout: Corpus | None, case: Case, made: Prepared, generator: Backend | None
-) -> dict[str, Any]:
+def _record(corpus: Corpus, heldout: Corpus | None, case: Case, made: Prepared) -> dict[str, Any]:
     """Everything needed to make the audit again, and to see what it was made of."""
     settings, models = case.settings, case.models
     record = record_corpus(corpus)

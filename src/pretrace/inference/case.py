@@ -52,7 +52,7 @@ class Case:
         """What the placebo says of both sides, None without one."""
         return self._read(self.placebo, "asking the placebo") if self.placebo else None
 
-    @property
+    @cached_property
     def leads(self) -> Leads:
         """The bounded lead of target over placebo; without a placebo the plain mean log-probability a token."""
         mine, theirs = self.of_target, self.of_placebo

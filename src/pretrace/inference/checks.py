@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.inference.documents import DocumentValues, p_value, reversed_p
+from pretrace.inference.gap import LENGTH
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Check, Gap, Power
 
@@ -19,8 +20,6 @@ WIDEST_GAP = {"synthetic": 0.70, "heldout": 0.60}
 """The text-only AUC above which two sets are too different as texts for any difference to mean training."""
 ENOUGH_POWER = 0.8
 COPIES = 0.2
-LENGTH = "length"
-"""The gap that is no classifier's: shown, and never what decides."""
 
 
 def documents_check(found: DocumentValues) -> Check:
@@ -89,7 +88,7 @@ def shuffled_check(
 def gap_check(gaps: Sequence[Gap], design: str) -> Check:
     """Whether a classifier that never saw the model tells the two sides apart too well."""
     title = "The two sets of texts are alike as texts"
-    learnt = [gap for gap in gaps if gap.classifier != LENGTH]
+    learnt = [gap for gap in gaps if gap.classifier != LENGTH]  # which is shown, and never what decides
     if not learnt:
         return Check("gap", title, "not run", "There are too few texts for a classifier to learn from.")
     # Below 0.5 a cross-fitted classifier has found nothing: folds without signal lean to the wrong side.
@@ -118,7 +117,8 @@ def power_check(power: Power | None) -> Check:
         return Check("power", title, "not run", "It was not measured.", "Run the audit with --power.")
     words = (
         f"A copy of the target was trained on {power.planted:,} of your documents, {_times(power.epochs)}. Had the "
-        f"target been trained like that, this audit would have seen it with probability {power.probability.value:.2f}."
+        f"target been trained like that, this audit would have seen it with probability {power.probability.value:.2f}. "
+        "(Of a target that knows the texts already this says little: reading them once more adds hardly anything.)"
     )
     needed = (
         f" About {power.needed:,} documents would be needed for {ENOUGH_POWER:.0%}." if power.needed else ""

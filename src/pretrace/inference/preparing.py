@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from pretrace.errors import TextsError
-from pretrace.inference.generation import Draw, complete, tuned_generator
+from pretrace.inference.generation import complete, tuned_generator
 from pretrace.inference.settings import AuditSettings, Watch
 from pretrace.inference.sides import Sides
 from pretrace.inference.snippets import Cut, Snippet, check_enough, cut, divide
@@ -27,6 +28,11 @@ class Prepared:
     heldout: Cut | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def design(self) -> Literal["synthetic", "heldout"]:
+        """What the suspect texts are held against."""
+        return "synthetic" if self.sides.paired else "heldout"
+
 
 def synthesised(corpus: Corpus, generator: Backend, settings: AuditSettings, watch: Watch) -> Prepared:
     """Held-out continuations written by a copy of `generator` that was tuned on a part of the suspect texts.
@@ -47,12 +53,11 @@ def synthesised(corpus: Corpus, generator: Backend, settings: AuditSettings, wat
             cache=settings.cache,
             on_step=on_step,
         )
-    tokens = settings.snippets.tokens - settings.snippets.tokens // 2
     with watch.passes("writing continuations") as progress:
         written = complete(
             tuned,
             [snippet.prefix for snippet in judged],
-            Draw(tokens, settings.sampling, settings.seed),
+            settings.draw,
             cache=settings.cache,
             progress=progress,
         )

@@ -10,6 +10,7 @@ from typing import Protocol
 from pretrace.inference.classifiers import classifiers
 from pretrace.inference.snippets import SnippetSettings
 from pretrace.registry import require
+from pretrace.store.continuations import Draw
 from pretrace.tracing import Progress, Silent
 from pretrace.tuning.methods import methods
 from pretrace.tuning.plan import OnStep
@@ -56,12 +57,19 @@ class AuditSettings:
     seed: int = 0
     cache: bool = True
 
+    @property
+    def draw(self) -> Draw:
+        """How the generator continues a prefix: as far as the true suffix goes."""
+        tokens = self.snippets.tokens
+        return Draw(tokens - tokens // 2, self.sampling, self.seed)
+
     def __post_init__(self) -> None:
         for name in (self.procedure, *self.also):
             known = ", ".join(PROCEDURES)
             require(name in PROCEDURES, f"no procedure is called {name!r}; there are {known}.")
         require(0 < self.level < 0.5, f"the level of a test is between 0 and 0.5, found {self.level}.")
         require(self.seed >= 0, f"a seed is 0 or more, found {self.seed}.")
+        _ = self.draw  # whose own checks are of the sampling
         if self.method != "none":
             methods.make(self.method)
         require(len(self.classifiers) > 0, "an audit needs a classifier of texts, such as words.")

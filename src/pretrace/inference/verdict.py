@@ -55,7 +55,7 @@ _STATEMENTS = {
 
 
 def _finding(answer: Answer, rejected: bool, level: float) -> str:
-    word = "below" if rejected else "above"
+    word = "at or below" if rejected else "above"
     effect = ""
     if answer.effect is not None:
         found = answer.effect

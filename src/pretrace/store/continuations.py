@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pretrace.registry import require
 from pretrace.store.draws import Draws, Kind
 from pretrace.store.rows import Row, Table, checksum, schema
 from pretrace.types import Sampling
@@ -15,11 +16,22 @@ from pretrace.types import Sampling
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How texts are continued: by so many tokens, with which sampling, and the seed of what is drawn."""
+    """How texts are continued: by so many tokens, with which sampling, and the seed of what is drawn.
+
+    ExpressionError for a value out of its range.
+    """
 
     tokens: int = 32
     sampling: Sampling = field(default_factory=Sampling)
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        t, p, r = self.sampling.temperature, self.sampling.top_p, self.sampling.repetition_penalty
+        require(0 <= t < float("inf"), f"sampling: temperature must be 0 or more, found {t}.")
+        require(0 < p <= 1, f"sampling: top_p must be above 0 and at most 1, found {p}.")
+        require(0 < r < float("inf"), f"sampling: repetition_penalty must be above 0, found {r}.")
+        require(self.tokens >= 1, f"sampling: tokens must be at least 1, found {self.tokens}.")
+        require(self.seed >= 0, f"sampling: seed must be 0 or more, found {self.seed}.")
 
     @property
     def label(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from pretrace.inference.procedures.rows import check, counted, halves
 from pretrace.inference.procedures.student import any_of, averaged, t_test
 from pretrace.registry import require
 from pretrace.statistics.roc import auc
-from pretrace.types import Answer, Doubles, Features, TextClassifier
+from pretrace.types import Answer, Doubles, Estimate, Features, TextClassifier
 
 STATISTIC = (
     "mean of a linear regression of the membership scores (suspect 0, held-out 1) on held-out texts minus on "
@@ -39,39 +40,50 @@ def original(
 ) -> Answer:
     """Held-out dataset inference: do held-out texts get higher values than suspect ones?
 
-    It cannot tell a model that saw the texts from a held-out set that differs as text: with synthetic
-    held-out texts it rejects almost always. `classifier` is not asked. TextsError with too few texts.
+    It cannot tell a model that saw the texts from a held-out set that differs as text, and rejects for either.
+    `classifier` is not asked. TextsError with too few texts.
     """
     check(features)
-    ps, effects, aucs, weights = [], [], [], []
-    for k in range(settings.seeds):
-        learnt, tested = halves(features, np.random.default_rng([seed, k]))
-        inputs = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
-        normaliser = Normaliser.learn(inputs, outliers=settings.outliers)
-        coefficients = _regression(-normaliser(inputs), len(learnt[0]))
-        suspect = -normaliser(features.suspect[tested[0]]) @ coefficients
-        heldout = -normaliser(features.heldout[tested[1]]) @ coefficients
-        p, effect = t_test(heldout, suspect)
-        ps.append(p)
-        effects.append(effect)
-        weights.append(coefficients)
-        aucs.append(auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout)))
-    mean = np.mean(weights, axis=0)
+    trials = [_trial(features, seed, k, settings.outliers) for k in range(settings.seeds)]
+    mean = np.mean([trial.weights for trial in trials], axis=0)
+    ps = [trial.p for trial in trials]
     return Answer(
         procedure="original",
         p=any_of(ps),
         statistic=STATISTIC,
         documents=counted(features),
         pieces=len(features.suspect),
-        effect=averaged(effects),
+        effect=averaged([trial.effect for trial in trials]),
         unit="difference of regression values",
         facts={
             "p of each seed": ps,
-            "auc of each seed": [float(value) for value in aucs],
+            "auc of each seed": [trial.auc for trial in trials],
             "weights": dict(zip(features.names, map(float, mean), strict=True)),
             "outliers": settings.outliers,
         },
     )
+
+
+class _Trial(NamedTuple):
+    """One split: its p-value and effect, the AUC of the regression and its coefficients."""
+
+    p: float
+    effect: Estimate
+    auc: float
+    weights: Doubles
+
+
+def _trial(features: Features, seed: int, k: int, outliers: float) -> _Trial:
+    """Learnt on one random half and tested on the other."""
+    learnt, tested = halves(features, np.random.default_rng([seed, k]))
+    inputs = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
+    normaliser = Normaliser.learn(inputs, outliers=outliers)
+    coefficients = _regression(-normaliser(inputs), len(learnt[0]))
+    suspect = -normaliser(features.suspect[tested[0]]) @ coefficients
+    heldout = -normaliser(features.heldout[tested[1]]) @ coefficients
+    p, effect = t_test(heldout, suspect)
+    called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
+    return _Trial(p, effect, float(called), coefficients)
 
 
 def _regression(inputs: Doubles, suspects: int) -> Doubles:
