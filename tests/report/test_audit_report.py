@@ -395,3 +395,11 @@ def test_the_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(audits.bare())
     with pytest.raises(OutputError):
         write(audits.bare(), tmp_path)
+
+
+def test_the_allowance_is_told_on_the_first_page() -> None:
+    audit = audits.nothing()
+    told = replace(audit, answer=replace(audit.answer, facts={**audit.answer.facts, "tolerance": 0.04}))
+    assert "A small allowance of 0.04 was taken off" in " ".join(render(told).split())
+    none = replace(audit, answer=replace(audit.answer, facts={**audit.answer.facts, "tolerance": 0.0}))
+    assert "allowance" not in render(none)
