@@ -14,13 +14,16 @@ from pretrace.statistics import permutation
 from pretrace.statistics.clustering import effective, intraclass
 from pretrace.statistics.permutation import (
     by_document,
+    critical,
     difference_interval,
     mean_interval,
     share_interval,
     sign_flip,
+    sign_flip_test,
     skew_corrected,
     standardised,
     two_sample,
+    two_sample_test,
 )
 
 ODD = [1.5, -0.25, 3.0, 0.5, -1.0, 0.75, 2.0, -0.125]
@@ -78,6 +81,51 @@ def test_all_permutations_by_hand(values, cut):
     exact = sum(one >= observed - 1e-9 for one in every) / len(every)
     found = two_sample(suspect, heldout, permutations=20_000)
     assert found == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 20_000))
+
+
+def test_the_null_travels_with_the_result():
+    """The statistics are the ones written out above, and p is their share that reaches the observed one."""
+    test = sign_flip_test(ODD)
+    every = sorted(
+        naive(cumulants([s * v for s, v in zip(signs, ODD, strict=True)]))
+        for signs in product((-1, 1), repeat=8)
+    )
+    assert (test.exact, test.null.shape, test.null.dtype) == (True, (256,), np.float64)
+    assert np.sort(test.null) == pytest.approx(np.array(every))
+    assert test.observed == pytest.approx(naive(cumulants(ODD)))
+    plain = sign_flip_test(ODD, corrected=False)
+    assert plain.observed == pytest.approx(np.mean(ODD) / math.sqrt(np.mean(np.square(ODD))))
+    drawn = sign_flip_test(ODD * 3, flips=300, seed=4)
+    assert (drawn.exact, drawn.null.shape) == (False, (300,))
+    assert drawn.p == sign_flip(ODD * 3, flips=300, seed=4)
+    both = two_sample_test(ODD, ODD[:3], permutations=400, seed=2)
+    assert both.observed == pytest.approx(naive(cumulants(ODD), cumulants(ODD[:3])))
+    assert both.null.shape == (400,)
+    assert both.p == two_sample(ODD, ODD[:3], permutations=400, seed=2)
+    assert both.p == (1 + np.count_nonzero(both.null >= both.observed - 1e-9)) / 401
+
+
+@pytest.mark.parametrize("values", [[0.0] * 6, [0.0] * 40])
+def test_values_that_do_not_vary_have_a_null_of_zeros(values):
+    for test in (sign_flip_test(values, flips=70), two_sample_test(values, values, permutations=70)):
+        assert (test.p, test.observed, set(test.null)) == (1.0, 0.0, {0.0})
+
+
+@pytest.mark.parametrize("level", [0.05, 0.01, 0.3])
+def test_the_critical_value_divides_what_rejects_from_what_does_not(level):
+    rng = np.random.default_rng(7)
+    for number, documents in ((1, 6), (199, 40), (500, 40)):
+        for _ in range(40):
+            test = sign_flip_test(rng.normal(0.4, 1, documents), flips=number)
+            assert (test.observed >= test.critical(level)) == (test.p <= level)
+    null = [3.0, 1.0, 2.0, 2.0, 0.0]
+    assert critical(null, 0.2) == pytest.approx(3.0)
+    assert critical(null, 0.2) > 3.0
+    assert critical(null, 0.4, exact=True) == pytest.approx(2.0)
+    assert critical(null, 0.2, exact=True) == pytest.approx(2.0)
+    assert critical(null, 0.19, exact=True) == critical(null, 0.1) == math.inf
+    with pytest.raises(ExpressionError, match="level between 0 and 1"):
+        critical(null, 1.0)
 
 
 @pytest.mark.parametrize("documents", range(1, 15))

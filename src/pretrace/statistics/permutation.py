@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,26 @@ TIE = 1e-9
 """Statistics this close are equal: the same sum in another order differs in the last places."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PermutationTest:
+    """A permutation test with its null distribution: `null` [draws] holds the statistic of every draw.
+
+    `observed` is the statistic of the values themselves, in the same units as `null`: a mean over its standard
+    error with the skewness taken out, or the plain mean (in units of the root mean square) where the test was
+    asked for that. `exact` is whether `null` holds every flip there is, the observed one among them, so that
+    p = k / draws where k of them reach the observed statistic; else p = (1 + k) / (1 + draws).
+    """
+
+    p: float
+    observed: float
+    null: Doubles
+    exact: bool = False
+
+    def critical(self, level: float) -> float:
+        """What the statistic has to reach for p <= level, as the function `critical` gives it."""
+        return critical(self.null, level, exact=self.exact)
+
+
 def sign_flip(values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True) -> float:
     """The one-sided p-value for a mean above 0, from flipping the signs of one value a document.
 
@@ -57,18 +78,25 @@ def sign_flip(values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corr
     never reach 5%. With `corrected=False` the statistic is the plain mean. TextsError without values or
     with one that is not finite.
     """
+    return sign_flip_test(values, flips=flips, seed=seed, corrected=corrected).p
+
+
+def sign_flip_test(
+    values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True
+) -> PermutationTest:
+    """The test of `sign_flip` with the null distribution it drew, `null` [flips or 2^documents]."""
     require(flips > 0, f"a permutation test takes at least one flip, found {flips}.")
     found = np.sort(checked(values, "a sign-flip test"))
+    exact = len(found) <= EXACT
     size = math.sqrt(float(np.mean(_scaled(found) ** 2)))
     if size == 0:
-        return 1.0
+        return PermutationTest(1.0, 0.0, np.zeros(2 ** len(found) if exact else flips), exact)
     unit = _scaled(found) / size
     powers = np.stack((unit, unit**3), axis=1)
     observed = _flipped(powers.sum(axis=0)[None], len(unit), corrected)[0]
-    exact = len(unit) <= EXACT
     parts = _every_sign(len(unit)) if exact else _random_signs(len(unit), flips, seed)
-    reached = sum(_reached(_flipped(part @ powers, len(unit), corrected), observed) for part in parts)
-    return reached / 2 ** len(unit) if exact else (1 + reached) / (1 + flips)
+    null = np.concatenate([_flipped(part @ powers, len(unit), corrected) for part in parts])
+    return PermutationTest(_p(null, observed, exact=exact), float(observed), null, exact)
 
 
 def two_sample(
@@ -80,24 +108,51 @@ def two_sample(
     The statistic is Welch's t with its skewness taken out, which keeps the level where the sides differ in
     number and spread (Janssen 1997; Chung and Romano 2013). TextsError as in `sign_flip`.
     """
+    return two_sample_test(suspect, heldout, permutations=permutations, seed=seed).p
+
+
+def two_sample_test(
+    suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, permutations: int = 10_000, seed: int = 0
+) -> PermutationTest:
+    """The test of `two_sample` with the null distribution it drew, `null` [permutations]."""
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     first, second = (np.sort(checked(side, "a two-sample test")) for side in (suspect, heldout))
     both = np.concatenate((first, second))
     both = _scaled(both - both.mean())
     if not both.any():
-        return 1.0
+        return PermutationTest(1.0, 0.0, np.zeros(permutations))
     sizes = len(first), len(second)
     sums = _power_sums(both[None])
     observed = _parted(_power_sums(both[None, : sizes[0]]), sums, sizes)[0]
     rng = np.random.default_rng(seed)
-    reached = 0
+    drawn = []
     for rows in _chunks(permutations, len(both)):
         # The smaller side alone is summed; what is left is the other.
-        drawn = rng.permuted(np.broadcast_to(both, (rows, len(both))), axis=1)[:, : min(sizes)]
-        part = _power_sums(drawn)
+        some = rng.permuted(np.broadcast_to(both, (rows, len(both))), axis=1)[:, : min(sizes)]
+        part = _power_sums(some)
         part = part if sizes[0] <= sizes[1] else sums - part
-        reached += _reached(_parted(part, sums, sizes), observed)
-    return (1 + reached) / (1 + permutations)
+        drawn.append(_parted(part, sums, sizes))
+    null = np.concatenate(drawn)
+    return PermutationTest(_p(null, observed), float(observed), null)
+
+
+def critical(null: npt.ArrayLike, level: float, *, exact: bool = False) -> float:
+    """What a statistic has to reach for p <= level, given the `null` [draws] of its test.
+
+    Every statistic at it or above has p <= level; the next lower value of the null has p > level. With `exact`
+    p is k / draws, as where the null holds every flip, else (1 + k) / (1 + draws). Infinite where no statistic
+    reaches the level, because draws or documents are too few. ExpressionError for a level outside 0 to 1.
+    """
+    require(0 < level < 1, f"a test takes a level between 0 and 1, found {level}.")
+    drawn = np.sort(checked(null, "a null distribution"))
+    total = len(drawn) if exact else len(drawn) + 1
+    allowed = int(level * total) + 1
+    while allowed / total > level:
+        allowed -= 1
+    if allowed == 0:
+        return math.inf
+    beaten = float(drawn[-1 - (allowed if exact else allowed - 1)])
+    return beaten + 2 * TIE * max(1.0, abs(beaten))
 
 
 def skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:
@@ -263,6 +318,8 @@ def _cumulants(sums: Doubles, number: int) -> tuple[Doubles, Doubles, Doubles]:
     return mean, variance, (cube - 3 * mean * square + 2 * mean**3) / number**2
 
 
-def _reached(statistics: Doubles, observed: float) -> int:
+def _p(null: Doubles, observed: float, *, exact: bool = False) -> float:
+    """The share of the null that reaches the observed statistic, ties counting as reaching it."""
     slack = TIE * max(1.0, abs(float(observed)))
-    return int(np.count_nonzero(statistics >= observed - slack))
+    reached = int(np.count_nonzero(null >= observed - slack))
+    return reached / len(null) if exact else (1 + reached) / (1 + len(null))
