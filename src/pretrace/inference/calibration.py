@@ -82,6 +82,26 @@ class Normaliser:
             return np.asarray(np.clip((tamed - self.centre) / self.spread, -_FARTHEST, _FARTHEST))
 
 
+def scaled_by_suspect(
+    suspect: Doubles, heldout: Doubles, *, outliers: float, tail: float = 0.0, clip: bool = False
+) -> tuple[Doubles, Doubles]:
+    """Both sides [texts, features] as the releases prepare them: each side by itself, and over all of its rows.
+
+    Of each side's values of a feature the share `outliers` / 2 that is lowest and the share that is highest
+    become that side's mean, outliers included, or with `clip` the nearest of them; `tail` is a further share on
+    the side of the least likely texts. Then both sides lose the mean and are divided by the standard deviation
+    of the suspect side. Half of the rows are later tested on, and each side's own mean tells which side a value
+    is of: this lets the labels of the test half leak. ExpressionError for a share that leaves nothing.
+    """
+    require(outliers >= 0 and tail >= 0 and outliers + tail < 1, "the shares of outliers leave no text.")
+    sides = [_tamed(side, outliers, tail, clip=clip) for side in (suspect, heldout)]
+    centre, spread = _mean(sides[0]), _spread(sides[0])
+    spread = np.where(spread > 0, spread, 1.0)
+    with np.errstate(over="ignore"):
+        ready = [np.clip((side - centre) / spread, -_FARTHEST, _FARTHEST) for side in sides]
+    return ready[0], ready[1]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearLayer:
     """Probability of the label from weighted inputs: σ(inputs · weights + bias)."""
@@ -98,14 +118,16 @@ class LinearLayer:
         constraint: bool = True,
         epochs: int = EPOCHS,
         rate: float = RATE,
+        start: Doubles | None = None,
     ) -> LinearLayer:
         """The layer after `epochs` steps of Adam on the binary cross-entropy of all inputs [texts, inputs].
 
         With `constraint` the weights are σ(v) of what is learnt, each in (0, 1) (section 4.3, figure 4).
-        Learning starts from v = 0 and bias 0, so the same data always give the same layer.
+        Learning starts from v = 0 and bias 0, so the same data always give the same layer, or from `start`
+        [inputs + 1], the bias last.
         """
         targets = labels.astype(np.float64)
-        values = np.zeros(inputs.shape[1] + 1)
+        values = np.zeros(inputs.shape[1] + 1) if start is None else start
         first, second = np.zeros_like(values), np.zeros_like(values)
         for step in range(1, epochs + 1):
             slope = gradient(values, inputs, targets, constraint=constraint)
@@ -173,6 +195,18 @@ def sigmoid(values: Doubles) -> Doubles:
 
 def _weights(values: Doubles, constraint: bool) -> Doubles:
     return sigmoid(values[:-1]) if constraint else values[:-1]
+
+
+def _tamed(side: Doubles, outliers: float, tail: float, *, clip: bool) -> Doubles:
+    """One side with its outliers replaced; features are higher for members, so that the tail is at the low end."""
+    cut = int(len(side) * outliers / 2)
+    low, order = cut + int(len(side) * tail), np.argsort(side, axis=0)
+    tamed, mean = side.copy(), _mean(side)
+    for rows, nearest in ((order[:low], low - 1), (order[len(side) - cut :], len(side) - cut)):
+        if len(rows):
+            fill = np.take_along_axis(side, order[nearest : nearest + 1], axis=0) if clip else mean[None]
+            np.put_along_axis(tamed, rows, np.broadcast_to(fill, rows.shape), axis=0)
+    return tamed
 
 
 def _inputs(normaliser: Normaliser, features: Doubles, said: Doubles) -> Doubles:
