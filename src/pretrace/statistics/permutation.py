@@ -96,7 +96,7 @@ def sign_flip_test(
     observed = _flipped(powers.sum(axis=0)[None], len(unit), corrected)[0]
     parts = _every_sign(len(unit)) if exact else _random_signs(len(unit), flips, seed)
     null = np.concatenate([_flipped(part @ powers, len(unit), corrected) for part in parts])
-    return PermutationTest(_p(null, observed, exact=exact), float(observed), null, exact)
+    return PermutationTest(share_reached(null, observed, exact=exact), float(observed), null, exact)
 
 
 def two_sample(
@@ -123,17 +123,17 @@ def two_sample_test(
         return PermutationTest(1.0, 0.0, np.zeros(permutations))
     sizes = len(first), len(second)
     sums = _power_sums(both[None])
-    observed = _parted(_power_sums(both[None, : sizes[0]]), sums, sizes)[0]
+    observed = welch_corrected(_power_sums(both[None, : sizes[0]]), sums, sizes)[0]
     rng = np.random.default_rng(seed)
     drawn = []
-    for rows in _chunks(permutations, len(both)):
+    for rows in chunks(permutations, len(both)):
         # The smaller side alone is summed; what is left is the other.
         some = rng.permuted(np.broadcast_to(both, (rows, len(both))), axis=1)[:, : min(sizes)]
         part = _power_sums(some)
         part = part if sizes[0] <= sizes[1] else sums - part
-        drawn.append(_parted(part, sums, sizes))
+        drawn.append(welch_corrected(part, sums, sizes))
     null = np.concatenate(drawn)
-    return PermutationTest(_p(null, observed), float(observed), null)
+    return PermutationTest(share_reached(null, observed), float(observed), null)
 
 
 def critical(null: npt.ArrayLike, level: float, *, exact: bool = False) -> float:
@@ -168,6 +168,29 @@ def skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:
     t = mean / np.sqrt(safe)
     a = np.where(flat, 0.0, third) / safe / np.sqrt(safe)
     return np.asarray(t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6)
+
+
+def share_reached(null: Doubles, observed: float, *, exact: bool = False) -> float:
+    """The p-value: the share of the null [draws] that reaches the observed statistic, ties counting as reaching it;
+    the observed one counts as a draw where the null is not `exact`."""
+    slack = TIE * max(1.0, abs(float(observed)))
+    reached = int(np.count_nonzero(null >= observed - slack))
+    return reached / len(null) if exact else (1 + reached) / (1 + len(null))
+
+
+def welch_corrected(part: Doubles, sums: Doubles, sizes: tuple[int, int]) -> Doubles:
+    """The statistic of a two-sample test, [rows], from power sums (of values, squares and cubes) of the documents
+    on its first side, `part` [3, rows], and of all documents, `sums` [3, 1 or rows]; `sizes` are their numbers."""
+    first, second = (_cumulants(side, n) for side, n in zip((part, sums - part), sizes, strict=True))
+    return skew_corrected(first[0] - second[0], first[1] + second[1], first[2] - second[2])
+
+
+def chunks(rows: int, width: int) -> Iterator[int]:
+    """Numbers of rows that add up to `rows`, each few enough to be held at once."""
+    most = max(1, CELLS // width)
+    while rows > 0:
+        yield min(rows, most)
+        rows -= most
 
 
 def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
@@ -268,14 +291,6 @@ def _scaled(values: Doubles) -> Doubles:
     return values / largest if largest else values
 
 
-def _chunks(rows: int, width: int) -> Iterator[int]:
-    """Numbers of rows that add up to `rows`, each few enough to be held at once."""
-    most = max(1, CELLS // width)
-    while rows > 0:
-        yield min(rows, most)
-        rows -= most
-
-
 def _every_sign(documents: int) -> Iterator[Doubles]:
     codes = np.arange(2**documents)[:, None] >> np.arange(documents)
     yield np.asarray((codes & 1) * 2.0 - 1.0, dtype=np.float64)
@@ -284,7 +299,7 @@ def _every_sign(documents: int) -> Iterator[Doubles]:
 def _random_signs(documents: int, flips: int, seed: int) -> Iterator[Doubles]:
     """Signs [rows, documents], one random bit each, until there are as many rows as flips."""
     rng = np.random.default_rng(seed)
-    for rows in _chunks(flips, documents):
+    for rows in chunks(flips, documents):
         packed = rng.integers(0, 256, (rows, -(-documents // 8)), dtype=np.uint8)
         yield np.asarray(np.unpackbits(packed, axis=1, count=documents) * 2.0 - 1.0, dtype=np.float64)
 
@@ -305,21 +320,8 @@ def _power_sums(values: Doubles) -> Doubles:
     return np.stack((values.sum(axis=1), squares.sum(axis=1), (squares * values).sum(axis=1)))
 
 
-def _parted(part: Doubles, sums: Doubles, sizes: tuple[int, int]) -> Doubles:
-    """The statistic from power sums [3, rows] of the first side, and [3, 1] of both sides together."""
-    first, second = (_cumulants(side, n) for side, n in zip((part, sums - part), sizes, strict=True))
-    return skew_corrected(first[0] - second[0], first[1] + second[1], first[2] - second[2])
-
-
 def _cumulants(sums: Doubles, number: int) -> tuple[Doubles, Doubles, Doubles]:
     """Mean, its variance and its third cumulant, from sums [3, rows] of values, squares and cubes."""
     mean, square, cube = sums / number
     variance = np.maximum(square - mean**2, 0) / max(1, number - 1)
     return mean, variance, (cube - 3 * mean * square + 2 * mean**3) / number**2
-
-
-def _p(null: Doubles, observed: float, *, exact: bool = False) -> float:
-    """The share of the null that reaches the observed statistic, ties counting as reaching it."""
-    slack = TIE * max(1.0, abs(float(observed)))
-    reached = int(np.count_nonzero(null >= observed - slack))
-    return reached / len(null) if exact else (1 + reached) / (1 + len(null))

@@ -1,0 +1,231 @@
+"""How far the assumption behind a test could fail before the test no longer rejects.
+
+A sign-flip test assumes that a document the model never saw is as likely to lie above 0 as below. Rosenbaum's
+Γ allows that chance to be as high as Γ / (1 + Γ) for every document (odds of Γ to 1): Γ* is the largest Γ
+at which even the worst case still rejects. Γ* = 1 means that any departure could explain the result; Γ* = 3
+that it stands even if three in four such documents lie above 0. Rosenbaum 2002, *Observational Studies*,
+sections 4.3.2 (sign test) and 4.3.3 (Wilcoxon's signed-rank test). The two-sample test has a bound of
+its own: the constant by which suspect documents the model never saw could lie above the held-out ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.registry import require
+from pretrace.statistics.permutation import checked, chunks, share_reached, welch_corrected
+from pretrace.types import Doubles
+
+EXACT_RANKS = 200
+"""Up to so many documents the distribution of the signed-rank sum is exact; above it is taken as normal."""
+STEPS = 20
+"""Halvings of the interval that a Γ or a shift lies in, which leave a millionth of it."""
+WIDEST = 1e9
+"""No Γ above it is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """What a result withstands: Γ* of the sign test and of Wilcoxon's test, and the shift of two samples.
+
+    None where the test in question does not reject at all, or does not belong to the design: values with
+    held-out documents beside them have a shift alone, and values without have the two Γ* alone.
+    """
+
+    gamma_sign: float | None
+    gamma_wilcoxon: float | None
+    shift: float | None
+
+
+def sensitivity(
+    values: npt.ArrayLike,
+    heldout: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.05,
+    permutations: int = 10_000,
+    seed: int = 0,
+) -> Sensitivity:
+    """What the result of one value a document withstands at `level`, against 0 or against `heldout` documents."""
+    if heldout is None:
+        return Sensitivity(sign_gamma(values, level), wilcoxon_gamma(values, level), None)
+    shift = two_sample_shift(values, heldout, level, permutations=permutations, seed=seed)
+    return Sensitivity(None, None, shift)
+
+
+def sign_bound(values: npt.ArrayLike, gamma: float) -> float:
+    """The largest p-value of the sign test for values above 0 at this Γ >= 1: P(Bin(n, Γ / (1 + Γ)) >= k).
+
+    `values` [documents], of which n are not 0 and k are above 0. 1.0 where k is 0. TextsError without values or
+    with one that is not finite, ExpressionError for another Γ.
+    """
+    from scipy.special import betainc  # heavy, and only needed once there is something to report
+
+    above, number = _signs(values)
+    return float(betainc(above, number - above + 1, _chance(gamma))) if above else 1.0
+
+
+def sign_gamma(values: npt.ArrayLike, level: float) -> float | None:
+    """The largest Γ >= 1 with `sign_bound` <= level; None where the sign test does not reject at Γ = 1."""
+    from scipy.special import betaincinv
+
+    _check_level(level)
+    above, number = _signs(values)
+    if sign_bound(values, 1) > level:
+        return None
+    chance = float(betaincinv(above, number - above + 1, level))
+    return max(1.0, chance / (1 - chance))
+
+
+def wilcoxon_bound(values: npt.ArrayLike, gamma: float) -> float:
+    """The largest p-value of Wilcoxon's signed-rank test for values above 0 at this Γ >= 1.
+
+    The statistic is the sum of the ranks of the values above 0 among all that are not 0, equal sizes sharing
+    their average rank; every sign is positive with the chance Γ / (1 + Γ). Its distribution is exact up to 200
+    documents (by convolution), above that normal with half a rank taken off. Errors as in `sign_bound`.
+    """
+    return _rank_tail(*_ranks(values), _chance(gamma))
+
+
+def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
+    """The largest Γ >= 1 with `wilcoxon_bound` <= level, found to within a millionth of itself; None where
+    the signed-rank test does not reject at Γ = 1."""
+    _check_level(level)
+    ranks, reached = _ranks(values)
+
+    def rejects(gamma: float) -> bool:
+        return _rank_tail(ranks, reached, _chance(gamma)) <= level
+
+    if not rejects(1):
+        return None
+    high = 2.0
+    while high < WIDEST and rejects(high):
+        high *= 2
+    return _last(rejects, high / 2, high)
+
+
+def two_sample_shift(
+    suspect: npt.ArrayLike, heldout: npt.ArrayLike, level: float, *, permutations: int = 10_000, seed: int = 0
+) -> float | None:
+    """The largest constant that can be taken from every suspect value with `two_sample` still rejecting.
+
+    In the unit of the values, rounded down to a millionth of their range. Every shift is tested with the same
+    permutations, which are those of `two_sample`, so that p rises with it. None where the test does not reject
+    as it is. Errors as in `two_sample`.
+    """
+    _check_level(level)
+    require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
+    first, second = (np.sort(checked(side, "a two-sample test")) for side in (suspect, heldout))
+    values = np.concatenate((first, second))
+    values -= values.mean()
+    unit = float(np.abs(values).max())
+    if unit == 0:
+        return None
+    test = _Shifted.of(values / unit, (len(first), len(second)), permutations, seed)
+
+    def rejects(shift: float) -> bool:
+        return test.p(shift) <= level
+
+    if not rejects(0.0):
+        return None
+    # Past the range every suspect value lies below every other.
+    return unit * _last(rejects, 0.0, float(first[-1] - second[0]) / unit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shifted:
+    """The two-sample test for any constant taken from the suspect values, from sums over drawn documents.
+
+    With z = 1 for suspect documents and 0 for others, a document is worth x - c z. `drawn` [6, permutations]
+    holds the sums of x, x², x³, z, xz and x²z over the documents that a permutation calls suspect; `whole`
+    [6, 1] those over all documents, and `observed` [6, 1] those over the suspect ones.
+    """
+
+    drawn: Doubles
+    whole: Doubles
+    observed: Doubles
+    sizes: tuple[int, int]
+
+    @classmethod
+    def of(cls, values: Doubles, sizes: tuple[int, int], permutations: int, seed: int) -> _Shifted:
+        marks = np.repeat((1.0, 0.0), sizes)
+        terms = np.stack((values, values**2, values**3, marks, values * marks, values**2 * marks))
+        whole = terms.sum(axis=1, keepdims=True)
+        rng = np.random.default_rng(seed)
+        fewer = min(sizes)
+        parts = []
+        for rows in chunks(permutations, len(values)):
+            places = rng.permuted(np.broadcast_to(np.arange(len(values)), (rows, len(values))), axis=1)
+            parts.append(terms[:, places[:, :fewer]].sum(axis=2))
+        drawn = np.concatenate(parts, axis=1)
+        drawn = drawn if sizes[0] <= sizes[1] else whole - drawn
+        return cls(drawn, whole, terms[:, : sizes[0]].sum(axis=1, keepdims=True), sizes)
+
+    def p(self, shift: float) -> float:
+        """The p-value with this constant taken from every suspect value."""
+        whole = _moved(self.whole, shift)
+        observed = welch_corrected(_moved(self.observed, shift), whole, self.sizes)[0]
+        return share_reached(welch_corrected(_moved(self.drawn, shift), whole, self.sizes), observed)
+
+
+def _moved(sums: Doubles, shift: float) -> Doubles:
+    """Sums [3, n] of x - c z, of its square and its cube, from the six sums [6, n]."""
+    x, xx, xxx, z, xz, xxz = sums
+    first, second = x - shift * z, xx - 2 * shift * xz + shift**2 * z
+    return np.stack((first, second, xxx - 3 * shift * xxz + 3 * shift**2 * xz - shift**3 * z))
+
+
+def _last(rejects: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest value found to reject, between one that does and one that does not."""
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejects(middle) else (low, middle)
+    return low
+
+
+def _signs(values: npt.ArrayLike) -> tuple[int, int]:
+    """How many values are above 0, and how many are not 0."""
+    found = checked(values, "a sensitivity analysis")
+    return int(np.count_nonzero(found > 0)), int(np.count_nonzero(found))
+
+
+def _ranks(values: npt.ArrayLike) -> tuple[Doubles, float]:
+    """Ranks of the sizes of the values that are not 0, and the sum of those above 0."""
+    from scipy.stats import rankdata
+
+    found = checked(values, "a sensitivity analysis")
+    found = found[found != 0]
+    ranks = np.asarray(rankdata(np.abs(found)), dtype=np.float64)
+    return ranks, float(ranks[found > 0].sum())
+
+
+def _rank_tail(ranks: Doubles, reached: float, chance: float) -> float:
+    """P(sum of the ranks that are drawn >= reached), each drawn with this chance."""
+    if len(ranks) > EXACT_RANKS:
+        from scipy.special import ndtr
+
+        deviation = math.sqrt(chance * (1 - chance) * float(ranks @ ranks))
+        return float(ndtr((chance * float(ranks.sum()) - reached + 0.5) / deviation))
+    # Average ranks may be halves: doubled they are whole numbers.
+    scale = 1 if np.array_equal(ranks, np.rint(ranks)) else 2
+    steps = np.rint(scale * ranks).astype(np.int64)
+    law = np.zeros(int(steps.sum()) + 1)
+    law[0] = 1.0
+    for step in steps:
+        moved = chance * law[: len(law) - step]
+        law *= 1 - chance
+        law[step:] += moved
+    return min(1.0, float(law[round(scale * reached) :].sum()))
+
+
+def _chance(gamma: float) -> float:
+    require(1 <= gamma < math.inf, f"a sensitivity parameter Γ is a number from 1 on, found {gamma}.")
+    return gamma / (1 + gamma)
+
+
+def _check_level(level: float) -> None:
+    require(0 < level < 1, f"a test takes a level between 0 and 1, found {level}.")
