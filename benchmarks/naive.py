@@ -23,8 +23,8 @@ def score_text(model: Any, tokenizer: Any, text: str, log_frequency: np.ndarray)
     p = torch.softmax(logits[:, :-1].float(), dim=-1)
     mean = (p * log_p).sum(-1)[0]
     std = ((p * log_p.square()).sum(-1)[0] - mean.square()).clamp(min=0).sqrt()
-    z = ((token - mean) / std.clamp(min=1e-6)).numpy()
-    values = token.numpy()
+    z = ((token - mean) / std.clamp(min=1e-6)).cpu().numpy()
+    values = token.cpu().numpy()
     found = {
         "loss": -loss,
         "zlib": -loss / len(zlib.compress(text.encode())),
@@ -39,7 +39,7 @@ def score_text(model: Any, tokenizer: Any, text: str, log_frequency: np.ndarray)
 
 @torch.inference_mode()
 def _forward(model: Any, tokenizer: Any, text: str) -> tuple[torch.Tensor, torch.Tensor, float]:
-    ids = tokenizer(text, return_tensors="pt")["input_ids"]
+    ids = tokenizer(text, return_tensors="pt")["input_ids"].to(model.device)
     output = model(ids, labels=ids)
     return ids, output.logits, float(output.loss)
 

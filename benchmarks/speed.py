@@ -11,7 +11,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,37 +54,42 @@ def bare(model: HuggingFace, texts: list[str]) -> int:
             for row, i in enumerate(batch):
                 ids[row, : encoded[i].length] = torch.from_numpy(encoded[i].tokens.astype(np.int64))
             with torch.inference_mode(), precision.products(model.route):
-                model.model(input_ids=ids, use_cache=False)
+                model.model(input_ids=ids.to(model.device), use_cache=False)
             tokens += sum(encoded[i].length for i in batch)
     return tokens
 
 
-def ours(model: HuggingFace, texts: list[str]) -> Run:
+def ours(model: HuggingFace, texts: list[str], scores: Sequence[str] = SCORES) -> Run:
     """The whole of `detect`: tokenising, both views, all scores, and the heat maps at the end."""
     corpus = Corpus("benchmark", tuple(Text(str(i), text) for i, text in enumerate(texts)))
-    return detect(corpus, Models(model, counts=Uniform(model)), SCORES, Options(cache=False))
+    return detect(corpus, Models(model, counts=Uniform(model)), scores, Options(cache=False))
 
 
-def loop(model: HuggingFace, tokenizer: Any, texts: list[str]) -> list[dict[str, float]]:
+def loop(model: HuggingFace, texts: list[str]) -> list[dict[str, float]]:
     """The naive loop on the same weights."""
     table = Uniform(model).log_frequency(model.vocabulary)
-    return [naive.score_text(model.model, tokenizer, text, table) for text in texts]
+    return [naive.score_text(model.model, model.tokenizer, text, table) for text in texts]
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds and result."""
+    """Seconds and result, with everything the GPU was asked for done."""
+    _settle()
     begin = time.perf_counter()
     result = work()
+    _settle()
     return time.perf_counter() - begin, result
+
+
+def _settle() -> None:
+    """Wait for the GPU: its work is only queued when a call returns."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def measure(dtype: str, texts: list[str], repeats: int) -> tuple[dict[str, Any], Run]:
     """The figures of one dtype, and the run whose scores are compared between dtypes."""
-    from transformers import AutoTokenizer
-
     model = open_model("smollm2", dtype=dtype)
     assert isinstance(model, HuggingFace)
-    tokenizer = AutoTokenizer.from_pretrained(str(model.model.config._name_or_path))
     seconds: dict[str, list[float]] = {"bare": [], "ours": [], "naive": []}
     timed(lambda: bare(model, texts[:4]))  # warm up
     for repeat in range(repeats):
@@ -92,7 +97,7 @@ def measure(dtype: str, texts: list[str], repeats: int) -> tuple[dict[str, Any],
         seconds["bare"].append(took)
         took, run = timed(lambda: ours(model, texts))
         seconds["ours"].append(took)
-        took, rows = timed(lambda: loop(model, tokenizer, texts))
+        took, rows = timed(lambda: loop(model, texts))
         seconds["naive"].append(took)
         print(f"{dtype} repeat {repeat + 1}: " + ", ".join(f"{k} {v[-1]:.1f} s" for k, v in seconds.items()))
     middle = {name: statistics.median(values) for name, values in seconds.items()}
@@ -119,9 +124,8 @@ def profile(model: HuggingFace, texts: list[str]) -> dict[str, float]:
         original = getattr(owner, attribute)
 
         def wrapped(*given: Any) -> Any:
-            begin = time.perf_counter()
-            result = original(*given)
-            spent[part] += time.perf_counter() - begin
+            seconds, result = timed(lambda: original(*given))
+            spent[part] += seconds
             return result
 
         setattr(owner, attribute, wrapped)
@@ -132,9 +136,9 @@ def profile(model: HuggingFace, texts: list[str]) -> dict[str, float]:
     undo = [watch(model, "_body", "layers"), *(watch(sweep, "_block", "sweep") for sweep in sweeps)]
 
     def watched_head(hidden: torch.Tensor) -> torch.Tensor:
-        begin = time.perf_counter()
-        logits: torch.Tensor = head(hidden)
-        spent["output layer"] += time.perf_counter() - begin
+        seconds, logits = timed(lambda: head(hidden))
+        spent["output layer"] += seconds
+        assert isinstance(logits, torch.Tensor)
         return logits
 
     model.head = watched_head
