@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from pretrace.errors import ExpressionError
@@ -35,6 +37,13 @@ def test_it_reads_the_text_and_its_disturbed_self() -> None:
         View(rewrite="case(share=0.25, seed=7)"): Quantity.LOGP,
     }
     assert Perturbed(share=1).needs == Perturbed(share=1.0).needs
+
+
+def test_perplexities_in_place_of_their_logarithms() -> None:
+    read = make_evidence(logp=[-1.0, -2.0, -6.0], typos=[-2.0, -3.0])
+    assert Perturbed(perplexity=True)(read) == pytest.approx(-math.exp(3.0) / math.exp(2.5))
+    assert Perturbed(perplexity=True, difference=True)(read) == pytest.approx(math.exp(2.5) - math.exp(3.0))
+    assert Perturbed(difference=True)(read) == -0.5
 
 
 def test_it_is_the_family_of_lowercase() -> None:

@@ -25,6 +25,24 @@ def mean_logp(logp: Floats) -> float:
     return float(logp.mean(dtype=np.float64))
 
 
+def ppl_ratio(own: float, other: float) -> float:
+    """The perplexity of mean log-probability `own` over that of `other`.
+
+    >>> ppl_ratio(-1.5, -1.5)
+    1.0
+    """
+    return float(np.exp(min(other - own, _PERPLEXITY_CEILING)))
+
+
+def ppl_difference(own: float, other: float) -> float:
+    """The perplexity of mean log-probability `own` minus that of `other`.
+
+    >>> ppl_difference(-1.5, -1.5)
+    0.0
+    """
+    return float(np.exp(min(-own, _PERPLEXITY_CEILING)) - np.exp(min(-other, _PERPLEXITY_CEILING)))
+
+
 @scores.add("loss")
 @dataclass(frozen=True)
 class Loss:

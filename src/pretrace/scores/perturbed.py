@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pretrace.registry import require
 from pretrace.rewrites import Disturbance, disturbances
-from pretrace.scores.likelihood import FLOOR, mean_logp
+from pretrace.scores.likelihood import FLOOR, mean_logp, ppl_difference, ppl_ratio
 from pretrace.scores.registered import scores
 from pretrace.types import Evidence, Needs, Quantity, View
 
@@ -17,6 +17,9 @@ class Perturbed:
     """Minus the ratio of the log-perplexities of the text and of its disturbed self (Maini et al. 2024).
 
     perturbed(x) = −(mean logp(x) / mean logp(disturbed x))
+
+    With perplexity=True it is minus the ratio of perplexities, as in the releases of dataset inference. With
+    difference=True it is mean logp(x) − mean logp(disturbed x), with both minus the difference of perplexities.
 
     What `kind` does with a `share` of the text: "typos" puts a letter's neighbour on the keyboard in its
     place, "deletion" drops words, "case" turns letters to the other case, "whitespace" takes out spaces and
@@ -32,6 +35,8 @@ class Perturbed:
     kind: str = "typos"
     share: float = 0.1
     seed: int = 0
+    perplexity: bool = False
+    difference: bool = False
 
     def __post_init__(self) -> None:
         known = " or ".join(map(repr, disturbances))
@@ -52,5 +57,9 @@ class Perturbed:
     def __call__(self, evidence: Evidence, /) -> float:
         own = mean_logp(evidence.plain.logp)
         disturbed = mean_logp(evidence.trace(self.rewrite.name).logp)
+        if self.perplexity:
+            return -(ppl_difference if self.difference else ppl_ratio)(own, disturbed)
+        if self.difference:
+            return own - disturbed
         # both are kept away from 0, so that an unchanged text gives -1 however sure the model is of it
         return -(min(own, -FLOOR) / min(disturbed, -FLOOR))

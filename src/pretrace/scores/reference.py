@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pretrace.scores.likelihood import FLOOR, mean_logp
+from pretrace.scores.likelihood import FLOOR, mean_logp, ppl_difference, ppl_ratio
 from pretrace.scores.registered import scores
 from pretrace.types import Evidence, Needs, Quantity, View
 
@@ -14,7 +14,8 @@ from pretrace.types import Evidence, Needs, Quantity, View
 class Ref:
     """Minus the ratio of log-perplexities under the target and under a reference model (Carlini et al. 2021).
 
-    ref(x) = −(mean logp(x) / mean logp_ref(x)); with difference=True: mean logp(x) − mean logp_ref(x).
+    ref(x) = −(mean logp(x) / mean logp_ref(x)); with difference=True: mean logp(x) − mean logp_ref(x). With
+    perplexity=True minus the ratio, or the difference, of perplexities.
     The reference (`--reference-model`) has its own tokenizer; the difference then compares tokens of
     different lengths, so it is meant for two models that share a tokenizer.
 
@@ -24,9 +25,12 @@ class Ref:
     """
 
     difference: bool = False
+    perplexity: bool = False
     needs = Needs(Quantity.LOGP, View(), View(model="reference"))
 
     def __call__(self, evidence: Evidence, /) -> float:
         own = mean_logp(evidence.plain.logp)
         reference = mean_logp(evidence.through("reference").plain.logp)
+        if self.perplexity:
+            return -(ppl_difference if self.difference else ppl_ratio)(own, reference)
         return own - reference if self.difference else -(own / min(reference, -FLOOR))
