@@ -8,6 +8,9 @@ the row gives the distance of Kolmogorov and Smirnov with its p-value, and how o
 tests rest on: a long tail on one side for the sign-flip test, held-out texts that are shorter (and so
 noisier) for the other.
 
+`--tails` adds laws of the value of a document, most with a long tail below, and holds the sign-flip test
+against the one that is guarded against such a tail; two laws are moved above 0, where rejecting is right.
+
 Writes benchmarks/results/audit_null.json and .png; killed at any time it goes on where it was.
 """
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +28,15 @@ import numpy.typing as npt
 
 from benchmarks.audit_null_plots import draw
 from benchmarks.experiments import RESULTS, Ledger, interval
-from pretrace.statistics.permutation import satterthwaite, share_interval, sign_flip, two_sample
+from pretrace.statistics.permutation import (
+    TIE,
+    guard,
+    satterthwaite,
+    share_interval,
+    sign_flip,
+    skew_corrected,
+    two_sample,
+)
 from pretrace.types import Doubles
 
 DOCUMENTS = (20, 50, 100, 200, 500)
@@ -65,6 +76,27 @@ LAWS = {
     "long tail below, 0.1": Law(0.1, "below"),
     "held-out texts short, 0.1": Law(0.1, short=True),
 }
+
+
+Draw = Callable[[np.random.Generator, tuple[int, int]], Doubles]
+TAILS: dict[str, Draw] = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "Student 3": lambda rng, shape: rng.standard_t(3, shape),
+    "exponential below": lambda rng, shape: 1 - rng.standard_exponential(shape),
+    "gamma 0.5 below": lambda rng, shape: 0.5 - rng.gamma(0.5, 1, shape),
+    "log-normal 0.8 below": lambda rng, shape: np.exp(0.32) - rng.lognormal(0, 0.8, shape),
+    "log-normal 1 below": lambda rng, shape: np.exp(0.5) - rng.lognormal(0, 1, shape),
+    "Pareto 3 below": lambda rng, shape: 0.5 - rng.pareto(3, shape),
+    "exponential above": lambda rng, shape: rng.standard_exponential(shape) - 1,
+    "2% at -5": lambda rng, shape: np.where(
+        rng.random(shape) < 0.02, -5.0, 0.1 / 0.98 + 0.3 * rng.standard_normal(shape)
+    ),
+    "normal, moved": lambda rng, shape: rng.standard_normal(shape) + MOVED / np.sqrt(shape[1]),
+    "Student 3, moved": lambda rng, shape: rng.standard_t(3, shape) + MOVED * np.sqrt(3 / shape[1]),
+}
+"""Values of documents: of mean 0 unless moved, by so many standard errors."""
+MOVED = 2.5
+TAIL_DOCUMENTS = (20, 50, 100, 200)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +158,33 @@ def measure(key: Mapping[str, Any], *, audits: int, flips: int, permutations: in
     ]
 
 
+def measure_tails(key: Mapping[str, Any], *, audits: int, flips: int) -> list[dict[str, Any]]:
+    """A row for the sign-flip test and one for the guarded test, over the same audits and flips."""
+    rng = np.random.default_rng([100 + list(TAILS).index(key["law"]), key["documents"]])
+    found: dict[str, list[Doubles]] = {}
+    for start in range(0, audits, BLOCK):
+        values = TAILS[key["law"]](rng, (min(BLOCK, audits - start), key["documents"]))
+        signs = rng.choice((-1.0, 1.0), (flips, key["documents"]))
+        for name, guarded in (("sign_flip", False), ("sign_flip, guarded", True)):
+            found.setdefault(name, []).append(flipped(values, signs, guarded=guarded))
+    return [
+        {"test": name, "audits": audits, **_described(np.concatenate(values), flips + 1, rng)}
+        for name, values in found.items()
+    ]
+
+
+def flipped(values: Doubles, signs: Doubles, *, guarded: bool) -> Doubles:
+    """The p-values of a sign-flip test of each row of `values` [audits, documents], with the same flips for
+    all, `signs` [flips, documents]: what `sign_flip_test` does, for many audits at once."""
+    number = values.shape[1]
+    unit = values / np.sqrt((values**2).mean(axis=1, keepdims=True))
+    signs = np.concatenate((np.ones((1, number)), signs))
+    mean, cube = signs @ unit.T / number, signs @ (unit**3).T / number
+    third = (cube - 3 * mean + 2 * mean**3) / number**2
+    statistic = skew_corrected(mean, (1 - mean**2) / (number - 1), guard(third, number) if guarded else third)
+    return np.asarray((statistic >= statistic[0] - TIE).mean(axis=0))
+
+
 def _student(block: Block) -> list[float]:
     from scipy.special import stdtr
 
@@ -173,15 +232,22 @@ def main() -> None:
     parser.add_argument("--documents", type=int, nargs="+", default=list(DOCUMENTS))
     parser.add_argument("--flips", type=int, default=299, help="flips of signs a test (default 299)")
     parser.add_argument("--permutations", type=int, default=99, help="permutations a test (default 99)")
+    parser.add_argument("--tails", action="store_true", help="add the laws with long tails")
     parser.add_argument("--limit", type=int, help="finish at most so many cells in this call")
     parser.add_argument("--out", type=Path, default=RESULTS / "audit_null.json")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever the file holds")
     arguments = parser.parse_args()
     size = {name: getattr(arguments, name) for name in ("audits", "flips", "permutations")}
     ledger = Ledger(arguments.out, size, fresh=arguments.fresh)
-    for key in ledger.todo(list(_keys(arguments.documents)), arguments.limit):
+    keys = list(_keys(arguments.documents))
+    if arguments.tails:
+        keys += [{"part": "tails", "law": law, "documents": n} for n in TAIL_DOCUMENTS for law in TAILS]
+    for key in ledger.todo(keys, arguments.limit):
         begin = time.perf_counter()
-        rows = measure(key, **size)
+        if "part" in key:
+            rows = measure_tails(key, audits=arguments.audits, flips=arguments.flips)
+        else:
+            rows = measure(key, **size)
         ledger.add(key, rows, {"seconds": round(time.perf_counter() - begin, 1)})
     found = ledger.save()
     if found["rows"]:

@@ -14,6 +14,7 @@ from scipy import stats
 from benchmarks import audit_null
 from benchmarks.audit_null import LAWS, Block, Law
 from pretrace.statistics.clustering import intraclass
+from pretrace.statistics.permutation import sign_flip_test
 
 PNG = b"\x89PNG"
 
@@ -87,3 +88,20 @@ def test_it_runs_and_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mo
     assert out.with_suffix(".png").read_bytes().startswith(PNG)
     with pytest.raises(SystemExit, match="other settings"):
         call(monkeypatch, out, *size, "--flips", 9)
+
+
+def test_many_sign_flip_tests_at_once_are_the_one_that_is_shipped() -> None:
+    values = audit_null.TAILS["exponential below"](np.random.default_rng(0), (6, 9))
+    every = 1.0 - 2.0 * (np.arange(2**9)[:, None] >> np.arange(9) & 1)
+    for guarded in (True, False):
+        found = audit_null.flipped(values, every, guarded=guarded)
+        exact = [sign_flip_test(one, guarded=guarded).p for one in values]
+        assert (found * 513 - 1) / 512 == pytest.approx(exact)
+
+
+@pytest.mark.parametrize("name", audit_null.TAILS)
+def test_the_laws_of_documents_are_nulls_unless_moved(name: str) -> None:
+    found = audit_null.TAILS[name](np.random.default_rng(1), (20_000, 16))
+    expected = audit_null.MOVED / 4 * (np.sqrt(3) if "Student" in name else 1) if "moved" in name else 0.0
+    assert found.mean() == pytest.approx(expected, abs=0.02)
+    assert "below" not in name or stats.skew(found, axis=None) < -1

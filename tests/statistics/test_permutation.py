@@ -85,7 +85,7 @@ def test_all_permutations_by_hand(values, cut):
 
 def test_the_null_travels_with_the_result():
     """The statistics are the ones written out above, and p is their share that reaches the observed one."""
-    test = sign_flip_test(ODD)
+    test = sign_flip_test(ODD, guarded=False)
     every = sorted(
         naive(cumulants([s * v for s, v in zip(signs, ODD, strict=True)]))
         for signs in product((-1, 1), repeat=8)
@@ -95,7 +95,7 @@ def test_the_null_travels_with_the_result():
     assert test.observed == pytest.approx(naive(cumulants(ODD)))
     plain = sign_flip_test(ODD, corrected=False)
     assert plain.observed == pytest.approx(np.mean(ODD) / math.sqrt(np.mean(np.square(ODD))))
-    drawn = sign_flip_test(ODD * 3, flips=300, seed=4)
+    drawn = sign_flip_test(ODD * 3, flips=300, seed=4, guarded=False)
     assert (drawn.exact, drawn.null.shape) == (False, (300,))
     assert drawn.p == sign_flip(ODD * 3, flips=300, seed=4)
     both = two_sample_test(ODD, ODD[:3], permutations=400, seed=2)
@@ -195,6 +195,45 @@ def test_the_correction_holds_the_level_under_a_long_tail_below():
     corrected = level(lambda values, seed: sign_flip(values, flips=199, seed=seed), law)
     assert plain > 0.07
     assert corrected < 0.068
+
+
+def test_the_guard_by_hand():
+    """Skewness towards low values counts 1 + 9 / sqrt(8) times, towards high values once."""
+    times = 1 + 9 / math.sqrt(8)
+
+    def guarded(values):
+        mean, variance, third = cumulants(values)
+        return naive((mean, variance, third * times if third < 0 else third))
+
+    for values in (*samples(2), [-one for one in ODD]):
+        test = sign_flip_test(values)
+        assert test.observed == pytest.approx(guarded(values))
+        every = [
+            guarded([s * v for s, v in zip(signs, values, strict=True)])
+            for signs in product((-1, 1), repeat=8)
+        ]
+        assert np.sort(test.null) == pytest.approx(np.sort(every))
+        assert test.p == pytest.approx(np.mean(np.array(every) >= test.observed - 1e-9))
+
+
+def test_the_guard_holds_the_level_where_documents_are_few():
+    """At 20 documents with log-normal values, long tail below; normal values lose next to nothing."""
+
+    def below(rng):
+        return math.exp(0.5) - rng.lognormal(0, 1, 20)
+
+    def moved(rng):
+        return rng.normal(0.55, 1, 20)
+
+    def guarded(values, seed):
+        return sign_flip_test(values, flips=199, seed=seed).p
+
+    def plain(values, seed):
+        return sign_flip(values, flips=199, seed=seed)
+
+    assert level(plain, below) > 0.09
+    assert level(guarded, below) < 0.08
+    assert level(guarded, moved) > level(plain, moved) - 0.06
 
 
 def test_unequal_sizes_and_spreads_hold_the_level():

@@ -46,6 +46,9 @@ CELLS = 250_000
 """Values held at once while flipping or permuting: 2 MB an array, which a processor keeps close by."""
 STEEPEST = 1e4
 """Above it a ratio of mean to standard error is rounding: values that do not vary have none."""
+LOWER_TAIL = 9.0
+"""A guarded sign-flip test takes skewness towards low values 1 + 9 / sqrt(documents) times. Chosen on simulated
+laws alone: the least that keeps those of the table above at 7% for 20 documents and at 5% from 50 on."""
 TIE = 1e-9
 """Statistics this close are equal: the same sum in another order differs in the last places."""
 
@@ -78,13 +81,24 @@ def sign_flip(values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corr
     never reach 5%. With `corrected=False` the statistic is the plain mean. TextsError without values or
     with one that is not finite.
     """
-    return sign_flip_test(values, flips=flips, seed=seed, corrected=corrected).p
+    return sign_flip_test(values, flips=flips, seed=seed, corrected=corrected, guarded=False).p
 
 
 def sign_flip_test(
-    values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True
+    values: npt.ArrayLike,
+    *,
+    flips: int = 10_000,
+    seed: int = 0,
+    corrected: bool = True,
+    guarded: bool = True,
 ) -> PermutationTest:
-    """The test of `sign_flip` with the null distribution it drew, `null` [flips or 2^documents]."""
+    """The test of `sign_flip`, guarded against a long tail below, with its null distribution [flips or 2^documents].
+
+    A few values show less skewness than the law they come from, so that a long tail below is underrated just
+    where it matters. `guarded` takes skewness towards low values 1 + 9 / sqrt(documents) times. The test stays
+    exact for symmetric values, as its null is drawn with the same statistic. With `guarded=False`, or with
+    `corrected=False`, the p-value is that of `sign_flip`. Errors as there.
+    """
     require(flips > 0, f"a permutation test takes at least one flip, found {flips}.")
     found = np.sort(checked(values, "a sign-flip test"))
     exact = len(found) <= EXACT
@@ -93,9 +107,9 @@ def sign_flip_test(
         return PermutationTest(1.0, 0.0, np.zeros(2 ** len(found) if exact else flips), exact)
     unit = _scaled(found) / size
     powers = np.stack((unit, unit**3), axis=1)
-    observed = _flipped(powers.sum(axis=0)[None], len(unit), corrected)[0]
+    observed = _flipped(powers.sum(axis=0)[None], len(unit), corrected, guarded)[0]
     parts = _every_sign(len(unit)) if exact else _random_signs(len(unit), flips, seed)
-    null = np.concatenate([_flipped(part @ powers, len(unit), corrected) for part in parts])
+    null = np.concatenate([_flipped(part @ powers, len(unit), corrected, guarded) for part in parts])
     return PermutationTest(share_reached(null, observed, exact=exact), float(observed), null, exact)
 
 
@@ -304,14 +318,19 @@ def _random_signs(documents: int, flips: int, seed: int) -> Iterator[Doubles]:
         yield np.asarray(np.unpackbits(packed, axis=1, count=documents) * 2.0 - 1.0, dtype=np.float64)
 
 
-def _flipped(sums: Doubles, documents: int, corrected: bool) -> Doubles:
+def guard(third: Doubles, documents: int) -> Doubles:
+    """The third cumulant of the mean of so many documents, taken several times where it is below 0; any shape."""
+    return np.asarray(np.where(third < 0, third * (1 + LOWER_TAIL / math.sqrt(documents)), third))
+
+
+def _flipped(sums: Doubles, documents: int, corrected: bool, guarded: bool) -> Doubles:
     """The statistic from sums [rows, 2] of flipped values and of their cubes, the mean square being 1."""
     mean = sums[:, 0] / documents
     if not corrected:
         return np.asarray(mean)
     variance = np.maximum(1 - mean**2, 0) / max(1, documents - 1)
     third = (sums[:, 1] / documents - 3 * mean + 2 * mean**3) / documents**2
-    return skew_corrected(mean, variance, third)
+    return skew_corrected(mean, variance, guard(third, documents) if guarded else third)
 
 
 def _power_sums(values: Doubles) -> Doubles:
