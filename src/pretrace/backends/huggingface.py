@@ -48,7 +48,7 @@ class HuggingFace:
         self.max_tokens = self.tokens.max_tokens or 1 << 30
         self.budget = settings.token_budget or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
         on_cpu32 = self.device.type == "cpu" and self.dtype == torch.float32
-        self.route = precision.best_route() if on_cpu32 else precision.DEFAULT
+        self.route = precision.best_route(model) if on_cpu32 else precision.DEFAULT
         self.head = model.get_output_embeddings()
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")

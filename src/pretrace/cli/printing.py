@@ -177,6 +177,7 @@ def names() -> None:
     from pretrace.inference.classifiers import classifiers
     from pretrace.inference.settings import PROCEDURES
     from pretrace.scores import scores
+    from pretrace.store.measured import described
     from pretrace.tuning.methods import methods
 
     found = known_corpora()
@@ -189,6 +190,8 @@ def names() -> None:
             classifiers.signature(n): classifiers.summary(n) for n in classifiers
         },
         "Models (--model)": BACKENDS,
+        "Measured on this machine (delete a file to measure again)": described("products", "float32 products")
+        | described("training-format", "training format"),
     }
     for title, lines in rows.items():
         width = max(map(len, lines))
