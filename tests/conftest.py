@@ -20,6 +20,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
+@pytest.fixture(autouse=True)
+def _float32_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adapters are trained alike on any processor: the format "auto" means is not measured."""
+    monkeypatch.setattr("pretrace.tuning.number_format.fastest_format", lambda device="cpu": "float32")
+
+
 @pytest.fixture(scope="session")
 def sentences() -> list[str]:
     return list(SENTENCES)

@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
 from pretrace.errors import ModelError, TextsError
+from pretrace.tuning import next_token
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.tuning.training import train
 
@@ -283,3 +284,33 @@ def test_there_must_be_something_to_learn_and_something_that_learns():
         train(tiny_model(), [[1, 2], [3]], PLAN)
     with pytest.raises(ModelError, match="no trainable weights"):
         train(tiny_model().requires_grad_(False), made_up(), PLAN)
+
+
+def test_logits_a_few_positions_at_a_time_are_the_loss_over_all_at_once(monkeypatch):
+    """The same gradients whether the output layer is taken in slices, or is not one that can be taken apart."""
+    ends = {}
+    for rows in (1, 7, 1000, None):
+        monkeypatch.setattr(next_token, "_CPU_ROWS", rows)
+        if rows is None:
+            monkeypatch.setattr(next_token, "output_layer", lambda *_: None)
+        ends[rows] = trained(replace(PLAN, epochs=1))
+    for end, history in ends.values():
+        assert float((end - ends[None][0]).abs().mean()) < 1e-5
+        assert history.losses == pytest.approx(ends[None][1].losses, rel=1e-5)
+
+
+def test_a_model_that_scales_its_logits_is_asked_for_them_itself():
+    model = tiny_model()
+    assert next_token.output_layer(model, torch.device("cpu")) is model.get_output_embeddings()
+    scaled = tiny_model()
+    forward = scaled.forward
+
+    def halved(**inputs):
+        output = forward(**inputs)
+        output.logits = output.logits * 0.5 + 1
+        return output
+
+    scaled.forward = halved
+    assert next_token.output_layer(scaled, torch.device("cpu")) is None
+    history = train(scaled, made_up(), PLAN)
+    assert history.losses[0] > 0

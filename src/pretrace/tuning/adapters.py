@@ -21,7 +21,8 @@ from pretrace.store.traces import text_key
 from pretrace.tuning.adapter_card import Adapter, read_adapter, write_adapter
 from pretrace.tuning.allocation import Allocation
 from pretrace.tuning.methods import AdaLora, Method, expression, name_of
-from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan
+from pretrace.tuning.number_format import computing, settled
+from pretrace.tuning.plan import History, OnStep, TrainingPlan
 from pretrace.tuning.selection import Selection, select
 from pretrace.tuning.targets import new_adapter
 from pretrace.tuning.training import train
@@ -53,7 +54,8 @@ def tune(
     """
     check_writable(folder)
     chosen = select(corpus, model, method, seed=seed)
-    plan = method.plan(seed=seed, precision=_precision(method, model), save_minutes=SAVE_MINUTES)
+    precision = settled(method.precision, model.device)
+    plan = method.plan(seed=seed, precision=precision, save_minutes=SAVE_MINUTES)
     steps = math.ceil(len(chosen.texts) / plan.batch) * plan.epochs
     checkpoint = folder.with_name(f".{folder.name}.training")
     with inserted(model.model, new_adapter(method, steps=steps, seed=seed)) as made:
@@ -62,20 +64,20 @@ def tune(
         place = None if companion else checkpoint
         history = History((), 0, 0, 0.0)  # what it stays where no texts are wanted
         if chosen.texts:
-            history = train(
-                model.model, chosen.sequences, plan, on_step=on_step, checkpoint=place, companion=companion
-            )
+            with computing(model.model, precision):
+                history = train(
+                    model.model,
+                    chosen.sequences,
+                    plan,
+                    on_step=on_step,
+                    checkpoint=place,
+                    companion=companion,
+                )
         card |= {"tokens": history.tokens, "steps": history.steps, "losses": list(history.losses)}
         texts = dataclasses.replace(corpus, texts=chosen.texts)
         adapter = write_adapter(folder, made.model, texts=texts, method=method, card=card)
     checkpoint.unlink(missing_ok=True)
     return adapter
-
-
-def _precision(method: Method, model: HuggingFace) -> Precision:
-    if method.precision != "auto":
-        return method.precision
-    return "bfloat16" if model.dtype == torch.bfloat16 else "float32"
 
 
 def _companion(method: Method, adapted: PeftModel, steps: int) -> Allocation | None:

@@ -56,7 +56,11 @@ def _place(model: HuggingFace, texts: Corpus, method: Method, *, seed: int, cach
         with tempfile.TemporaryDirectory(prefix="pretrace-") as folder:
             yield Path(folder) / "adapter"
         return
-    digest = hashlib.sha256(f"{model.fingerprint} {method!r} {seed}".encode())
+    from pretrace.tuning.number_format import settled
+
+    # The format "auto" is settled to is a part of the name: an adapter trained in another is another.
+    precision = settled(method.precision, model.device)
+    digest = hashlib.sha256(f"{model.fingerprint} {method!r} {seed} {precision}".encode())
     for text in texts.texts:  # in their order, on which the batches depend
         digest.update(text_key(text.text) + bytes([{True: 1, False: 0, None: 2}[text.member]]))
     yield cache_folder() / "adapters" / digest.hexdigest()[:32]

@@ -22,7 +22,8 @@ class Method:
 
     `epochs`, `batch`, `learning_rate`, `schedule`, `warmup`, `weight_decay` and `recompute` are those of
     `TrainingPlan`.
-    `precision` "auto" computes in bfloat16 where the model's own weights are bfloat16, else in float32.
+    `precision` "auto" computes in the format that is fastest on the device (`tuning.number_format`), whatever
+    that of the model's own weights.
     `on` says which texts of a labelled corpus are tuned on; without labels it is all of them. `limit` draws
     so many of those at random, a larger number with the same seed the same texts and more; 0 leaves the
     adapter as it begins, changing nothing. Texts are cut to `max_tokens`, None: to what the model reads.

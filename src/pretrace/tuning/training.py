@@ -16,15 +16,13 @@ from typing import Protocol, cast
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn.functional import cross_entropy
 
+from pretrace.backends.precision import DEFAULT, best_route, products
 from pretrace.errors import ModelError, TextsError
-from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
+from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.checkpoint import Checkpoint, Position, identity, trainable
+from pretrace.tuning.next_token import NextToken
 from pretrace.tuning.plan import History, OnStep, Progress, TrainingPlan
-
-IGNORED = -100
-"""The label of a position that is no target: cross_entropy leaves it out."""
 
 
 class Companion(Protocol):
@@ -52,6 +50,7 @@ def train(
 
     Every parameter that requires a gradient learns. The same model, sequences, plan and number of
     threads give the same weights on one machine; torch's global random state is as before afterwards.
+    Float32 products on a CPU take the route of `backends.precision.best_route`.
     With `checkpoint`, a file is written there every `plan.save_minutes` and a killed training goes on
     from it; the file stays until the caller, with the result safe, removes it. It knows nothing of a
     `companion`: one that remembers earlier steps goes without. TextsError where a sequence has nothing to
@@ -80,6 +79,9 @@ class _Training:
         if not self.weights:
             raise ModelError("the model has no trainable weights: all of them are frozen.")
         self.device = self.weights[0].device
+        on_cpu32 = self.device.type == "cpu" and plan.precision == "float32"
+        self.route = best_route(model) if on_cpu32 else DEFAULT
+        self.loss = NextToken(model, self.device, plan.precision)
         self.optimiser = _optimiser(self.weights, plan)
         self.each_epoch = math.ceil(len(sequences) / plan.batch)
         self.steps = self.each_epoch * plan.epochs
@@ -90,11 +92,12 @@ class _Training:
         """Train from the saved position, or from the beginning, to the end."""
         checkpoint = None
         if place is not None:
-            checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan))
+            checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan, route=self.route))
             self.position = checkpoint.restore(self.model, self.optimiser)
         _set_training(self.model, self.plan)
         try:
-            self._go_on(on_step, checkpoint)
+            with products(self.route):
+                self._go_on(on_step, checkpoint)
         except ModelError:
             if checkpoint:
                 checkpoint.remove()  # it would only lead here again
@@ -128,9 +131,7 @@ class _Training:
         count = int(self.lengths[batch].sum()) - len(batch)
         total = 0.0
         for rows in pieces(batch, self.lengths, at_once=self.plan.at_once):
-            loss = self._loss([self.sequences[row] for row in rows])
-            (loss / count).backward()
-            total += loss.item()
+            total += self.loss.add_gradient([self.sequences[row] for row in rows], count).item()
         if self.companion:
             self.companion.penalty().backward()
         # Without a bound the norm is only measured: a gradient that is no number would spoil the weights.
@@ -149,16 +150,6 @@ class _Training:
         self.optimiser.zero_grad(set_to_none=True)
         self._count(epoch, total, count)
         return total / count, count
-
-    def _loss(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
-        """The loss summed over every predicted token of the sequences, in nats."""
-        ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
-        labels = ids.masked_fill(mask == 0, IGNORED)[:, 1:]
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.plan.precision == "bfloat16"):
-            logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1]
-        return cross_entropy(
-            logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
-        )
 
     def _count(self, epoch: int, total: float, count: int) -> None:
         position = self.position

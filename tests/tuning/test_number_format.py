@@ -1,0 +1,104 @@
+"""The format of a training: float32 unless bfloat16 is clearly faster, and weights put back to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.store.traces import cache_folder
+from pretrace.tuning import number_format, tune
+from pretrace.tuning.number_format import computing, decided, fastest_format, settled
+from pretrace.types import Corpus, Text
+
+CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
+
+
+@pytest.fixture(autouse=True)
+def unmeasured() -> Iterator[None]:
+    fastest_format.cache_clear()
+    yield
+    fastest_format.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("rounds", "chosen"),
+    [
+        ([(1.0, 0.3), (1.0, 0.4)], "bfloat16"),
+        ([(1.0, 0.3), (1.0, 1.5)], "float32"),  # one busy moment
+        ([(1.0, 0.95), (1.0, 0.95)], "float32"),  # too little for what it costs in exactness
+        ([(1.0, 3.0), (1.0, 3.0)], "float32"),
+        ([(1.0, 0.3)], "float32"),  # once is not enough
+    ],
+)
+def test_bfloat16_must_be_clearly_faster_in_every_round(
+    rounds: list[tuple[float, float]], chosen: str
+) -> None:
+    assert decided(rounds).chosen == chosen
+
+
+def test_it_is_measured_once_and_only_where_it_was_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = iter([((1.0, 0.3), (1.0, 0.3))])
+    monkeypatch.setattr(number_format, "_measured", lambda: next(rounds))
+    monkeypatch.setattr(number_format, "fastest_format", fastest_format)
+    cpu = torch.device("cpu")
+    assert settled("float32", cpu) == "float32"
+    assert not (cache_folder() / number_format.KIND).exists()
+    for _ in range(2):
+        assert settled("auto", cpu) == "bfloat16"
+        fastest_format.cache_clear()
+    assert settled("float32", cpu) == "float32"
+    assert settled("auto", torch.device("mps")) == "float32"
+
+
+def test_the_probe_gives_seconds_for_both_formats() -> None:
+    rounds = number_format._measured()
+    assert len(rounds) >= 2
+    assert all(wide > 0 and narrow > 0 for wide, narrow in rounds)
+
+
+def opened(*dtypes: torch.dtype) -> HuggingFace:
+    """A tiny model, its weights taken to one type after another."""
+    model = make_model("llama")
+    for dtype in dtypes:
+        model = model.to(dtype)
+    return HuggingFace(model, make_tokenizer(), name="tiny", weights="w", settings=ModelSettings())
+
+
+def test_adapters_of_two_formats_are_two_and_each_card_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    for chosen in ("float32", "bfloat16", "float32"):
+        monkeypatch.setattr(number_format, "fastest_format", lambda device, chosen=chosen: chosen)
+        tuned = tune(opened(torch.float32), CORPUS, "lora(epochs=1)")
+        assert tuned.card["precision"] == chosen
+        seen.append(tuned.backend.fingerprint)
+    assert seen[0] == seen[2] != seen[1]
+    assert len(list((cache_folder() / "adapters").glob("*/adapter_card.json"))) == 2
+
+
+def test_a_narrow_model_really_computes_in_float32_and_is_as_before_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The adapter of a bfloat16 model is the one of the same weights opened in float32."""
+    monkeypatch.setattr(number_format, "fastest_format", lambda device: "float32")
+    narrow = opened(torch.bfloat16)
+    wide = opened(torch.bfloat16, torch.float32)
+    before = [weight.clone() for weight in narrow.model.parameters()]
+    losses = [tune(model, CORPUS, "lora(epochs=2)").card["losses"] for model in (narrow, wide)]
+    assert narrow.fingerprint != wide.fingerprint  # or the second would be the first from the cache
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    assert {weight.dtype for weight in narrow.model.parameters()} == {torch.bfloat16}
+    assert all(torch.equal(a, b) for a, b in zip(before, narrow.model.parameters(), strict=True))
+
+
+def test_weights_are_narrow_again_after_an_error_and_bfloat16_leaves_them_alone() -> None:
+    model = torch.nn.Linear(3, 2).to(torch.bfloat16).requires_grad_(False)
+    with computing(model, "bfloat16"):
+        assert model.weight.dtype == torch.bfloat16
+    with pytest.raises(RuntimeError, match="shapes"), computing(model, "float32"):
+        model(torch.zeros(1, 4, dtype=torch.float32))  # four inputs where three are wanted
+    assert model.weight.dtype == torch.bfloat16
