@@ -1,16 +1,21 @@
-"""A progress bar with tokens a second and the time left; silent where nobody watches."""
+"""A progress bar with tokens a second and the time left; silent where nobody watches.
+
+An audit takes long enough that it is not silent without a terminal: it writes a plain line every 30 seconds.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from pretrace.inference.watch import Outlook, Stage
 from pretrace.tracing import Progress as TraceProgress
 from pretrace.tracing import Silent
 
@@ -101,3 +106,113 @@ def trained(what: str = "training") -> Iterator[OnStep | None]:
             progress.update(task, completed=step.step, total=step.steps, state=state)
 
         yield show
+
+
+LINE_SECONDS = 30.0
+"""The time between two lines where there is no terminal."""
+
+
+class Stages:
+    """The stages of an audit on standard error: which step of how many, and the time left of the whole.
+
+    A bar on a terminal; without one a plain line every 30 seconds, also while a step reports nothing.
+    """
+
+    def __init__(self, outlook: Outlook | None = None) -> None:
+        self.outlook = outlook or Outlook()
+        self._told = self.outlook.clock()
+
+    def plan(self, stages: Sequence[Stage], /) -> None:
+        """All stages that lie ahead."""
+        self.outlook.plan(stages)
+
+    @contextmanager
+    def passes(self, stage: str, /) -> Iterator[TraceProgress]:
+        """A stage in which texts go through a model."""
+        with self._shown(stage):
+            yield _Share(self.outlook)
+
+    @contextmanager
+    def training(self, stage: str, /) -> Iterator[OnStep | None]:
+        """A stage in which a model is trained."""
+        with self._shown(stage):
+            yield lambda step: self.outlook.advance(step.step / step.steps)
+
+    def line(self, stage: str) -> str:
+        """What is shown now: "step 2 of 5 · training the generator · 1 min 40 s left of the whole"."""
+        step, steps = self.outlook.step
+        return f"step {step} of {steps} · {stage} · {_duration(self.outlook.left())} left of the whole"
+
+    @contextmanager
+    def _shown(self, stage: str) -> Iterator[None]:
+        self.outlook.begin(stage)
+        with self._bar(stage) if sys.stderr.isatty() else self._lines(stage):
+            yield
+        self.outlook.end()
+
+    @contextmanager
+    def _bar(self, stage: str) -> Iterator[None]:
+        columns = (TextColumn("{task.description}", markup=False), BarColumn())
+        progress = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+        task = progress.add_task(self.line(stage), total=1.0)
+
+        def show() -> None:
+            progress.update(task, completed=self.outlook.share, description=self.line(stage), refresh=True)
+
+        with progress, _repeated(show, first=0.0, every=0.25):
+            yield
+
+    @contextmanager
+    def _lines(self, stage: str) -> Iterator[None]:
+        def show() -> None:
+            self._told = self.outlook.clock()
+            print(self.line(stage), file=sys.stderr, flush=True)
+
+        waited = self.outlook.clock() - self._told
+        with _repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
+            yield
+
+
+class _Share:
+    """Passes over texts as a share of a stage."""
+
+    def __init__(self, outlook: Outlook) -> None:
+        self.outlook, self.total, self.done = outlook, 0, 0
+
+    def begin(self, texts: int) -> None:
+        self.total += texts
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        self.done += texts
+        self.outlook.advance(self.done / max(1, self.total))
+
+
+@contextmanager
+def _repeated(act: Callable[[], None], *, first: float, every: float) -> Iterator[None]:
+    """Call `act` after `first` seconds and then every so often, from a thread, while the context lasts."""
+    over = threading.Event()
+
+    def run() -> None:
+        wait = first
+        while not over.wait(wait):
+            act()
+            wait = every
+
+    thread = threading.Thread(target=run, name="pretrace-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _duration(seconds: float) -> str:
+    """Seconds as "40 s", "1 min 40 s" or "2 h 5 min"."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min"
