@@ -25,7 +25,7 @@ from benchmarks.gpu_parts import PARTS, ROOT, Setting
 from benchmarks.machine import commit, machine
 
 RESULTS = Path(__file__).parent / "results"
-LIMITS = {"tests": 150.0}
+LIMITS = {"tests": 150.0, "smollm2_bfloat16": 180.0}  # the second unpacks the model for itself and the third
 """Seconds of a part; the others have `_LIMIT`."""
 _LIMIT = 120.0
 NAIVE_OVER_OURS, OVER_BARE = 5.0, 1.05
@@ -46,16 +46,20 @@ def main() -> int:
         texts=given.texts or (12 if given.tiny else 10_000),
         repeats=given.repeats or (1 if given.tiny else 5),
     )
-    if given.part:
+    if given.part is not None:
         return _one(given.part, setting, given.out)
     return _all(given, setting)
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--tiny", action="store_true", help="a small random model and a dozen texts")
-    parser.add_argument("--smollm2", default="smollm2", metavar="FILE.gguf", help="where the model's file lies")
+    parser.add_argument(
+        "--smollm2", default="smollm2", metavar="FILE.gguf", help="where the model's file lies"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of gpu.json and gpu.png")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--texts", type=int, help="how many docstrings (all)")
@@ -81,7 +85,7 @@ def _all(given: argparse.Namespace, setting: Setting) -> int:
             left = 60 * given.minutes - (time.monotonic() - begin)
             print(f"{part} ({left:.0f} s are left) …", flush=True)
             found["parts"][part] = _in_a_process(part, setting, Path(folder), left)
-            found["reached"] = reached(found["parts"])
+            found["reached"] = {} if setting.tiny else reached(found["parts"])
             _save(path, found)
     failed = [part for part, one in found["parts"].items() if "error" in one]
     print(json.dumps(found["reached"], indent=1))
@@ -129,7 +133,15 @@ def _wait(process: subprocess.Popen[str], limit: float) -> str:
 
 
 def _command(setting: Setting) -> list[str]:
-    command = [sys.executable, "-m", "benchmarks.gpu", "--device", setting.device, "--smollm2", setting.smollm2]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.gpu",
+        "--device",
+        setting.device,
+        "--smollm2",
+        setting.smollm2,
+    ]
     command += ["--texts", str(setting.texts), "--repeats", str(setting.repeats)]
     return [*command, "--tiny"] if setting.tiny else command
 

@@ -10,6 +10,7 @@ import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace import Models, Options, detect, open_model
+from pretrace.backends import _fused
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.types import Corpus, Firing, Hidden, Quantity, States, Text, Trace
@@ -47,9 +48,7 @@ def directly(model: HuggingFace, text: str) -> tuple[np.ndarray, np.ndarray, np.
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("family", ["gpt_neox", "llama", "gemma2"])
-def test_traces_are_those_of_the_whole_logits(
-    family: str, dtype: torch.dtype, device: torch.device
-) -> None:
+def test_traces_are_those_of_the_whole_logits(family: str, dtype: torch.dtype, device: torch.device) -> None:
     model = opened(family, device, dtype)
     assert model.facts["device"].startswith(device.type)
     for text, made in zip(TEXTS, read(model), strict=True):
@@ -71,7 +70,8 @@ def test_traces_are_those_of_the_processor(family: str, device: torch.device) ->
 
 def test_a_wide_vocabulary_with_certain_and_impossible_tokens(device: torch.device) -> None:
     """Several blocks of the sweep, several stretches of the vocabulary, logits up to 60."""
-    from pretrace.backends._logits import Sweep, read as statistics
+    from pretrace.backends._logits import Sweep
+    from pretrace.backends._logits import read as statistics
 
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(3000, 16, generator=generator)
@@ -85,10 +85,33 @@ def test_a_wide_vocabulary_with_certain_and_impossible_tokens(device: torch.devi
     alone = statistics(hidden, on, lambda h: h @ weight.T, Sweep(50_021, device, moments=False))
     assert made.mean is not None
     assert made.std is not None
-    np.testing.assert_allclose(made.logp[:400], log_p.gather(1, targets[:400, None])[:, 0], rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(
+        made.logp[:400], log_p.gather(1, targets[:400, None])[:, 0], rtol=1e-5, atol=1e-3
+    )
     np.testing.assert_allclose(made.mean[:400], mean, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(made.std[:400], std, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(alone.logp, made.logp, rtol=1e-6, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_the_kernel_is_used_and_gives_the_sums(dtype: torch.dtype, device: torch.device) -> None:
+    """A fall-back to plain operations would only be slower, and go unseen."""
+    pytest.importorskip("triton")
+    if device.type == "cpu":
+        pytest.skip("the kernel is for GPUs")
+    assert _fused.usable(torch.device("cuda", torch.cuda.current_device()), dtype)
+    logits = torch.randn(7, 9000, device=device).to(dtype)
+    logits[:, :5000] = -torch.inf
+    sums = torch.zeros(4, 20, device=device)
+    targets = torch.full((7,), 6000, device=device)
+    assert _fused.fits(logits, targets, sums[:, 3:10])
+    _fused.sweep(logits, targets, sums[:, 3:10], moments=True)
+    y = logits[:, 5000:].double()
+    y = y - y.amax(-1, keepdim=True)
+    expected = torch.stack([y[:, 1000], y.exp().sum(-1), (y.exp() * y).sum(-1), (y.exp() * y * y).sum(-1)])
+    torch.testing.assert_close(sums[:, 3:10].double(), expected, rtol=1e-5, atol=1e-5)
+    assert not sums[:, :3].any()
+    assert not sums[:, 10:].any()
 
 
 @pytest.mark.parametrize("device_map", ["auto", "balanced"])
@@ -130,7 +153,7 @@ def test_neurons_and_hidden_states_are_those_of_the_processor(
     for state in sorted(firing, key=repr):
         found, expected = (np.stack([one.states[state] for one in some]) for some in (here, there))
         assert found.dtype == expected.dtype
-        assert 0 < expected.mean()
+        assert expected.mean() > 0
         # an activation at a threshold may fall to the other side, no more
         assert np.mean(found != expected) < 0.01, state
     for one, other in zip(here, there, strict=True):

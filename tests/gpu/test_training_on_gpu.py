@@ -80,7 +80,7 @@ def planted_model(folder: Path, device: torch.device) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder).to(device)
 
 
-class Stopped(RuntimeError):
+class StoppedError(RuntimeError):
     """What ends a training in the middle."""
 
 
@@ -91,11 +91,11 @@ def test_a_stopped_training_goes_on(device: torch.device, tmp_path: Path) -> Non
 
     def stop(progress: Any) -> None:
         if progress.step == 8:
-            raise Stopped
+            raise StoppedError
 
     whole, halves = (make_model("llama").to(device) for _ in range(2))
     history = train(whole, sequences, plan)
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         train(halves, sequences, plan, on_step=stop, checkpoint=tmp_path / "state")
     again = make_model("llama").to(device)
     resumed = train(again, sequences, plan, checkpoint=tmp_path / "state")

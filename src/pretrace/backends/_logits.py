@@ -18,10 +18,13 @@ where p is 1.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+
+from pretrace.backends import _fused
 
 Head = Callable[[torch.Tensor], torch.Tensor]
 """Hidden states [positions, width] → logits [positions, vocabulary]."""
@@ -76,17 +79,30 @@ class Sweep:
             self.slice = max(16, min(_CPU_SLICE, _CPU_SLICE_BYTES // (4 * vocabulary)))
             rows = max(1, _CACHE_BYTES // (8 * vocabulary)) * torch.get_num_threads()
         else:
-            rows = self.slice = max(16, _GPU_SLICE_BYTES // (12 * vocabulary))
+            self.slice = max(16, _GPU_SLICE_BYTES // (4 * vocabulary))
+            rows = max(16, _GPU_SLICE_BYTES // (12 * vocabulary))
         self.rows = min(rows, self.slice)
-        self.shifted = torch.empty((self.rows, vocabulary), dtype=torch.float32, device=device)
-        self.weight = torch.empty_like(self.shifted if moments else self.shifted[:0])
+        self.vocabulary, self.device = vocabulary, device
 
     def __call__(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
         for start in range(0, len(logits), self.rows):
             block = slice(start, min(start + self.rows, len(logits)))
             self._block(logits[block], targets[block], sums[:, block])
 
+    @functools.cached_property
+    def shifted(self) -> torch.Tensor:
+        """The first buffer; on a GPU with the kernel of `_fused` neither is ever made."""
+        return torch.empty((self.rows, self.vocabulary), dtype=torch.float32, device=self.device)
+
+    @functools.cached_property
+    def weight(self) -> torch.Tensor:
+        """The second, for moments."""
+        return torch.empty_like(self.shifted)
+
     def _block(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
+        if logits.is_cuda and _fused.fits(logits, targets, sums):
+            _fused.sweep(logits, targets, sums, moments=self.moments)
+            return
         y = self.shifted[: len(logits)]
         y.copy_(logits)
         y.sub_(y.amax(dim=-1, keepdim=True))

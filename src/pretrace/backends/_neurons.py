@@ -218,6 +218,8 @@ class Firings:
             )
         self._layer = -1
         self._seen: set[tuple[int, bool]] = set()
+        # A GPU is given all rows at once with what pads them masked: a call for each length would take longer.
+        self.masked = device.type != "cpu"
 
     def attach(self) -> list[Handle]:
         """Hooks before each block, to know the layer, and at the activations and down projections."""
@@ -263,9 +265,18 @@ class Firings:
             if also != gated:
                 continue
             thresholds = [rule.threshold for rule in rules]
-            for some, part in self._runs(rows):
+            for some, part in [self._whole(rows, pool)] if self.masked else self._runs(rows):
                 fired = count(part, thresholds) if pool == "count" else bits(part, pool, thresholds)
                 self._found[also, pool][some, :, self._layer, : fired.shape[-1]] = fired
+
+    def _whole(self, rows: torch.Tensor, pool: Pool) -> tuple[slice, torch.Tensor]:
+        """All rows, changed where they are padded so that pooling over every position leaves it out."""
+        lengths = torch.tensor(self.lengths, device=rows.device)
+        padding = (torch.arange(rows.shape[1], device=rows.device) >= lengths[:, None])[:, :, None]
+        if pool == "mean":
+            share = rows.shape[1] / lengths.float()
+            return slice(0, len(rows)), rows.float().masked_fill(padding, 0) * share[:, None, None]
+        return slice(0, len(rows)), rows.masked_fill(padding, -torch.inf)
 
     def _runs(self, rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
         """Neighbouring rows of one length together, cut to their length: what pads them is left out."""

@@ -1,0 +1,58 @@
+"""Neurons of rows that are padded: masked all at once, as on a GPU, or cut to their length, as on a processor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends import huggingface
+from pretrace.backends._neurons import Firings
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.types import Firing, Quantity, State, States, Trace
+
+STATES: States = frozenset(
+    Firing(pool, t, gated)
+    for pool in ("any", "mean", "count")
+    for t in (-0.1, 0.05, 0.3)
+    for gated in (False, True)
+)
+
+
+class Masked(Firings):
+    """As on a GPU."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.masked = True
+
+
+def read(model: HuggingFace) -> list[Trace]:
+    encoded = model.encode([*SENTENCES, SENTENCES[0] * 3])
+    assert len({e.length for e in encoded}) > 3  # rows of several lengths are padded
+    return model.run(encoded, Quantity.LOGP, STATES)
+
+
+def stacked(traces: Sequence[Trace], state: State) -> np.ndarray:
+    return np.stack([one.states[state] for one in traces])
+
+
+def test_masked_rows_give_what_cut_rows_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ModelSettings()
+    model = HuggingFace(make_model("llama"), make_tokenizer(), name="m", weights="w", settings=settings)
+    cut = read(model)
+    monkeypatch.setattr(huggingface, "Firings", Masked)
+    masked = read(model)
+    for state in STATES:
+        expected = stacked(cut, state)
+        assert expected.mean() > 0, state
+        if (
+            isinstance(state, Firing) and state.pool == "mean"
+        ):  # a mean at a threshold may round to its other side
+            assert np.mean(stacked(masked, state) != expected) < 0.01, state
+        else:
+            np.testing.assert_array_equal(stacked(masked, state), expected)

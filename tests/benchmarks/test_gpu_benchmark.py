@@ -1,0 +1,85 @@
+"""The measurements on a GPU: nothing without one, the steps on a processor, a part that fails among the others."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks import gpu
+from benchmarks.gpu_parts import ROOT, Setting
+
+TINY = ["--device", "cpu", "--tiny", "--texts", "5"]
+
+
+def test_without_a_gpu_nothing_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["gpu", "--out", str(tmp_path)])
+    assert gpu.main() == 0
+    assert "No GPU here" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_steps_on_a_processor(tmp_path: Path) -> None:
+    """The real command: one part that is measured, and one whose process ends with an error."""
+    command = [sys.executable, "-m", "benchmarks.gpu", *TINY, "--out", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "--parts", "smollm2_float32"], cwd=ROOT, capture_output=True, text=True, timeout=250
+    )
+    assert done.returncode == 0, done.stderr
+    part = json.loads((tmp_path / "gpu.json").read_text())["parts"]["smollm2_float32"]
+    assert part["texts"] == part["naive_texts"] == 5
+    assert part["difference"]["loss_largest"] < 1e-4
+    assert part["difference"]["any_score_largest_in_sd"] < 1e-2
+    assert part["against_float32"]["ours"]["largest"] < 1e-4
+    assert part["tokens"] > 100
+    assert (tmp_path / "gpu.png").stat().st_size > 1000
+
+
+def test_a_part_that_fails_is_recorded_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = iter(
+        [
+            "raise SystemExit('broken')",
+            "import sys, pathlib; pathlib.Path(sys.argv[-1]).write_text('{\"a\": 1}')",
+            "import time; time.sleep(60)",
+        ]
+    )
+    monkeypatch.setattr(gpu, "_command", lambda setting: [sys.executable, "-c", next(programs)])
+    monkeypatch.setattr(gpu, "LIMITS", {"neurons": 10.0})
+    monkeypatch.setattr(gpu, "_LIMIT", 10.0)
+    argv = ["gpu", "--device", "cpu", "--out", str(tmp_path), "--parts", "tests", "memory", "neurons"]
+    monkeypatch.setattr(sys, "argv", argv)
+    assert gpu.main() == 1
+    parts: dict[str, Any] = json.loads((tmp_path / "gpu.json").read_text())["parts"]
+    assert "broken" in parts["tests"]["error"]
+    assert parts["memory"]["a"] == 1
+    assert "stopped after 10 s" in parts["neurons"]["error"]
+
+
+def test_what_was_reached() -> None:
+    part = {
+        "naive_over_ours": 7.0,
+        "over_bare": 1.2,
+        "dtype": "bfloat16",
+        "difference": {"loss_largest": 8e-4},
+    }
+    found = gpu.reached({"llama": part, "memory": {"cases": []}, "broken": {"error": "…"}})
+    assert found == {
+        "llama": {"naive_over_ours": [7.0, True], "over_bare": [1.2, False], "loss_apart": [8e-4, True]}
+    }
+
+
+def test_a_setting_goes_on_to_the_parts() -> None:
+    setting = Setting("cuda", False, "/somewhere/a.gguf", 100, 5)
+    command = gpu._command(setting)
+    assert command[command.index("--smollm2") + 1] == "/somewhere/a.gguf"
+    assert "--tiny" not in command
