@@ -1,8 +1,8 @@
 """How often 95% intervals hold the truth where documents are few or one is a giant.
 
 Run it as `python -m benchmarks.interval_coverage`.
-Scores are drawn, without any model: non-members around 0, members around 1, a document's texts alike by 0.3. The
-intervals are those of an evaluation (`group_bootstrap`).
+Scores are drawn, without any model: non-members around 0, members around 1. The intervals are those of an
+evaluation (`group_bootstrap`).
 
 - `tpr`: non-members in documents of one text each, 200 members likewise; the true positive rate at 5% false positives
   against its true value, and the true rate of false positives at the threshold that was found.
@@ -22,6 +22,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.experiments import RESULTS, Ledger, interval
 from pretrace.statistics.findings.texts import effective_documents
@@ -30,9 +31,11 @@ from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Doubles
 
 NONMEMBERS = (20, 30, 45, 60, 100, 200)
-GIANTS = (0.02, 0.1, 0.2, 0.3, 0.5, 0.8)
+GIANTS = (0.02, 0.1, 0.3, 0.5, 0.8)
 """Share of the members' texts in one document: 2% is a document like the others."""
-MEMBERS, DOCUMENTS, TEXTS, ALIKE, AHEAD = 200, 50, 4, 0.3, 1.0
+ALIKE = (0.3, 0.7)
+"""Correlation of the texts of one document."""
+MEMBERS, DOCUMENTS, TEXTS, AHEAD = 200, 50, 4, 1.0
 
 
 def tpr(key: Mapping[str, Any], *, audits: int, resamples: int) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def tpr(key: Mapping[str, Any], *, audits: int, resamples: int) -> dict[str, Any
 
 def giant(key: Mapping[str, Any], *, audits: int, resamples: int) -> dict[str, Any]:
     """Coverage of the AUC."""
-    rng = np.random.default_rng([2, round(100 * key["share"])])
+    rng = np.random.default_rng([2, round(100 * key["share"]), round(10 * key["alike"])])
     others = (DOCUMENTS - 1) * TEXTS
     sizes = np.full(2 * DOCUMENTS, TEXTS)
     sizes[0] = round(others * key["share"] / (1 - key["share"]))
@@ -68,7 +71,7 @@ def giant(key: Mapping[str, Any], *, audits: int, resamples: int) -> dict[str, A
     truth = NormalDist().cdf(AHEAD / np.sqrt(2))
     held = 0
     for seed in range(audits):
-        scores = _alike(rng, codes) + AHEAD * members
+        scores = _alike(rng, codes, key["alike"]) + AHEAD * members
         found = group_bootstrap(scores[:, None], members, groups=names, seed=seed, resamples=resamples)
         estimate = found.auc.estimate(0)
         held += estimate.low <= truth <= estimate.high
@@ -76,10 +79,10 @@ def giant(key: Mapping[str, Any], *, audits: int, resamples: int) -> dict[str, A
     return {"coverage": interval(share_interval(held, audits)), "effective": round(weight, 1)}
 
 
-def _alike(rng: np.random.Generator, codes: np.ndarray[Any, np.dtype[np.int64]]) -> Doubles:
-    """Values of mean 0 and variance 1, of which a part is the document's."""
+def _alike(rng: np.random.Generator, codes: npt.NDArray[np.int64], part: float) -> Doubles:
+    """Values of mean 0 and variance 1, of which this part is the document's."""
     shared = rng.standard_normal(int(codes.max()) + 1)[codes]
-    return np.asarray(np.sqrt(ALIKE) * shared + np.sqrt(1 - ALIKE) * rng.standard_normal(len(codes)))
+    return np.asarray(np.sqrt(part) * shared + np.sqrt(1 - part) * rng.standard_normal(len(codes)))
 
 
 def main() -> None:
@@ -87,17 +90,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--audits", type=int, default=1000, help="simulated evaluations a cell (default 1000)"
-    )
-    parser.add_argument("--resamples", type=int, default=400, help="resamples an interval (default 400)")
+    parser.add_argument("--audits", type=int, default=500, help="simulated evaluations a cell (default 500)")
+    parser.add_argument("--resamples", type=int, default=300, help="resamples an interval (default 300)")
     parser.add_argument("--out", type=Path, default=RESULTS / "interval_coverage.json")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever the file holds")
     arguments = parser.parse_args()
     size = {name: getattr(arguments, name) for name in ("audits", "resamples")}
     ledger = Ledger(arguments.out, size, fresh=arguments.fresh)
     keys: list[dict[str, Any]] = [{"part": "tpr", "nonmembers": number} for number in NONMEMBERS]
-    keys += [{"part": "giant", "share": share} for share in GIANTS]
+    keys += [{"part": "giant", "alike": alike, "share": share} for alike in ALIKE for share in GIANTS]
     for key in ledger.todo(keys):
         begin = time.perf_counter()
         row = tpr(key, **size) if key["part"] == "tpr" else giant(key, **size)
