@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from pretrace import compare
+from pretrace.report.html import render
 from pretrace.report.sections.comparisons import section
 from pretrace.statistics.evaluation import evaluate
+from pretrace.store.runs import load_run, save_run
 from pretrace.types import Run
+
+TEXTS = [f"a{i % 5} b{i % 3}" for i in range(120)]
 
 
 def run_of(scores=("zlib", "loss", "good"), seed=0):
@@ -27,8 +35,7 @@ def run_of(scores=("zlib", "loss", "good"), seed=0):
         matrix=np.column_stack([columns[name] for name in scores]),
         settings={"seed": 3},
     )
-    texts = [f"a{i % 5} b{i % 3}" for i in range(120)]
-    return replace(run, evaluation=evaluate(run, texts, resamples=300, blind=False))
+    return replace(run, evaluation=evaluate(run, TEXTS, seed=3, resamples=300, blind=False))
 
 
 def test_the_better_score_is_named_and_the_equal_one_is_not():
@@ -40,11 +47,38 @@ def test_the_better_score_is_named_and_the_equal_one_is_not():
     assert section(run_of()) == found
 
 
-def test_there_is_nothing_to_compare_without_labels_or_a_second_score():
-    one = run_of()
+def test_there_is_nothing_to_compare_without_an_evaluation_or_a_second_score():
     assert section(run_of(("loss",))) is None
-    assert section(replace(one, evaluation=None)) is None
-    assert section(replace(one, members=(None, *one.members[1:]))) is None
+    assert section(replace(run_of(), evaluation=None)) is None
+
+
+def test_a_stored_run_prints_what_compare_finds_to_the_last_bit(tmp_path: Path):
+    save_run(run_of(), tmp_path / "run")
+    loaded = load_run(tmp_path / "run")
+    expected = compare(run_of(), seed=3, resamples=300)
+    assert loaded.evaluation.comparisons == expected
+    written = json.loads((tmp_path / "run" / "metrics.json").read_bytes())["comparisons"]
+    assert [one["difference"]["high"] for one in written] == [one.difference.high for one in expected]
+    page = render(loaded)
+    assert page == render(run_of())
+    for one in expected:
+        assert f"[{one.difference.low:.3f}, {one.difference.high:.3f}]".replace("-", "−") in page
+
+
+def test_a_run_of_an_earlier_version_says_that_nothing_was_computed(tmp_path: Path):
+    save_run(run_of(), tmp_path / "run")
+    marker, path = tmp_path / "run" / "run.json", tmp_path / "run" / "metrics.json"
+    metrics = json.loads(path.read_bytes())
+    del metrics["comparisons"]
+    for row in metrics["rows"]:
+        del row["survives"]
+    path.write_text(json.dumps(metrics))
+    facts = json.loads(marker.read_bytes())
+    facts["files"]["metrics.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    marker.write_text(json.dumps(facts))
+    loaded = load_run(tmp_path / "run")
+    assert loaded.evaluation == replace(run_of().evaluation, comparisons=())
+    assert "was not computed" in section(loaded).body
 
 
 def test_where_nothing_could_be_shown_it_is_said():
@@ -54,7 +88,9 @@ def test_where_nothing_could_be_shown_it_is_said():
         scores=(*one.scores, *(f"min_k(k=0.{k})" for k in range(10, 40))),
         matrix=np.column_stack([one.matrix, *[one.matrix[:, 2] + 3 * np.array(one.members)] * 30]),
     )
-    found = section(many)  # all of these scores are far better than loss
+    found = section(
+        replace(many, evaluation=evaluate(many, TEXTS, resamples=300, blind=False))
+    )  # all of these scores are far better than loss
     assert found is not None
     assert "<b>better</b>" not in found.body
     assert "Nothing can be shown here" in found.body

@@ -22,7 +22,7 @@ from pretrace.report.sections import sections
 from pretrace.report.sections.controls import section as controls_section
 from pretrace.report.sections.fitted import section as fitted_section
 from pretrace.report.svg import to_svg
-from pretrace.types import Curve, Estimate, Measured, Run
+from pretrace.types import Curve, Estimate, Measured, Run, Survival
 
 Make = Callable[..., Run]
 
@@ -50,9 +50,11 @@ def with_rows(run: Run, change: Callable[[Measured], Measured | None]) -> Run:
     return replace(run, evaluation=replace(run.evaluation, rows=rows))
 
 
-def as_placebo(row: Measured, auc: float, lead: Estimate | None) -> Measured:
+def as_placebo(
+    row: Measured, auc: float, lead: Estimate | None, survives: Survival | None = None
+) -> Measured:
     plain = Estimate(auc, auc - 0.03, auc + 0.04)
-    return replace(row, auc=plain, lead=lead)
+    return replace(row, auc=plain, lead=lead, survives=survives)
 
 
 def test_the_section_comes_after_the_results_and_only_where_there_are_controls(
@@ -67,37 +69,36 @@ def test_the_section_comes_after_the_results_and_only_where_there_are_controls(
 
 
 @pytest.mark.parametrize(
-    ("lead", "verdict"),
+    ("lead", "survives", "printed"),
     [
-        (Estimate(0.1234, 0.0567, 0.2), "yes"),
-        (Estimate(0.1234, -0.0567, 0.2), "not shown"),
-        (Estimate(-0.1234, -0.2, 0.0567), "no"),
+        (Estimate(0.1234, 0.0567, 0.2), "yes", "yes"),
+        (Estimate(0.1234, -0.0567, 0.2), "not shown", "not shown"),
+        (Estimate(-0.1234, -0.2, 0.0567), "no", "no"),
+        (Estimate(0.1234, 0.0567, 0.2), "not above chance", "–"),
+        (Estimate(0.1234, 0.0567, 0.2), None, "not computed"),
     ],
 )
 def test_target_placebo_difference_and_verdict_stand_in_one_row(
-    controlled: Make, lead: Estimate, verdict: str
+    controlled: Make, lead: Estimate, survives: Survival | None, printed: str
 ) -> None:
     def change(row: Measured) -> Measured:
         if row.kind == "score":
             return replace(row, auc=Estimate(0.7654, 0.7, 0.8))
-        return as_placebo(row, 0.6421, lead) if row.kind == "placebo" else row
+        return as_placebo(row, 0.6421, lead, survives) if row.kind == "placebo" else row
 
     body = bodies(with_rows(controlled(), change))["controls"]
     low, high = (f"{v:.3f}".replace("-", "−") for v in (lead.low, lead.high))
     expected = ["0.765", "0.642", "[0.612, 0.682]", f"{lead.value:.3f}".replace("-", "−"), f"[{low}, {high}]"]
-    assert cells(body, 0) == [[name, *expected, verdict] for name in ("loss", "na_pdd", "probe")]
+    assert cells(body, 0) == [[name, *expected, printed] for name in ("loss", "na_pdd", "probe")]
     assert "never saw the members, here EleutherAI/pythia-160m ." in words(body)
     assert "What a placebo cannot do." in body
 
 
-def test_a_score_at_chance_has_nothing_that_could_survive(controlled: Make) -> None:
+def test_a_difference_that_was_not_measured_is_a_dash(controlled: Make) -> None:
     def change(row: Measured) -> Measured:
-        if row.kind == "score":
-            return replace(row, auc=Estimate(0.52, 0.45, 0.6))
         return as_placebo(row, 0.4, None) if row.kind == "placebo" else row
 
     for row in cells(bodies(with_rows(controlled(), change))["controls"], 0):
-        assert row[-1] == "–"
         assert row[4:6] == ["–", ""], "no difference was measured"
 
 

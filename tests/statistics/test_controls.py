@@ -88,6 +88,7 @@ def test_the_lead_is_paired_and_the_scores_keep_their_intervals():
     for k, row in enumerate(found.rows[2:4]):
         assert row.lead == paired_difference(drawn, k, 2 + k).estimate
         assert row.lead.value == pytest.approx(found.rows[k].auc.value - row.auc.value)
+        assert row.survives == survives(found.rows[k], row)
 
 
 def test_pairing_makes_the_difference_sharper_than_either_figure():

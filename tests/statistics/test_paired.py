@@ -69,6 +69,7 @@ def test_the_draws_are_those_of_the_evaluation():
     texts = [f"word{i % 7} word{i % 5}" for i in range(len(members))]
     rows = evaluate(run, texts, seed=5, resamples=400, blind=False).rows
     (found,) = compare(run, seed=5, resamples=400)
+    assert evaluate(run, texts, seed=5, resamples=400).comparisons == (found,)
     assert found.difference.value == pytest.approx(rows[1].auc.value - rows[0].auc.value)
     # paired: narrower by far than the interval of either figure
     assert found.difference.high - found.difference.low < 0.8 * (rows[0].auc.high - rows[0].auc.low)

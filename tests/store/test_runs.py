@@ -20,7 +20,7 @@ from hypothesis.extra import numpy as arrays
 from pretrace.errors import OutputError
 from pretrace.store.encoding import plain_settings
 from pretrace.store.runs import load_run, save_run
-from pretrace.types import Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
+from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
 
 ODD = (
     "plain",
@@ -56,7 +56,14 @@ def example(**changes: Any) -> Run:
         skipped=(Skipped("\ud800,", 'no "text"\n', 0), Skipped("", "too short", 1)),
         heat=(Heat("a", ("Hé", "\ud800", "\x00"), (None, -0.1, -math.inf), "cut"),),
         evaluation=Evaluation(
-            (measured(), measured("bow", Estimate(0.5, 0.4, 0.6))), 4, 3, 7, 2000, 2, ("Fine.",)
+            (measured(), measured("bow", Estimate(0.5, 0.4, 0.6))),
+            4,
+            3,
+            7,
+            2000,
+            2,
+            ("Fine.",),
+            (Comparison("fsd(zlib)", "loss", "auc", Estimate(0.1 + 0.2, -0.0, 1 / 3), 1 / 3, 2 / 3, 1e-300),),
         ),
         settings={"model": {"name": "é\ud800", "dtype": None}, "seed": 2**70, "list": [1, 0.1, True, [], {}]},
     )
@@ -89,7 +96,9 @@ def controlled(**changes: Any) -> Run:
         Control("neighbor(m=3, by='a.b')", "placebo", values[:, 1:2]),
         Control("fsd(zlib)", "shuffled", np.asfortranarray(values[:, 2:])),
     )
-    row = dataclasses.replace(measured(), kind="placebo", lead=Estimate(0.1, -0.2, 1 / 3))
+    row = dataclasses.replace(
+        measured(), kind="placebo", lead=Estimate(0.1, -0.2, 1 / 3), survives="not shown"
+    )
     evaluation = example().evaluation
     assert evaluation is not None
     rows = (*evaluation.rows, row, dataclasses.replace(measured("fsd(zlib)"), kind="placebo"))
@@ -248,6 +257,7 @@ def test_what_run_json_says(tmp_path: Path) -> None:
     assert metrics["rows"][0]["auc"] == {"value": 0.1 + 0.2, "low": -0.0, "high": 1 / 3}
     assert metrics["rows"][0]["threshold"] == "-inf"
     assert metrics["findings"] == ["Fine."]
+    assert metrics["comparisons"][0]["difference"] == {"value": 0.1 + 0.2, "low": -0.0, "high": 1 / 3}
     assert "é".encode() in (tmp_path / "run" / "run.json").read_bytes()
 
 

@@ -85,11 +85,9 @@ def heat_colour(logp: float | None) -> str:
 
 def summarise(heat: Heat, *, most: int = 5) -> Summary:
     """The figures of one text, over all its pieces, shown or not."""
-    known = [(p, v) for p, v in zip(heat.pieces, heat.logp, strict=True) if v is not None and v == v]
-    if not known:
+    known, mean = heat.predicted, heat.mean_logp
+    if mean is None:
         return Summary(len(heat.pieces), 0, None, "", ())
-    # Summed as Python floats: -inf stays -inf, and numpy would only warn about it.
-    mean = sum(value for _, value in known) / len(known)
     surprising = sorted(known, key=lambda pair: pair[1])[:most]
     return Summary(len(heat.pieces), len(known), mean, wording.perplexity(mean), tuple(surprising))
 

@@ -157,6 +157,8 @@ def axis_range(values: Doubles) -> tuple[float, float]:
     """Where the axis of a distribution starts and ends: all values, but at most three quartile ranges beyond
     the middle half, so that one outlier does not press the rest into a single bar."""
     values = np.clip(values, -_LARGE, _LARGE)
+    # The line between drawing and statistics: these quartiles place an axis and are printed nowhere. A figure
+    # that a reader could quote arrives finished in the result; tests/report/test_only_renders.py watches it.
     first, third = np.percentile(values, [25, 75])
     low, high = float(values.min()), float(values.max())
     if third > first:

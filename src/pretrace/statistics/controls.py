@@ -8,20 +8,17 @@ A score fitted on shuffled labels shows what fitting alone reaches.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS
 from pretrace.statistics.roc import Bools, Ladder, accuracy, best_threshold, roc_curve
-from pretrace.types import Control, Doubles, Estimate, Measured, Run
+from pretrace.types import Control, Doubles, Estimate, Measured, Run, Survival
 
 PLACEBO, SHUFFLED = "placebo", "shuffled"
 ENOUGH_SHUFFLES = 19
 """Shuffles that the true labels must all beat before that happens by chance less than once in twenty."""
-
-Survival = Literal["yes", "no", "not shown", "not above chance"]
 
 
 def survives(target: Measured, placebo: Measured) -> Survival:

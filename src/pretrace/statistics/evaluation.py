@@ -1,7 +1,8 @@
 """From a run to what it is worth: every score and the controls beside it, measured on the same texts.
 
 Scores, blind baselines and placebos share the resamples, so that their differences are paired; what was
-fitted on shuffled labels has no interval of its own, but a range over the repeats.
+fitted on shuffled labels has no interval of its own, but a range over the repeats. The comparisons of the
+scores with one another come from these resamples too, and so cost no second bootstrap.
 
 AUC and true positive rates are measured on all texts. Accuracy needs a threshold: it is chosen on a
 validation split of whole documents, and the accuracy is measured on the others. Where documents are too
@@ -28,12 +29,14 @@ from pretrace.statistics.controls import (
     placebos,
     shuffled_rows,
     shuffles,
+    survives,
 )
 from pretrace.statistics.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
+from pretrace.statistics.paired import differences, fewest_documents, usual_baseline
 from pretrace.statistics.resampling import Bootstrap, Calls, Difference, group_bootstrap, paired_difference
 from pretrace.statistics.roc import Bools, best_threshold, roc_curve
 from pretrace.statistics.splits import MEMBERS, NONMEMBERS, Grouping, grouped_split
-from pretrace.types import Doubles, Evaluation, Measured, Run
+from pretrace.types import Comparison, Doubles, Evaluation, Measured, Run
 
 
 def evaluate(
@@ -49,7 +52,9 @@ def evaluate(
 
     `texts[i]` is the text of row i. `validation` is the share of texts thresholds are chosen on, 0 for
     all of them. Intervals are 95%, from resampling documents. Rows are the scores, the blind baselines,
-    the placebos and the scores fitted on shuffled labels. TextsError when labels are missing or of one
+    the placebos and the scores fitted on shuffled labels; `comparisons` are what `paired.compare` gives for
+    the same seed and resamples, except that draws without a text to measure accuracy on, which only a
+    handful of documents can make, are left out here. TextsError when labels are missing or of one
     class, ExpressionError when a score or control is not a finite number for every text.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
@@ -63,6 +68,7 @@ def evaluate(
     bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, seed=seed, resamples=resamples)
     bootstrap = _widened(bootstrap, list(columns))
     rows = _rows(list(columns), matrix, members, calls=calls, bootstrap=bootstrap)
+    grouping = Grouping.of(groups, members)
     evaluation = Evaluation(
         rows=(*rows, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
@@ -70,8 +76,8 @@ def evaluate(
         groups=len(set(groups)),
         resamples=bootstrap.resamples,
         validation=int(np.count_nonzero(division.chosen)) if division.apart else 0,
+        comparisons=_comparisons(run.scores, bootstrap, grouping),
     )
-    grouping = Grouping.of(groups, members)
     circumstances = Circumstances(
         lead=_lead(rows, bootstrap),
         member_groups=grouping.holding(MEMBERS),
@@ -98,6 +104,14 @@ def _columns(run: Run, texts: Sequence[str], judged: baseline.Blind | None) -> d
             columns[BLIND, "blind"] = judged.scores
         columns[LENGTH, "blind"] = np.array([len(text) for text in texts], dtype=np.float64)
     return columns | {(name, PLACEBO): values for name, values in placebos(run).items()}
+
+
+def _comparisons(scores: Sequence[str], bootstrap: Bootstrap, grouping: Grouping) -> tuple[Comparison, ...]:
+    """Every other score against the usual baseline, by AUC; the scores are the bootstrap's first columns."""
+    if len(scores) < 2:
+        return ()
+    few = fewest_documents(grouping)
+    return differences(bootstrap.auc, scores, usual_baseline(scores), measure="auc", documents=few)
 
 
 def _placebo_name(settings: Mapping[str, Any]) -> str:
@@ -182,7 +196,7 @@ def _rows(
     bootstrap: Bootstrap,
 ) -> tuple[Measured, ...]:
     assert bootstrap.accuracy is not None  # thresholds were given
-    rows = []
+    rows: list[Measured] = []
     for k, (name, kind) in enumerate(names):
         row = Measured(
             name=name,
@@ -195,7 +209,8 @@ def _rows(
             tpr_low=bootstrap.low_tpr.estimate(k) if bootstrap.low_tpr else None,
         )
         if kind == PLACEBO:
-            lead = paired_difference(bootstrap.auc, names.index((name, "score")), k)
-            row = replace(row, lead=lead.estimate)
+            target = names.index((name, "score"))
+            row = replace(row, lead=paired_difference(bootstrap.auc, target, k).estimate)
+            row = replace(row, survives=survives(rows[target], row))
         rows.append(row)
     return tuple(rows)

@@ -9,46 +9,17 @@ overlap can belong to scores of which one is better beyond doubt. The paper's t-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.resampling import group_bootstrap, paired_difference
+from pretrace.statistics.resampling import Spread, group_bootstrap, paired_difference
 from pretrace.statistics.splits import MEMBERS, NONMEMBERS, Grouping
-from pretrace.types import Estimate, Run
-
-Measure = Literal["auc", "tpr"]
+from pretrace.types import Comparison, Measure, Run
 
 USUAL_BASELINE = "loss"
-LEVEL = 0.05
-"""At or below which a difference counts as shown: the asterisk of the tables."""
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """How much the figure of `score` exceeds that of `baseline`, in its own unit, with a 95% interval.
-
-    `p` is two-sided, for both being equally good; `adjusted` is the same after Holm's correction for all the
-    comparisons that were made together. `least` is the smallest value that `adjusted` could have taken with so
-    many comparisons, resamples and documents: above 0.05 nothing could have been shown.
-    """
-
-    score: str
-    baseline: str
-    measure: Measure
-    difference: Estimate
-    p: float
-    adjusted: float
-    least: float
-
-    @property
-    def shown(self) -> bool:
-        """Whether the two differ at 5% after the correction."""
-        return self.adjusted <= LEVEL
 
 
 def compare(
@@ -69,7 +40,7 @@ def compare(
     """
     require(measure in ("auc", "tpr"), f"scores are compared by 'auc' or 'tpr', found {measure!r}.")
     members = _labels(run)
-    first = baseline or (USUAL_BASELINE if USUAL_BASELINE in run.scores else run.scores[0])
+    first = baseline or usual_baseline(run.scores)
     others = [name for name in (run.scores if scores is None else scores) if name != first]
     for name in (first, *others):
         if name not in run.scores:
@@ -82,15 +53,37 @@ def compare(
     groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
     bootstrap = group_bootstrap(matrix, members, groups=groups, seed=seed, resamples=resamples)
     spread = bootstrap.tpr if measure == "tpr" else bootstrap.auc
-    grouping = Grouping.of(groups, members)
-    fewest = min(grouping.holding(MEMBERS), grouping.holding(NONMEMBERS))
-    found = [paired_difference(spread, k, 0) for k in range(1, matrix.shape[1])]
-    p = [for_few(one.p, fewest) for one in found]
-    least = min(1.0, len(others) * for_few(2 / (1 + bootstrap.resamples), fewest))
+    fewest = fewest_documents(Grouping.of(groups, members))
+    return differences(spread, (first, *others), first, measure=measure, documents=fewest)
+
+
+def differences(
+    spread: Spread, scores: Sequence[str], baseline: str, *, measure: Measure, documents: int
+) -> tuple[Comparison, ...]:
+    """Each other score against the baseline, in the order given, from resamples that were made already.
+
+    Column k of `spread`, which holds the figures called `measure`, is `scores[k]`; columns beyond them are
+    left alone. `documents` is the number of documents of the scarcer class: see `for_few`.
+    """
+    place = scores.index(baseline)
+    others = [k for k, name in enumerate(scores) if name != baseline]
+    found = [paired_difference(spread, k, place) for k in others]
+    p = [for_few(one.p, documents) for one in found]
+    least = min(1.0, len(others) * for_few(2 / (1 + len(spread.drawn)), documents))
     return tuple(
-        Comparison(name, first, measure, one.estimate, raw, adjusted, least)
-        for name, one, raw, adjusted in zip(others, found, p, holm(p), strict=True)
+        Comparison(scores[k], baseline, measure, one.estimate, raw, adjusted, least)
+        for k, one, raw, adjusted in zip(others, found, p, holm(p), strict=True)
     )
+
+
+def usual_baseline(scores: Sequence[str]) -> str:
+    """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
+    return USUAL_BASELINE if USUAL_BASELINE in scores else scores[0]
+
+
+def fewest_documents(grouping: Grouping) -> int:
+    """How many documents hold texts of the scarcer class."""
+    return min(grouping.holding(MEMBERS), grouping.holding(NONMEMBERS))
 
 
 def holm(p: Sequence[float]) -> list[float]:

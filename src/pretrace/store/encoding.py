@@ -1,4 +1,4 @@
-"""Runs as JSON: settings, evaluations and coloured texts as plain values and back.
+"""Runs as JSON: settings and coloured texts as plain values and back; `plain` does evaluations.
 
 JSON has no infinities: where one may stand it is written as a string, "inf" or "-inf". A lone surrogate is
 written as its escape. Every reader here raises ValueError, TypeError or KeyError on what it did not write.
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pretrace.types import Curve, Estimate, Evaluation, Heat, Measured, Skipped
+from pretrace.types import Heat, Skipped
 
 T = TypeVar("T")
 
@@ -68,21 +68,6 @@ def _plain(value: object, where: str) -> object:
     raise TypeError(f"{where} is of type {type(value).__name__}, which run.json cannot hold")
 
 
-def evaluation_to_plain(evaluation: Evaluation) -> dict[str, Any]:
-    """An evaluation as plain values."""
-    return expect(_finite(dataclasses.asdict(evaluation)), dict)
-
-
-def evaluation_from_plain(plain: Mapping[str, Any]) -> Evaluation:
-    """The evaluation `evaluation_to_plain` was given."""
-    counts = ("members", "nonmembers", "groups", "resamples", "validation")
-    return Evaluation(
-        rows=tuple(_measured(row) for row in expect(plain["rows"], list)),
-        findings=tuple(expect(finding, str) for finding in expect(plain["findings"], list)),
-        **{name: expect(plain[name], int) for name in counts},
-    )
-
-
 def heat_to_plain(heat: tuple[Heat, ...]) -> dict[str, Any]:
     """Coloured texts as plain values."""
     return {"texts": [_finite(dataclasses.asdict(text)) for text in heat]}
@@ -114,31 +99,6 @@ def skipped_from_plain(plain: Any) -> tuple[Skipped, ...]:
     )
 
 
-def _measured(row: Mapping[str, Any]) -> Measured:
-    low = row["tpr_low"]
-    curve = expect(row["curve"], dict)
-    return Measured(
-        name=expect(row["name"], str),
-        kind=expect(row["kind"], str),
-        auc=_estimate(row["auc"]),
-        tpr=_estimate(row["tpr"]),
-        accuracy=_estimate(row["accuracy"]),
-        threshold=_number(row["threshold"]),
-        curve=Curve(fpr=_numbers(curve["fpr"]), tpr=_numbers(curve["tpr"])),
-        tpr_low=None if low is None else _estimate(low),
-        lead=None if row.get("lead") is None else _estimate(row["lead"]),
-    )
-
-
-def _estimate(plain: Any) -> Estimate:
-    found = expect(plain, dict)
-    return Estimate(_number(found["value"]), _number(found["low"]), _number(found["high"]))
-
-
-def _numbers(plain: Any) -> tuple[float, ...]:
-    return tuple(_number(value) for value in expect(plain, list))
-
-
 def _number(plain: Any) -> float:
     if isinstance(plain, str) and plain not in ("inf", "-inf"):
         raise ValueError(f"number expected, found {plain[:20]!r}")
@@ -155,6 +115,6 @@ def _finite(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         if math.isnan(value):
-            raise ValueError("a figure of the evaluation is NaN")
+            raise ValueError("a figure of a coloured text is NaN")
         return str(value)
     return value

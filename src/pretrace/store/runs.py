@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pretrace.errors import OutputError
-from pretrace.store import encoding, tables
+from pretrace.store import encoding, plain, tables
 from pretrace.store.atomic import new_folder
 from pretrace.store.replaceable import FILES_KEY, FORMAT_KEY, MARKER
-from pretrace.types import Control, Run
+from pretrace.types import Control, Evaluation, Run
 
 T = TypeVar("T")
 
@@ -39,8 +39,8 @@ def save_run(run: Run, folder: Path, *, extra: Callable[[Path], object] | None =
         tables.write_skipped(run.skipped, partial / "skipped.csv")
         tables.write_cut(run, partial / "cut.csv")
         if run.evaluation is not None:
-            plain = encoding.evaluation_to_plain(run.evaluation)
-            (partial / METRICS).write_bytes(encoding.to_json(plain))
+            metrics = plain.to_plain(run.evaluation, "evaluation")
+            (partial / METRICS).write_bytes(encoding.to_json(metrics))
         if run.heat:
             (partial / HEAT).write_bytes(encoding.to_json(encoding.heat_to_plain(run.heat)))
         if extra is not None:
@@ -69,9 +69,7 @@ def _load(folder: Path, facts: Mapping[str, Any]) -> Run:
 
     rows = part(SCORES, lambda content: tables.read_parquet(content, scores))
     heat = part(HEAT, lambda c: encoding.heat_from_plain(encoding.from_json(c))) if HEAT in hashes else ()
-    evaluation = None
-    if METRICS in hashes:
-        evaluation = part(METRICS, lambda c: encoding.evaluation_from_plain(encoding.from_json(c)))
+    evaluation = part(METRICS, _evaluation) if METRICS in hashes else None
     controls: tuple[Control, ...] = ()
     if "controls" in facts:  # not in runs without, nor in those from before there were any
         outline = encoding.expect(facts["controls"], list)
@@ -88,6 +86,11 @@ def _load(folder: Path, facts: Mapping[str, Any]) -> Run:
         settings=encoding.expect(facts["settings"], dict),
         **rows._asdict(),
     )
+
+
+def _evaluation(content: bytes) -> Evaluation:
+    # Fields that an earlier pretrace did not write (comparisons, survives) are at their defaults.
+    return plain.from_plain(Evaluation, encoding.from_json(content), "evaluation")
 
 
 def _facts(run: Run, settings: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:

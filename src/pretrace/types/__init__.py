@@ -22,7 +22,19 @@ from pretrace.types.audit import (
     TextClassifier,
 )
 from pretrace.types.flagging import Flagged, FlagOutcome, Judged, Known
-from pretrace.types.results import Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
+from pretrace.types.results import (
+    Comparison,
+    Control,
+    Curve,
+    Estimate,
+    Evaluation,
+    Heat,
+    Measure,
+    Measured,
+    Run,
+    Skipped,
+    Survival,
+)
 from pretrace.types.scoring import Fitted, Recipe, Reference, Score, TokenTable
 from pretrace.types.states import Firing, Hidden, State
 from pretrace.types.texts import Card, Corpus, Text
@@ -34,6 +46,7 @@ __all__ = [
     "Backend",
     "Card",
     "Check",
+    "Comparison",
     "Control",
     "Corpus",
     "Curve",
@@ -56,6 +69,7 @@ __all__ = [
     "Ints",
     "Judged",
     "Known",
+    "Measure",
     "Measured",
     "Needs",
     "Outcome",
@@ -74,6 +88,7 @@ __all__ = [
     "State",
     "States",
     "Status",
+    "Survival",
     "Text",
     "TextClassifier",
     "TokenTable",

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from pretrace.types.arrays import Doubles, Ints
+
+Measure = Literal["auc", "tpr"]
+Survival = Literal["yes", "no", "not shown", "not above chance"]
+LEVEL = 0.05
+"""At or below which the difference between two scores counts as shown."""
+_NAMED = 6
+"""Scores that the short form of a run names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,9 @@ class Measured:
     on a model that never saw the members) or "shuffled" (the score of that name fitted on reference texts
     whose labels were shuffled: its AUC is the median of the repeats, from the lowest to the highest).
     `tpr_low` is the true positive rate at 0.1% false positives, None below 10,000 non-members. `lead`, of a
-    placebo's row, is how far the score's AUC on the target exceeds this one, from the same resamples.
+    placebo's row, is how far the score's AUC on the target exceeds this one, from the same resamples, and
+    `survives` whether the score keeps that lead; both are None on other rows, and `survives` also in an
+    evaluation from before it was recorded.
     """
 
     name: str
@@ -53,6 +63,35 @@ class Measured:
     curve: Curve
     tpr_low: Estimate | None = None
     lead: Estimate | None = None
+    survives: Survival | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How much the figure of `score` exceeds that of `baseline`, in its own unit, with a 95% interval.
+
+    `p` is two-sided, for both being equally good; `adjusted` is the same after Holm's correction for all the
+    comparisons that were made together. `least` is the smallest value that `adjusted` could have taken with so
+    many comparisons, resamples and documents: above 0.05 nothing could have been shown.
+    """
+
+    score: str
+    baseline: str
+    measure: Measure
+    difference: Estimate
+    p: float
+    adjusted: float
+    least: float
+
+    @property
+    def shown(self) -> bool:
+        """Whether the two differ at 5% after the correction."""
+        return self.adjusted <= LEVEL
+
+    @property
+    def possible(self) -> bool:
+        """Whether any difference, however large, could have been shown at 5% after the correction."""
+        return self.least <= LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +107,9 @@ class Evaluation:
     """Texts the accuracy thresholds were chosen on; accuracy is measured on the others."""
     findings: tuple[str, ...] = ()
     """Plain sentences a report prints first."""
+    comparisons: tuple[Comparison, ...] = ()
+    """AUC of each score against the baseline, from the resamples of the intervals; empty for fewer than two
+    scores, and in an evaluation from before comparisons were recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +130,19 @@ class Heat:
     pieces: tuple[str, ...]
     logp: tuple[float | None, ...]
     note: str = ""
+
+    @property
+    def predicted(self) -> tuple[tuple[str, float], ...]:
+        """The pieces that the model predicted, each with its log-probability in nats."""
+        pairs = zip(self.pieces, self.logp, strict=True)
+        return tuple((piece, logp) for piece, logp in pairs if logp is not None and not math.isnan(logp))
+
+    @property
+    def mean_logp(self) -> float | None:
+        """The mean log-probability of the predicted pieces in nats, None where nothing was predicted."""
+        known = self.predicted
+        # Summed as Python floats: -inf stays -inf, and numpy would only warn about it.
+        return sum(logp for _, logp in known) / len(known) if known else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +182,34 @@ class Run:
         """One score of every text, in row order, shape [texts]."""
         return np.asarray(self.matrix[:, self.scores.index(score)])
 
+    def quartiles(self, score: str) -> tuple[float, ...]:
+        """Lowest value, lower quartile, median, upper quartile and highest value of one score; ValueError
+        for a run without texts."""
+        if not self.ids:
+            raise ValueError("a run without texts has no quartiles")
+        return tuple(float(value) for value in np.percentile(self.column(score), [0, 25, 50, 75, 100]))
+
+    def median(self, score: str, member: bool | None) -> float | None:
+        """The median of one score over the texts with this label (None: those without one); None where there
+        is no such text."""
+        rows = [index for index, label in enumerate(self.members) if label is member]
+        return float(np.median(self.column(score)[rows])) if rows else None
+
     @property
     def labelled(self) -> bool:
         """Whether every row is a known member or a known non-member."""
         return bool(self.members) and all(member is not None for member in self.members)
+
+    def __repr__(self) -> str:
+        """Corpus, model, texts and scores on one or two lines, with the AUC of each where it was measured."""
+        models = self.settings.get("models")
+        target = models.get("target") if isinstance(models, Mapping) else None
+        name = target.get("name") if isinstance(target, Mapping) else None
+        model = f"model {name!r}, " if name else ""
+        head = f"Run({self.corpus!r}, {model}{len(self.ids):,} texts, {len(self.scores):,} scores:"
+        rows = self.evaluation.rows if self.evaluation else ()
+        auc = {row.name: f" {row.auc.value:.3f}" for row in rows if row.kind == "score"}
+        named = [f"{score}{auc.get(score, '')}" for score in self.scores[:_NAMED]]
+        more = len(self.scores) - _NAMED
+        listed = ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
+        return f"{head}\n    {'AUC ' if auc else ''}{listed or 'none'})"

@@ -7,7 +7,6 @@ from pretrace.report.facts import model_names
 from pretrace.report.sections import Section
 from pretrace.report.svg import to_svg
 from pretrace.report.templating import fill
-from pretrace.statistics.controls import PLACEBO, SHUFFLED, survives
 from pretrace.types import Measured, Run
 
 ORDER = 25
@@ -16,7 +15,7 @@ ORDER = 25
 def section(run: Run) -> Section | None:
     """Plot and tables of target against placebo and of true against shuffled labels; nothing without either."""
     rows = run.evaluation.rows if run.evaluation else ()
-    placebos, shuffled = _named(rows, PLACEBO), _named(rows, SHUFFLED)
+    placebos, shuffled = _named(rows, "placebo"), _named(rows, "shuffled")
     scores = [row for row in rows if row.kind == "score"]
     found = [Contrast(row, placebos.get(row.name), shuffled.get(row.name)) for row in scores]
     found = [one for one in found if one.placebo or one.shuffled]
@@ -25,11 +24,9 @@ def section(run: Run) -> Section | None:
     label = f"AUC of {len(found)} scores beside their controls; the same numbers stand in the tables."
     values = {
         "found": found,
-        "placebos": [
-            (one.target, one.placebo, *_verdict(one.target, one.placebo)) for one in found if one.placebo
-        ],
+        "placebos": [(one.target, one.placebo) for one in found if one.placebo],
         "shuffled": [(one.target, one.shuffled) for one in found if one.shuffled],
-        "repeats": {c.score: c.values.shape[1] for c in run.controls if c.kind == SHUFFLED},
+        "repeats": {c.score: c.values.shape[1] for c in run.controls if c.kind == "shuffled"},
         "placebo": model_names(run).get("placebo", ""),
         "evaluation": run.evaluation,
         "plot": to_svg(contrasts(found), name="controls", label=label),
@@ -39,8 +36,3 @@ def section(run: Run) -> Section | None:
 
 def _named(rows: tuple[Measured, ...], kind: str) -> dict[str, Measured]:
     return {row.name: row for row in rows if row.kind == kind}
-
-
-def _verdict(target: Measured, placebo: Measured) -> tuple[object, str]:
-    """The lead of the target over the placebo, and whether the score survives."""
-    return placebo.lead, survives(target, placebo)

@@ -25,7 +25,7 @@ def section(run: Run) -> Section | None:
     values = {
         "run": run,
         "columns": columns,
-        "ranges": [(score, np.percentile(run.column(score), [0, 25, 50, 75, 100])) for score in run.scores],
+        "ranges": [(score, run.quartiles(score)) for score in run.scores],
         "rows": [(rank + 1, i, label(run.members[i])) for rank, i in enumerate(order) if i in set(shown)],
         "gap": 0 if whole else _EDGE,
         "matrix": {i: [run.matrix[i, run.scores.index(score)] for score in columns] for i in shown},

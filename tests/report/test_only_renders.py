@@ -1,0 +1,101 @@
+"""A report renders: every figure it prints arrives finished, so it has no use for what computes one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from pretrace import report
+
+ROOT = Path(report.__file__).parent
+COMPUTING = ("pretrace.statistics", "pretrace.inference", "scipy", "sklearn", "statistics", "random")
+STATISTICS = {
+    "average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile",
+    "nanstd", "nanvar", "percentile", "permutation", "quantile", "random", "std", "var",
+}  # fmt: skip
+DRAWING = {
+    ("plots.py", "axis_range"),  # where an axis starts and ends, printed nowhere
+    ("flagging/plots.py", "sides"),  # the same
+}
+EXCLUDED: tuple[str, ...] = (
+    "audit/",  # until the audit's report is redrawn
+)
+
+
+def modules() -> list[Path]:
+    found = [path for path in sorted(ROOT.rglob("*.py")) if not local(path).startswith(EXCLUDED)]
+    assert len(found) > 20
+    return found
+
+
+def local(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imported(tree: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def computing(tree: ast.AST) -> list[str]:
+    """What is imported that computes, wherever in the file the import stands."""
+    return sorted(name for name in imported(tree) if any(f"{name}.".startswith(f"{c}.") for c in COMPUTING))
+
+
+def called(tree: ast.AST) -> set[tuple[str, str]]:
+    """Statistics taken off an array, as (the outermost function, the statistic's name)."""
+    return {
+        (getattr(part, "name", ""), node.attr)
+        for part in ast.iter_child_nodes(tree)
+        for node in ast.walk(part)
+        if isinstance(node, ast.Attribute)
+        and node.attr in STATISTICS
+        # run.median(…) and summary.mean read a result; np.median(…) and values.mean() make one.
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("run", "summary"))
+    }
+
+
+def test_the_report_imports_nothing_that_computes() -> None:
+    wrong = {local(path): computing(ast.parse(path.read_text(encoding="utf-8"))) for path in modules()}
+    assert {path: names for path, names in wrong.items() if names} == {}
+
+
+def test_the_report_takes_no_statistic_except_to_place_an_axis() -> None:
+    wrong = {
+        (local(path), function, name)
+        for path in modules()
+        for function, name in called(ast.parse(path.read_text(encoding="utf-8")))
+        if (local(path), function) not in DRAWING
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from pretrace.statistics.paired import compare",
+        "from pretrace.statistics import paired",
+        "from pretrace import statistics",
+        "import pretrace.inference.quality as q",
+        "def f():\n    import scipy.stats",
+        "from sklearn.metrics import roc_auc_score",
+    ],
+)
+def test_every_way_to_import_is_seen(line: str) -> None:
+    assert computing(ast.parse(line))
+    assert not computing(
+        ast.parse("from pretrace.types import Run\nimport numpy as np\nimport statistics_of_x")
+    )
+
+
+def test_statistics_of_arrays_are_seen() -> None:
+    assert called(ast.parse("def f(values):\n    return np.quantile(values, 0.5)")) == {("f", "quantile")}
+    assert called(ast.parse("def f(values):\n    return values.mean()")) == {("f", "mean")}
+    assert not called(ast.parse("def f(run):\n    return run.median('loss', True)"))
