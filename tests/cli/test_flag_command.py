@@ -80,6 +80,11 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
     code, said, _ = ask(*sets, "--out", tmp_path / "FLAGS")
     assert code == 0
     assert "None of the 40 texts" in " ".join(said.split())
+    assert "The set as a whole does not stand out" in " ".join(said.split())
+    code, said, noted = ask(*sets, "--fdr", 0.0001, "--out", tmp_path / "COARSE")
+    assert code == 4
+    assert "no text can be flagged among 40 texts at a rate of 0.01%" in noted
+    assert "Too coarse to clear" in said
     placebo = ("--placebo", planted["model"], "--score", "loss")  # the wrong way round: it saw them
     code, said, _ = ask(*sets, *placebo, "--fdr", 0.3, "--out", tmp_path / "PLACEBO")
     assert code == 4
@@ -88,7 +93,7 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
 
 def test_the_options_begin_as_the_settings_do(tmp_path):
     given, settings = Flagging(nonmembers="known.jsonl", out=tmp_path), FlagSettings()
-    for name in ("score", "fdr", "method", "randomised", "seed"):
+    for name in ("score", "fdr", "level", "method", "randomised", "seed"):
         assert getattr(given, name) == getattr(settings, name)
 
 
@@ -107,7 +112,7 @@ def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path
     ("options", "message"),
     [
         (("--fdr", 0), "above 0"),
-        (("--fdr", 0.0001), "no text can be flagged among 40 texts at a rate of 0.01%"),
+        (("--level", 0), "--level lies between 0.001 and 0.5"),
         (("--score", "probe"), "probe is fitted on known members"),
         (("--score", "ref"), "name one with --reference-model"),
         (("--score", "dc_pdd"), "counts"),

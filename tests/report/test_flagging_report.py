@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pretrace.report.flagging import page
-from pretrace.types import Check, Flagged, Judged, Known, Skipped
+from pretrace.types import Check, Flagged, Judged, Known, SetTest, Skipped
 
 
 def made(outcome="flagged", texts=60, known=200, **changes):
@@ -33,8 +33,9 @@ def made(outcome="flagged", texts=60, known=200, **changes):
             method="bh",
             outcome=outcome,
             statement="Refused: they differ." if not told else "7 of the 60 texts of mine are flagged.",
-            texts=Judged(ids, ids, scores, p, p, tuple(flags.tolist())),
-            known=Known(others, others, rng.normal(size=known), (True,) * known),
+            texts=Judged(ids, ids, scores, p, p, tuple(flags.tolist()), ids, (True,) * texts),
+            known=Known(others, others, rng.normal(size=known), (True,) * known, others),
+            set_test=SetTest(0.0004, 0.05, 9, 3.0, 4, 9999) if told else None,
             checks=(
                 Check(
                     "words", "Alike by words", status, "AUC 0.9.", "Take others.", {"auc": [0.9, 0.8, 0.95]}
@@ -76,7 +77,51 @@ def test_a_refusal_shows_no_p_values():
 
 
 def test_nothing_flagged_is_not_innocence():
-    assert "That does not show that none was used" in words(page.render(made("none")))
+    said = words(page.render(made("none")))
+    assert "That does not show that none was used" in said
+    assert "Nothing stands out" in said
+
+
+def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
+    said = words(page.render(made("set", statement="No single text is flagged, but as a whole they do.")))
+    assert "The set as a whole stands out No single text is flagged" in said
+    assert (
+        "The set as a whole stands out (p = 0.0004, tested at a level of 5%). 9 of its 60 documents lie above"
+        in said
+    )
+    assert "about 3 would be expected there" in said
+    assert "This test does not say which" in said
+    assert "p = 0.0004 at a level of 5%; 9,999 permutations" in said
+    assert "from 4 texts on that stand above all known ones" in said
+    assert "one or the other in at most the sum of both" in said
+    no = SetTest(None, 0.05, 9, 3.0, 4, 9999, "the two sets also differ a little by their words")
+    passed = (Check("words", "Alike by words", "passed", "AUC 0.53."),)
+    withheld = words(page.render(made("refused", set_test=no, checks=passed)))
+    assert (
+        "The set as a whole: no answer, because the two sets also differ a little by their words" in withheld
+    )
+
+
+def test_too_coarse_to_clear_is_no_clearance():
+    said = words(page.render(made("coarse", statement="Too coarse to clear: nothing stands out, but.")))
+    assert said.count("Too coarse to clear") == 1
+    assert "Nothing stands out, but." in said
+
+
+def test_documents_are_spoken_of_where_they_have_several_texts():
+    one = made()
+    documents = tuple(f"d{i // 7}" for i in range(60))
+    one = replace(one, texts=replace(one.texts, documents=documents))
+    said = words(page.render(one))
+    assert "1 of 9 documents flagged" in said
+    assert "60 texts of “mine” (9 documents) were set beside" in said
+    assert "7 of 60 texts" in said
+    assert "p, q and the flag are of the whole document" in said
+
+
+def test_a_result_of_version_0_1_has_no_test_of_the_set():
+    said = words(page.render(made("none", set_test=None)))
+    assert "as a whole" not in said
 
 
 def test_the_same_flagging_gives_the_same_bytes_and_a_whole_page(tmp_path):

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.conformal import adjusted, flagged, one_a_document, p_values, resolution
+from pretrace.statistics.conformal import (
+    adjusted,
+    drawn_pieces,
+    flagged,
+    needed,
+    p_values,
+    resolution,
+)
+from pretrace.statistics.permutation import by_document
 
 
 def test_the_formula_with_ties_counted_against_the_text():
@@ -55,21 +63,24 @@ def small_ones(draw, runs=1500, level=0.1):
 
 
 def test_one_piece_a_document_keeps_the_level():
-    assert small_ones(one_a_document) <= 0.1 + 3 * np.sqrt(0.09 / 1500)
+    assert small_ones(lambda groups, seed: drawn_pieces(groups, seed, each=1)) <= 0.1 + 3 * np.sqrt(
+        0.09 / 1500
+    )
 
 
 def test_all_pieces_would_break_it():
     assert small_ones(lambda groups, seed: np.ones(len(groups), dtype=bool)) > 0.13
 
 
-def test_one_piece_of_each_document_is_drawn_whatever_the_order():
-    groups = ["b", "a", "b", "c", "a", "b"]
-    drawn = one_a_document(groups, 7)
-    assert sorted(np.array(groups)[drawn]) == ["a", "b", "c"]
-    counts = sum(one_a_document(groups, seed).astype(int) for seed in range(600))
+def test_as_many_pieces_of_each_document_are_drawn_whatever_the_order():
+    groups = ["b", "a", "b", "c", "a", "b", "c"]
+    drawn = drawn_pieces(groups, 7)
+    assert sorted(np.array(groups)[drawn]) == ["a", "a", "b", "b", "c", "c"]
+    assert sorted(np.array(groups)[drawn_pieces(groups, 7, each=1)]) == ["a", "b", "c"]
+    counts = sum(drawn_pieces(groups, seed, each=1).astype(int) for seed in range(600))
     assert abs(counts[0] - 200) < 60  # each piece of "b" a third of the time
-    turned = one_a_document([*["a"] * 2, *["b"] * 3, "c"], 7)
-    assert np.flatnonzero(drawn[[1, 4, 0, 2, 5, 3]]).tolist() == np.flatnonzero(turned).tolist()
+    turned = drawn_pieces([*["a"] * 2, *["b"] * 3, *["c"] * 2], 7)
+    assert np.flatnonzero(drawn[[1, 4, 0, 2, 5, 3, 6]]).tolist() == np.flatnonzero(turned).tolist()
 
 
 @pytest.mark.parametrize("method", ["bh", "by"])
@@ -104,8 +115,55 @@ def test_false_discoveries_stay_below_the_nominal_rate():
     assert 0.10 < found <= 0.2 * 0.7 + 0.02  # the rate times the share of non-members
 
 
-def test_texts_that_share_documents_keep_it_under_any_dependence():
-    assert discoveries("by", pieces=6, runs=300) <= 0.2
+def lengthy(rng, number):
+    """Documents that nobody saw: 3% have 80 pieces and score 2 to 3.5 deviations higher, the others have one."""
+    long = rng.random(number) < 0.03
+    centre = np.where(long, rng.uniform(2, 3.5, number), rng.normal(size=number))
+    rows = np.repeat(np.arange(number), np.where(long, 80, 1))
+    scores = centre[rows] + np.where(long, 0.5, 0.0)[rows] * rng.normal(size=len(rows))
+    return scores, [f"d{row:03}" for row in rows]
+
+
+def any_flag(of_sides, method, runs=400):
+    """How often anything is flagged at a rate of 20% where nothing was seen."""
+    rng, hits = np.random.default_rng(17), 0
+    for seed in range(runs):
+        p = of_sides(*lengthy(rng, 100), *lengthy(rng, 400), seed)
+        hits += flagged(adjusted(p, method), 0.2).any()
+    return hits / runs
+
+
+def every_piece(asked, _, known, groups, seed):
+    return p_values(asked, known[drawn_pieces(groups, seed, each=1)])
+
+
+def one_value(asked, names, known, groups, seed):
+    both = [*(f"a{name}" for name in names), *(f"k{name}" for name in groups)]
+    drawn = drawn_pieces(both, seed)
+    kept = [name for name, taken in zip(both, drawn, strict=True) if taken]
+    found, values = by_document(np.concatenate((asked, known))[drawn], kept)
+    first = np.array([name.startswith("a") for name in found])
+    return p_values(values[first], values[~first])
+
+
+def test_every_piece_against_documents_drawn_once_breaks_even_the_stricter_procedure():
+    """Version 0.1: where long documents score higher; 38% in benchmarks/results/flagging_sets.json."""
+    assert any_flag(every_piece, "by") > 0.3
+
+
+@pytest.mark.parametrize("method", ["bh", "by"])
+def test_one_value_a_document_keeps_the_rate_there(method):
+    assert any_flag(one_value, method) < 0.14  # 6% measured
+
+
+def test_asked_documents_may_be_cut_into_more_pieces_than_known_ones():
+    """A value of one drawn text has the same law however many pieces a document has."""
+    rng, hits = np.random.default_rng(19), 0
+    for seed in range(600):
+        asked, names = hierarchical(rng, 20, rng.integers(1, 40, 20))
+        known, groups = hierarchical(rng, 100, 1)
+        hits += flagged(adjusted(one_value(asked, names, known, groups, seed)), 0.2).any()
+    assert hits / 600 <= 0.2 + 3 * np.sqrt(0.16 / 600)
 
 
 def test_without_members_any_flag_is_rarer_than_the_rate():
@@ -134,6 +192,9 @@ def test_resolution_says_what_can_be_flagged(known, texts, fdr, method):
     assert can(found.needed_alone, 1)
     assert found.needed_alone == 1 or not can(found.needed_alone - 1, 1)
     assert found.smallest == 1 / (known + 1)
+    half = needed(texts // 2, texts, fdr, method)
+    assert can(half, max(1, texts // 2))
+    assert half == 1 or not can(half - 1, max(1, texts // 2))
 
 
 def test_what_is_no_score_is_refused():

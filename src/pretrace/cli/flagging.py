@@ -46,7 +46,15 @@ Rate = Annotated[
     float,
     typer.Option(
         "--fdr",
-        help="The share of the flagged texts that may be false, on average.",
+        help="The share of the flagged texts (documents, where they have several texts) that may be false, on average.",
+        rich_help_panel=_FLAGGING,
+    ),
+]
+Level = Annotated[
+    float,
+    typer.Option(
+        "--level",
+        help="How often the test of the TEXTS as a whole may say that they stand out where none was seen.",
         rich_help_panel=_FLAGGING,
     ),
 ]
@@ -54,8 +62,8 @@ FlagMethod = Annotated[
     str,
     typer.Option(
         "--method",
-        help="How that rate is kept: bh (independent texts), by (any dependence), or auto: by where several of the "
-        "TEXTS are from one document.",
+        help="How that rate is kept: bh (documents are independent of each other), by (they depend on each other; "
+        "stricter), or auto: bh.",
         rich_help_panel=_FLAGGING,
     ),
 ]
@@ -96,6 +104,7 @@ class Flagging:
     out: FlagOut
     score: OneScore = "min_k_plus_plus"
     fdr: Rate = 0.05
+    level: Level = 0.05
     method: FlagMethod = "auto"
     randomised: Randomised = False
     placebo: FlagPlacebo = None
@@ -110,8 +119,9 @@ class Flagging:
 
 @grouped
 def flag(source: Source, opening: Opening, flagging: Flagging) -> None:
-    """Which of these texts were seen? Each against known non-members, at a rate of false flags; exit code 3 when any is
-    flagged, 0 none, 4 refused because the two sets differ as texts."""
+    """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
+    together. Exit code 3 when any is flagged or they stand out as a whole, 0 when neither, 4 when there is no answer:
+    the two sets differ as texts, or the known ones are too few for "none" to mean anything."""
     raise typer.Exit(printed(carry_out(source, opening, flagging), flagging.out))
 
 
@@ -154,6 +164,7 @@ def flag_settings(opening: Opening, flagging: Flagging) -> FlagSettings:
     settings = FlagSettings(
         score=flagging.score,
         fdr=flagging.fdr,
+        level=flagging.level,
         method=flagging.method,  # type: ignore[arg-type]  # which is checked there
         randomised=flagging.randomised,
         seed=flagging.seed,
@@ -204,7 +215,8 @@ def _table(flagged: Flagged) -> Table:
     texts = flagged.texts
     rows = sorted((i for i, chosen in enumerate(texts.flagged) if chosen), key=lambda i: -texts.scores[i])
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("flagged text", overflow="fold")
+    several = texts.number < len(texts.ids)  # then documents are flagged, with all of their texts
+    table.add_column("text of a flagged document" if several else "flagged text", overflow="fold")
     for name in (flagged.score, "p", "q"):
         table.add_column(Plain(name), justify="right", no_wrap=True)
     for i in rows[:_SHOWN]:

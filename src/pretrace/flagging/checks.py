@@ -39,6 +39,8 @@ LEVEL = 0.005
 WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
 """The same for cross-fitted values, which vary more than the test takes them to (see `blind.WIDENING`)."""
 
+_BEYOND = "beyond_chance"
+_SAYING = {"words": "their words", "length": "their length", "placebo": "the score of the placebo"}
 _WORDS = "The texts are like the known non-members, by their words"
 _LENGTH = "They are as long as those"
 _PLACEBO = "A model that never saw them finds nothing"
@@ -80,15 +82,37 @@ def placebo_check(
     ranked = _rank_p(values, asked, groups)
     share = f"{100 * rate:g}%"
     words = (
-        f"The same was done with the placebo. At a rate of {share} it flagged {flagged:,} texts (by chance it flags "
-        f"any in at most {share} of such checks), and put the texts before the known non-members with an AUC of "
+        f"The same was done with the placebo. At a rate of {share} it flagged {flagged:,} documents (by chance it "
+        f"flags any in at most {share} of such checks), and put the texts before the known non-members with an AUC of "
         f"{_figures(auc)}. That it never saw the texts is your statement."
     )
     if _seldom(Grouping.of(groups, asked), LEVEL):
         words += " From so few documents that AUC cannot be told from chance, and does not count."
     good = not flagged and not _apart(auc, ranked)
     figures = {"flagged": flagged, "rate": rate, "auc": [auc.value, auc.low, auc.high]}
+    figures[_BEYOND] = _beyond_chance(auc, ranked)
     return Check("placebo", _PLACEBO, "passed" if good else "failed", words, "" if good else _CURE, figures)
+
+
+def with_set_test(check: Check, p: float, level: float) -> Check:
+    """A placebo check to which the placebo's own test of the set is added; it can withhold that of the target only."""
+    if check.status == "not run":
+        return check
+    words = f"{check.words} Its own test of the set as a whole has p = {p:.2g}."
+    beyond = bool(check.figures[_BEYOND]) or p <= level
+    return replace(check, words=words, figures={**check.figures, "set p": p, _BEYOND: beyond})
+
+
+def withheld(checks: Sequence[Check]) -> str:
+    """Why a rejection of the test of the set does not count; "" where it does.
+
+    That test sees differences that are too small to refuse the flags for. So it does not count where a control, with
+    no room for small differences, says that the sets differ by more than chance.
+    """
+    saying = [_SAYING[check.name] for check in checks if check.figures.get(_BEYOND)]
+    if not saying:
+        return ""
+    return f"the two sets also differ a little by {' and by '.join(saying)}, which has nothing to do with training"
 
 
 def no_placebo() -> Check:
@@ -103,22 +127,28 @@ def _words(auc: Estimate, ranked: float) -> Check:
         f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is a coin. It withholds the answer "
         f"above {APART:g} where the interval excludes 0.5."
     )
-    return _check("words", _WORDS, _apart(auc, ranked, WORDS_LEVEL), words, auc)
+    failed, beyond = _apart(auc, ranked, WORDS_LEVEL), _beyond_chance(auc, ranked, WORDS_LEVEL)
+    return _check("words", _WORDS, failed, words, auc, beyond=beyond)
 
 
 def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
     words = f"By their number of characters alone the AUC is {_figures(auc)}; above 0.5 the texts are the longer ones."
-    turned = Estimate(1 - auc.value, 1 - auc.high, 1 - auc.low)
-    return _check("length", _LENGTH, _apart(auc, ranked[0]) or _apart(turned, ranked[1]), words, auc)
+    sides = ((auc, ranked[0]), (Estimate(1 - auc.value, 1 - auc.high, 1 - auc.low), ranked[1]))
+    failed = any(_apart(*side) for side in sides)
+    return _check("length", _LENGTH, failed, words, auc, beyond=any(_beyond_chance(*side) for side in sides))
 
 
-def _check(name: str, title: str, failed: bool, words: str, auc: Estimate) -> Check:
-    figures = {"auc": [auc.value, auc.low, auc.high]}
+def _check(name: str, title: str, failed: bool, words: str, auc: Estimate, *, beyond: bool) -> Check:
+    figures = {"auc": [auc.value, auc.low, auc.high], _BEYOND: beyond}
     return Check(name, title, "failed" if failed else "passed", words, _CURE if failed else "", figures)
 
 
 def _apart(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
-    return auc.value > APART and auc.low > 0.5 and ranked <= level
+    return auc.value > APART and _beyond_chance(auc, ranked, level)
+
+
+def _beyond_chance(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
+    return auc.low > 0.5 and ranked <= level
 
 
 def _rank_p(values: Doubles, asked: Bools, groups: Sequence[str]) -> float:

@@ -1,30 +1,32 @@
-"""Score both sets, look whether they may be compared, flag."""
+"""Score both sets, look whether they may be compared, flag documents and test the set as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from pretrace.detection import Options, detect
-from pretrace.errors import TextsError
 from pretrace.fitting import Models
 from pretrace.flagging import words
-from pretrace.flagging.checks import no_placebo, placebo_check, set_checks
-from pretrace.flagging.planning import FEWEST_KNOWN, KNOWN, TEXTS, Plan, plan, replanned
+from pretrace.flagging.checks import no_placebo, placebo_check, set_checks, with_set_test, withheld
+from pretrace.flagging.planning import KNOWN, TEXTS, Plan, plan, replanned
 from pretrace.flagging.settings import FlagSettings
+from pretrace.flagging.values import Sides
 from pretrace.inference.placebo import check_placebo
 from pretrace.record import record_corpus
 from pretrace.statistics import conformal
 from pretrace.statistics.controls import placebos
-from pretrace.statistics.splits import Bools
+from pretrace.statistics.shift import set_shift
 from pretrace.tracing import Progress, Silent
-from pretrace.types import Backend, Check, Corpus, Doubles, Flagged, FlagOutcome, Judged, Known, Run
+from pretrace.types import Backend, Check, Corpus, Flagged, FlagOutcome, Judged, Known, Run, SetTest
 
 PLACEBO_RATE = 0.05
 """The highest rate a placebo is held to: by chance it flags anything in one check of twenty at most."""
+ABOVE = 0.05
+"""The share of the known documents above the line at which asked ones are counted, to describe the set."""
 
 
 def flag(
@@ -35,9 +37,11 @@ def flag(
     *,
     progress: Progress | None = None,
 ) -> Flagged:
-    """Which texts of `corpus` stand out from the known non-members by one score of the target.
+    """Which texts of `corpus` stand out from the known non-members by one score of the target, and whether all do.
 
-    The outcome is "refused", without p-values, where a control tells the two sets apart. With a placebo in
+    The outcome is "flagged" where a document is flagged, "set" where none is and the set as a whole stands out,
+    "refused", without p-values, where a control tells the two sets apart, "coarse" where nothing was found and
+    the known documents are too few for that to say anything, else "none". With a placebo in
     `models` the same is done with it, and it must find nothing. Raises what `plan` and `detect` raise, LeakError
     among it where a model was tuned on one of the texts.
     """
@@ -48,68 +52,20 @@ def flag(
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, seed=settings.seed, progress=progress or Silent())
     run = detect(made.corpus, models, settings.score, how)
-    sides = _Sides.of(run, made, settings)
-    made = replanned(made, int(sides.drawn.sum()), int(sides.asked.sum()), settings)
+    sides = Sides.of(run, made, settings)
+    made = replanned(made, sides.known, sides.number, settings)
     return _concluded(sides, made, corpus=corpus, known=known, model=models.target.name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sides:
-    """The scored rows of both sets: `asked` are the texts in question, `drawn` the known ones, one of each document,
-    that p-values rest on."""
-
-    run: Run
-    documents: tuple[str, ...]
-    asked: Bools
-    drawn: Bools
-    settings: FlagSettings
-
-    @classmethod
-    def of(cls, run: Run, made: Plan, settings: FlagSettings) -> _Sides:
-        """The rows of a run; TextsError where too few of them could be scored."""
-        asked = np.array([member is None for member in run.members], dtype=bool)
-        documents = tuple(made.documents[name] for name in run.ids)
-        drawn = np.zeros(len(asked), dtype=bool)
-        rows = np.flatnonzero(~asked)
-        drawn[rows] = conformal.one_a_document([documents[row] for row in rows.tolist()], settings.seed)
-        if not asked.any() or drawn.sum() < FEWEST_KNOWN:
-            reasons = dict.fromkeys(one.reason for one in run.skipped) or ("there were no others",)
-            raise TextsError(
-                f"{asked.sum()} texts and {drawn.sum()} known documents could be scored, and flagging takes at least 1 "
-                f"and {FEWEST_KNOWN}. Why others could not: {'; '.join(reasons)}."
-            )
-        return cls(run, documents, asked, drawn, settings)
-
-    @property
-    def values(self) -> Doubles:
-        """The score of every row."""
-        return np.asarray(self.run.matrix[:, 0])
-
-    def p(self, values: Doubles) -> Doubles:
-        """The p-values of the texts in question by one score of all rows."""
-        settings = self.settings
-        return conformal.p_values(
-            values[self.asked], values[self.drawn], randomised=settings.randomised, seed=settings.seed
-        )
-
-    def named(self, rows: Bools, side: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Ids and groups of some rows, as their file has them; a text without a group is its own."""
-
-        def at(names: Sequence[str]) -> tuple[str, ...]:
-            return tuple(names[row].removeprefix(side) for row in np.flatnonzero(rows).tolist())
-
-        return at(self.run.ids), at(self.run.groups)
-
-
-def _concluded(sides: _Sides, made: Plan, *, corpus: Corpus, known: Corpus, model: str) -> Flagged:
+def _concluded(sides: Sides, made: Plan, *, corpus: Corpus, known: Corpus, model: str) -> Flagged:
     """The flagging as it is written down, once the controls have been looked at."""
     run, settings, checks = sides.run, sides.settings, _checks(sides, made)
-    refused = any(check.status == "failed" for check in checks)
-    texts = _judged(sides, made, refused=refused)
-    chosen = sum(texts.flagged)
-    outcome: FlagOutcome = "refused" if refused else "flagged" if chosen else "none"
-    said = words.said(outcome, checks, made, chosen=chosen, scored=len(texts.ids), settings=settings)
-    return Flagged(
+    test = _set_test(sides, checks)
+    texts = _judged(sides, made, refused=_refused(checks))
+    outcome = _outcome(texts, test, checks, made)
+    if outcome == "refused":
+        texts = _judged(sides, made, refused=True)
+    found = Flagged(
         corpus=corpus.name,
         nonmembers=known.name,
         model=model,
@@ -117,35 +73,76 @@ def _concluded(sides: _Sides, made: Plan, *, corpus: Corpus, known: Corpus, mode
         fdr=settings.fdr,
         method=made.method,
         outcome=outcome,
-        statement=said.statement.format(corpus=corpus.name, model=model),
+        statement="",
         texts=texts,
         known=_known(sides),
         checks=checks,
-        reasons=said.reasons,
-        advice=said.advice,
         notes=made.notes,
         skipped=tuple(replace(one, id=one.id.removeprefix(TEXTS)) for one in run.skipped),
         settings=_record(corpus, known, run, settings),
+        set_test=test,
     )
+    said = words.said(found, made)
+    return replace(found, statement=said.statement, reasons=said.reasons, advice=said.advice)
 
 
-def _judged(sides: _Sides, made: Plan, *, refused: bool) -> Judged:
+def _outcome(texts: Judged, test: SetTest, checks: Sequence[Check], made: Plan) -> FlagOutcome:
+    if _refused(checks):
+        return "refused"
+    if any(texts.flagged):
+        return "flagged"
+    if test.withheld:
+        return "refused"
+    if test.rejects:
+        return "set"
+    return "coarse" if made.coarse(test.least) else "none"
+
+
+def _refused(checks: Sequence[Check]) -> bool:
+    return any(check.status == "failed" for check in checks)
+
+
+def _set_test(sides: Sides, checks: Sequence[Check]) -> SetTest:
+    """The test of the set; a rejection is withheld where a control speaks against it, and all where one failed."""
+    level = sides.settings.level
+    asked, known = sides.by_document(sides.values)
+    found = set_shift(asked, known, level=level, seed=sides.settings.seed)
+    above = int((conformal.p_values(asked, known) <= ABOVE * (1 + 1e-12)).sum())
+    chance = int(ABOVE * (len(known) + 1) + 1e-9) / (len(known) + 1)
+    why = ""
+    if _refused(checks):
+        why = "a check says that the two sets differ by more than membership"
+    elif found.p <= level:
+        why = withheld(checks)
+    p = None if why else found.p
+    return SetTest(p, level, above, chance * len(asked), found.least, found.permutations, why)
+
+
+def _judged(sides: Sides, made: Plan, *, refused: bool) -> Judged:
     """The texts in question; without p-values and flags where the answer is refused."""
     p = sides.p(sides.values)
     q = conformal.adjusted(p, made.method)
     chosen = conformal.flagged(q, sides.settings.fdr) & (not refused)
-    if refused:
-        p = q = np.zeros(0)
-    names = sides.named(sides.asked, TEXTS)
-    return Judged(*names, sides.values[sides.asked], p, q, tuple(chosen.tolist()))
+    rows, place = sides.asked, sides.place
+    p, q = (np.zeros(0), np.zeros(0)) if refused else (p[place], q[place])
+    return Judged(
+        *sides.named(rows, TEXTS),
+        sides.values[rows],
+        p,
+        q,
+        tuple(chosen[place].tolist()),
+        sides.documents_of(rows, TEXTS),
+        tuple(sides.drawn[rows].tolist()),
+    )
 
 
-def _known(sides: _Sides) -> Known:
+def _known(sides: Sides) -> Known:
     rows = ~sides.asked
-    return Known(*sides.named(rows, KNOWN), sides.values[rows], tuple(sides.drawn[rows].tolist()))
+    drawn = tuple(sides.drawn[rows].tolist())
+    return Known(*sides.named(rows, KNOWN), sides.values[rows], drawn, sides.documents_of(rows, KNOWN))
 
 
-def _checks(sides: _Sides, made: Plan) -> tuple[Check, ...]:
+def _checks(sides: Sides, made: Plan) -> tuple[Check, ...]:
     settings = sides.settings
     content = {text.id: text.text for text in made.corpus.texts}
     texts = [content[name] for name in sides.run.ids]
@@ -158,11 +155,12 @@ def _checks(sides: _Sides, made: Plan) -> tuple[Check, ...]:
     q = conformal.adjusted(sides.p(values), made.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=settings.seed)
-    able = conformal.resolution(int(sides.drawn.sum()), int(sides.asked.sum()), rate, made.method).together
+    able = conformal.resolution(sides.known, sides.number, rate, made.method).together
     if able is None:
         vain = " With so few known documents it could flag nothing at that rate, so that it flagged none says nothing."
         blank = replace(blank, words=blank.words + vain)
-    return (*checks, blank)
+    shift = set_shift(*sides.by_document(values), seed=settings.seed)
+    return (*checks, with_set_test(blank, shift.p, settings.level))
 
 
 def _record(corpus: Corpus, known: Corpus, run: Run, settings: FlagSettings) -> dict[str, Any]:

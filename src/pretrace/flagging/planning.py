@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pretrace.errors import TextsError
 from pretrace.flagging.settings import FlagSettings
-from pretrace.statistics.conformal import Method, Resolution, resolution
+from pretrace.statistics.conformal import Method, Resolution, needed, resolution
 from pretrace.statistics.linking import linked
 from pretrace.types import Corpus, Text
 
 FEWEST_KNOWN = 20
 """Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
+CLEARING = 0.1
+"""That nothing stands out is a result only where this share of the asked documents, all above every known one, would
+have been noticed: flagged, or seen by the test of the set."""
 TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 """What ids begin with while both sets are one corpus: two files may number their rows alike."""
 
@@ -20,20 +25,39 @@ TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Both sets as one corpus (known non-members labelled, the others not), the document of each text by its id
-    there (documents that share a text are one), how discoveries are controlled, and what there is to say."""
+    there (documents that share a text are one), how discoveries are controlled, how many documents are `asked` about
+    and `known`, the `unit` that is flagged ("text", or "document" where one has several), and what there is to say."""
 
     corpus: Corpus
     documents: Mapping[str, str]
     method: Method
     resolution: Resolution
+    asked: int
+    known: int
+    unit: str
     notes: tuple[str, ...]
+
+    def noticed(self, least: int | None) -> int | None:
+        """From how many documents on that stand above all known ones something is said: they are flagged, or the
+        test of the set, which rejects from `least` on, does; None where neither ever would."""
+        found = [number for number in (self.resolution.together, least) if number is not None]
+        return min(found, default=None)
+
+    def coarse(self, least: int | None) -> bool:
+        """Whether the known documents are too few for "nothing stands out" to say anything."""
+        noticed = self.noticed(least)
+        return self.resolution.together is None or noticed is None or noticed > _clearing(self.asked)
+
+    def enough(self, fdr: float) -> int:
+        """The known documents with which a tenth of those asked about could be flagged."""
+        return needed(_clearing(self.asked), self.asked, fdr, self.method)
 
 
 def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
     """The two sets put together and looked over; nothing is asked of a model.
 
     TextsError where a set is empty, where known documents are fewer than 20 or some of their texts are labelled as
-    members, where the sets overlap, and where no text could be flagged at this rate, with what would be needed.
+    members, and where the sets overlap. Where no text could be flagged at this rate the notes say so.
     """
     _check_apart(corpus, known)
     sides = [_placed(text, TEXTS, None) for text in corpus.texts]
@@ -43,37 +67,34 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
     if len(documents) < len(sides):
         raise TextsError(f"some texts of {corpus.name} or {known.name} share an id; give each its own.")
     asked = [documents[text.id] for text in sides if text.member is None]
-    held = len({documents[text.id] for text in sides if text.member is False})
+    others = [documents[text.id] for text in sides if text.member is False]
+    held = len(set(others))
     if held < FEWEST_KNOWN:
         raise TextsError(
             f"{known.name} holds {held} documents ({len(known)} texts), and flagging takes known non-members from at "
             f"least {FEWEST_KNOWN} documents; add some (pieces of one document count once)."
         )
-    alone = len(set(asked)) == len(asked)
-    method: Method = settings.method if settings.method != "auto" else "bh" if alone else "by"
-    found = resolution(held, len(asked), settings.fdr, method)
-    notes = list(_resolved(found, len(asked), held, settings.fdr))
-    if not alone:
-        notes.append(_dependent(len(asked), len(set(asked)), method))
-    if found.together is None:
-        raise TextsError(" ".join(notes))
+    number = len(set(asked))
+    method: Method = "bh" if settings.method == "auto" else settings.method
+    found = resolution(held, number, settings.fdr, method)
+    unit = "text" if number == len(asked) else "document"
     both = Corpus(f"{corpus.name} against {known.name}", tuple(sides), corpus.source)
-    return Plan(both, documents, method, found, tuple(notes))
+    made = Plan(both, documents, method, found, number, held, unit, ())
+    return replace(made, notes=(*_resolved(made, settings.fdr), *_drawing(asked, others)))
 
 
-def replanned(made: Plan, known: int, texts: int, settings: FlagSettings) -> Plan:
-    """The plan for the known documents and texts that could be scored, where some could not.
-
-    TextsError where with so few no text can be flagged: to say that none is would then say nothing.
-    """
-    found = resolution(known, texts, settings.fdr, made.method)
-    if found == made.resolution:
+def replanned(made: Plan, known: int, asked: int, settings: FlagSettings) -> Plan:
+    """The plan for the known and asked documents that could be scored, where some could not."""
+    if (known, asked) == (made.known, made.asked):
         return made
-    told = _resolved(found, texts, known, settings.fdr)
-    if found.together is None:
-        raise TextsError(f"Some texts could not be scored. {' '.join(told)}")
-    about_documents = made.notes[1:] if made.resolution.together != 1 else made.notes
-    return replace(made, resolution=found, notes=(*told, *about_documents))
+    about_documents = made.notes[len(_resolved(made, settings.fdr)) :]
+    found = resolution(known, asked, settings.fdr, made.method)
+    made = replace(made, resolution=found, known=known, asked=asked)
+    return replace(made, notes=(*_resolved(made, settings.fdr), *about_documents))
+
+
+def _clearing(asked: int) -> int:
+    return max(1, math.ceil(CLEARING * asked))
 
 
 def _check_apart(corpus: Corpus, known: Corpus) -> None:
@@ -109,32 +130,33 @@ def _placed(text: Text, side: str, member: bool | None) -> Text:
     return replace(text, id=f"{side}{text.id}", group=group, member=member)
 
 
-def _resolved(found: Resolution, texts: int, known: int, fdr: float) -> tuple[str, ...]:
+def _resolved(made: Plan, fdr: float) -> tuple[str, ...]:
     """What the numbers allow, in a sentence; nothing where a single text could be flagged."""
-    among = f"among {texts:,} texts at a rate of {100 * fdr:g}%"
-    if found.together is None:
-        return (
-            f"With {known:,} known documents no p-value is below {found.smallest:.2g}, and no text can be flagged "
-            f"{among}: at least {found.needed:,} known non-members are needed, {found.needed_alone:,} for one text "
-            "alone. Add some, or allow a higher --fdr.",
-        )
+    found, unit = made.resolution, made.unit
     if found.together == 1:
         return ()
+    among = f"among {made.asked:,} {unit}s at a rate of {100 * fdr:g}%"
+    least = f"With {made.known:,} known documents no p-value is below {found.smallest:.2g}"
+    if found.together is None:
+        return (
+            f"{least}, and no {unit} can be flagged {among}: at least {found.needed:,} known non-members are needed, "
+            f"{found.needed_alone:,} for one {unit} alone. The set as a whole is still tested.",
+        )
     return (
-        f"With {known:,} known documents no p-value is below {found.smallest:.2g}: {among} at least "
-        f"{found.together:,} must stand above all of them before any is flagged. For one text alone "
-        f"{found.needed_alone:,} known non-members would be needed.",
+        f"{least}: {among} at least {found.together:,} must stand above all of them before any is flagged. For one "
+        f"{unit} alone {found.needed_alone:,} known non-members would be needed.",
     )
 
 
-def _dependent(texts: int, documents: int, method: Method) -> str:
-    several = f"The {texts:,} texts come from {documents:,} documents. "
-    if method == "by":
-        return (
-            f"{several}Texts of one document are not independent, so false flags are controlled by Benjamini and "
-            "Yekutieli's procedure, which is stricter; with one text a document Benjamini and Hochberg's would do."
-        )
+def _drawing(asked: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """How documents with several texts are counted; nothing where there are none."""
+    counts = [*Counter(asked).values(), *Counter(known).values()]
+    if max(counts) == 1:
+        return ()
+    each = min(counts)
+    value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
     return (
-        f"{several}That Benjamini and Hochberg's procedure keeps its rate is proved for independent texts; --method by "
-        "keeps it for texts that share documents."
+        f"The {len(asked):,} texts come from {len(set(asked)):,} documents and the {len(known):,} known ones from "
+        f"{len(set(known)):,}. A document counts once, by {value}: as many as the document with the fewest has, drawn "
+        "by --seed. Whole documents are flagged.",
     )

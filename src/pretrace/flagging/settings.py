@@ -14,19 +14,22 @@ SCORE = "min_k_plus_plus"
 """Of the scores that need nothing but the target it survived its controls most often on planted domains: in 7 of
 8, `loss` in 5 (benchmarks/results/planted_domains.json). `ref` with an earlier checkpoint survived in 8 of 8."""
 HIGHEST = 0.5
+LOWEST_LEVEL = 0.001
+"""What the permutations of a test of the set can still show."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlagSettings:
     """How texts are flagged; ExpressionError for a value out of its range or a score that is fitted on labels.
 
-    `method` is "bh", "by", or "auto": "bh" where every text in question is a document of its own, else "by".
-    `randomised` breaks ties of scores by lot instead of against the text. `seed` decides which text of a known
-    document is drawn, and every other draw. `cache` False keeps no traces on disk.
+    `fdr` is about the flags and `level` about the test of the whole set. `method` is "bh", "by", or "auto", which is
+    "bh". `randomised` breaks ties of documents by lot instead of against the asked one. `seed` decides which texts of
+    a document are drawn, and every other draw. `cache` False keeps no traces on disk.
     """
 
     score: str = SCORE
     fdr: float = 0.05
+    level: float = 0.05
     method: Literal["auto", "bh", "by"] = "auto"
     randomised: bool = False
     seed: int = 0
@@ -35,6 +38,10 @@ class FlagSettings:
     def __post_init__(self) -> None:
         require(
             0 < self.fdr <= HIGHEST, f"--fdr is a rate above 0 and up to {HIGHEST:g}, found {self.fdr:g}."
+        )
+        require(
+            LOWEST_LEVEL <= self.level <= HIGHEST,
+            f"--level lies between {LOWEST_LEVEL:g} and {HIGHEST:g}, found {self.level:g}.",
         )
         require(
             self.method in ("auto", *METHODS),

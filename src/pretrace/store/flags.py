@@ -1,7 +1,8 @@
 """A flagging on disk: a folder that is there whole or not at all.
 
-`flags.csv` has a row a text in question, `known.csv` one a known non-member; where the answer was refused the
-columns p, q and flagged are empty, so that no script takes a flag from it. `flags.json` comes last into the
+`flags.csv` has a row a text in question, `known.csv` one a known non-member; p, q and flagged are those of the text's
+document, and `drawn` are the texts they rest on. Where the answer was refused the columns p, q and flagged are empty,
+so that no script takes a flag from it. `flags.json` comes last into the
 folder and holds the SHA-256 of both tables and, as its own last entry, that of itself without this entry.
 
 As in the tables of a run, csv holds ids as they are (one that begins with "=" is a formula to a spreadsheet),
@@ -27,14 +28,23 @@ from pretrace.store.plain import from_plain, to_plain
 from pretrace.store.replaceable import FILES_KEY, FLAGS, FLAGS_KEY
 from pretrace.types import Doubles, Flagged, FlagOutcome, Judged, Known
 
-FORMAT = 1
+FORMAT = 2
+"""1 is that of version 0.1: no test of the set, and texts were flagged one by one whatever their documents."""
 TEXTS, KNOWN = "flags.csv", "known.csv"
 SEAL = "sha256"
-EXIT_CODES: Mapping[FlagOutcome, int] = {"none": 0, "flagged": 3, "refused": 4}
+EXIT_CODES: Mapping[FlagOutcome, int] = {
+    "none": 0,
+    "flagged": 3,
+    "set": 3,
+    "refused": 4,
+    "coarse": 4,
+}
 """What `pretrace flag` leaves with, so that a script can act on it."""
 
-_TEXT_COLUMNS = ("id", "group", "score", "p", "q", "flagged")
-_KNOWN_COLUMNS = ("id", "group", "score", "drawn")
+_TEXT_COLUMNS = ("id", "group", "score", "p", "q", "flagged", "document", "drawn")
+_KNOWN_COLUMNS = ("id", "group", "score", "drawn", "document")
+_OLD = {_TEXT_COLUMNS: _TEXT_COLUMNS[:6], _KNOWN_COLUMNS: _KNOWN_COLUMNS[:4]}
+"""What version 0.1 wrote of them."""
 _FIELDS = tuple(
     field.name for field in dataclasses.fields(Flagged) if field.name not in ("texts", "known", "settings")
 )
@@ -89,6 +99,7 @@ def load_flags(folder: Path) -> Flagged:
             "q": [],
             "flagged": [],
             "drawn": [],
+            "documents": [],
         }
         made = from_plain(Flagged, {**plain, "texts": empty, "known": empty}, "flags")
         texts, known = _judged(tables[TEXTS]), _known(tables[KNOWN])
@@ -111,9 +122,11 @@ def _content(flagged: Flagged) -> dict[str, Any]:
     }
     counts = {
         "texts": len(texts.ids),
+        "documents": texts.number,
         "flagged": flagged.number,
+        "flagged_documents": flagged.flagged_documents,
         "known": len(flagged.known.ids),
-        "known_documents": sum(flagged.known.drawn),
+        "known_documents": flagged.known.number,
         "skipped": len(flagged.skipped),
     }
     fields = {name: to_plain(getattr(flagged, name), name) for name in _FIELDS}
@@ -126,18 +139,22 @@ def _check(flagged: Flagged) -> None:
     texts, known = flagged.texts, flagged.known
     rows = len(texts.ids)
     given = 0 if flagged.outcome == "refused" else rows
-    if {len(texts.groups), len(texts.flagged), *texts.scores.shape} != {rows}:
+    columns = (texts.groups, texts.flagged, texts.documents, texts.drawn)
+    if {*map(len, columns), *texts.scores.shape} != {rows}:
         raise ValueError("the texts of a flagging differ in number from column to column")
     if texts.p.shape != (given,) or texts.q.shape != (given,):
         raise ValueError(
             f"{rows} texts of a flagging have p-values of shape {texts.p.shape} ({flagged.outcome})"
         )
-    if {len(known.groups), len(known.drawn), *known.scores.shape} != {len(known.ids)}:
+    others = (known.groups, known.drawn, known.documents)
+    if {*map(len, others), *known.scores.shape} != {len(known.ids)}:
         raise ValueError("the known texts of a flagging differ in number from column to column")
     if not all(np.isfinite(part).all() for part in (texts.scores, texts.p, texts.q, known.scores)):
         raise ValueError("a figure of a flagging is NaN or infinite")
     if (flagged.outcome == "flagged") != (flagged.number > 0):
         raise ValueError(f"{flagged.number} texts are flagged where the outcome is {flagged.outcome}")
+    if flagged.outcome == "set" and not (flagged.set_test and flagged.set_test.rejects):
+        raise ValueError("a flagging says that the set stands out, and its test of the set does not")
 
 
 def _rows(texts: Judged) -> Iterable[Sequence[object]]:
@@ -145,16 +162,18 @@ def _rows(texts: Judged) -> Iterable[Sequence[object]]:
     told = len(texts.p) == len(texts.ids)
     for i, (name, group) in enumerate(zip(texts.ids, texts.groups, strict=True)):
         figures = (float(texts.p[i]), float(texts.q[i]), int(texts.flagged[i])) if told else ("", "", "")
-        yield name, group, float(texts.scores[i]), *figures
+        yield name, group, float(texts.scores[i]), *figures, texts.documents[i], int(texts.drawn[i])
 
 
 def _known_rows(known: Known) -> Iterable[Sequence[object]]:
-    columns = (known.ids, known.groups, known.scores.tolist(), map(int, known.drawn))
+    columns = (known.ids, known.groups, known.scores.tolist(), map(int, known.drawn), known.documents)
     return zip(*columns, strict=True)
 
 
 def _judged(content: bytes) -> Judged:
-    ids, groups, scores, p, q, flags = _columns(content, _TEXT_COLUMNS)
+    ids, groups, scores, p, q, flags, *more = _columns(content, _TEXT_COLUMNS)
+    # version 0.1 judged every text by itself
+    documents, drawn = more or (ids, ["1"] * len(ids))
     return Judged(
         tuple(ids),
         tuple(groups),
@@ -162,12 +181,15 @@ def _judged(content: bytes) -> Judged:
         _numbers(one for one in p if one),
         _numbers(one for one in q if one),
         tuple(flag == "1" for flag in flags),
+        tuple(documents),
+        tuple(one == "1" for one in drawn),
     )
 
 
 def _known(content: bytes) -> Known:
-    ids, groups, scores, drawn = _columns(content, _KNOWN_COLUMNS)
-    return Known(tuple(ids), tuple(groups), _numbers(scores), tuple(one == "1" for one in drawn))
+    ids, groups, scores, drawn, *more = _columns(content, _KNOWN_COLUMNS)
+    rested_on = tuple(one == "1" for one in drawn)
+    return Known(tuple(ids), tuple(groups), _numbers(scores), rested_on, tuple(more[0] if more else groups))
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
@@ -180,12 +202,13 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     return made.getvalue().encode("utf-8", "backslashreplace")
 
 
-def _columns(content: bytes, names: Sequence[str]) -> list[list[str]]:
+def _columns(content: bytes, names: tuple[str, ...]) -> list[list[str]]:
+    """The columns of a table; those that version 0.1 did not have are missing from its own."""
     csv.field_size_limit(max(csv.field_size_limit(), len(content)))  # an id may be as long as it likes
     header, *rows = csv.reader(io.StringIO(content.decode("utf-8"), newline=""))
-    if tuple(header) != tuple(names) or any(len(row) != len(names) for row in rows):
+    if tuple(header) not in (names, _OLD[names]) or any(len(row) != len(header) for row in rows):
         raise ValueError(f"columns {', '.join(names)} expected")
-    return [[row[place] for row in rows] for place in range(len(names))]
+    return [[row[place] for row in rows] for place in range(len(header))]
 
 
 def _numbers(values: Iterable[str]) -> Doubles:

@@ -21,7 +21,7 @@ from pretrace.types.audit import (
     Status,
     TextClassifier,
 )
-from pretrace.types.flagging import Flagged, FlagOutcome, Judged, Known
+from pretrace.types.flagging import Flagged, FlagOutcome, Judged, Known, SetTest
 from pretrace.types.results import (
     Comparison,
     Control,
@@ -84,6 +84,7 @@ __all__ = [
     "Run",
     "Sampling",
     "Score",
+    "SetTest",
     "Skipped",
     "State",
     "States",

@@ -7,40 +7,59 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.flagging.words import expected
+from pretrace.flagging.words import expected, whole
 from pretrace.report.audit import facts, wording
 from pretrace.report.flagging import plots
 from pretrace.report.svg import to_svg
 from pretrace.report.templating import fill
-from pretrace.report.wording import count
+from pretrace.report.wording import count, plural
 from pretrace.store.atomic import atomic_text
 from pretrace.types import Flagged
 
 MOST_ROWS = 100
 """Texts in the table; flags.csv has all."""
-_TITLES = {"none": "No text is flagged", "refused": "Refused"}
-_CLASSES = {"none": "nothing", "refused": "inconclusive", "flagged": "consistent"}
+_TITLES = {
+    "none": "Nothing stands out",
+    "refused": "Refused",
+    "coarse": "Too coarse to clear",
+    "set": "The set as a whole stands out",
+}
+_CLASSES = {
+    "none": "nothing",
+    "refused": "inconclusive",
+    "coarse": "inconclusive",
+    "flagged": "consistent",
+    "set": "consistent",
+}
 _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
-_METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for texts that are not independent"}
+_METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
 
 
 def render(flagged: Flagged) -> str:
     """The whole report of a flagging as one HTML document."""
     told = flagged.outcome != "refused"
     texts = flagged.texts
-    scored, number = len(texts.ids), flagged.number
-    title = _TITLES.get(flagged.outcome, f"{count(number)} of {count(scored)} texts flagged")
+    unit = "document" if texts.number < len(texts.ids) else "text"
+    scored, number = len(texts.ids), flagged.flagged_documents
+    title = _TITLES.get(flagged.outcome, f"{count(number)} of {plural(texts.number, unit)} flagged")
     values = {
         "flagged": flagged,
         "title": title,
         "statement": _rest(flagged.statement, title),
         "css": _CLASSES[flagged.outcome],
         "told": told,
+        "failed": any(check.status == "failed" for check in flagged.checks),
         "scored": scored,
         "number": number,
         "rate": wording.share(flagged.fdr),
         "expected": expected(number, flagged.fdr),
-        "documents": sum(flagged.known.drawn),
+        "documents": flagged.known.number,
+        "asked": texts.number,
+        "unit": unit,
+        "test": flagged.set_test,
+        "whole": " ".join(whole(flagged)),
+        "set_p": _set_p(flagged),
+        "level": wording.share(flagged.set_test.level) if flagged.set_test else "",
         "method": _METHODS.get(flagged.method, flagged.method),
         "rows": list(_rows(flagged)),
         "sides": to_svg(plots.sides(flagged), name="sides", label=_label(flagged)),
@@ -60,6 +79,12 @@ def _rest(statement: str, title: str) -> str:
     """The statement without the word that stands above it already."""
     rest = statement.removeprefix(f"{title}: ")
     return rest[:1].upper() + rest[1:]
+
+
+def _set_p(flagged: Flagged) -> str:
+    """The p-value of the set; empty where it is withheld or in results of version 0.1."""
+    test = flagged.set_test
+    return "" if test is None or test.p is None else wording.p_value(test.p)
 
 
 def _rows(flagged: Flagged) -> Iterator[dict[str, Any]]:
@@ -85,8 +110,8 @@ def _label(flagged: Flagged) -> str:
 
 
 def _p_label(flagged: Flagged) -> str:
-    p = flagged.texts.p
-    return f"p-values of {len(p)} texts: {int((p <= 0.05).sum())} at or below 0.05, where 1 in 20 is due to chance."
+    p = plots.one_a_document(flagged)[0]
+    return f"p-values of {len(p)} documents: {int((p <= 0.05).sum())} at or below 0.05, where 1 in 20 is due to chance."
 
 
 def _parts(settings: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:

@@ -6,6 +6,7 @@ They are made to be read without colour: filled against outlined, dark against l
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
@@ -14,6 +15,8 @@ from pretrace.report.plots import CHANCE, KINDS, axis_range
 from pretrace.report.svg import styled
 from pretrace.types import Doubles, Flagged
 
+Bools = npt.NDArray[np.bool_]
+
 FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
 WIDTH = 7.6
 _FEWEST_BINS, _MOST_BINS = 12, 40
@@ -21,7 +24,7 @@ _FEWEST_BINS, _MOST_BINS = 12, 40
 
 def sides(flagged: Flagged) -> Figure:
     """Above the texts, flagged ones dark; below, turned down, the known non-members; a line at the least flagged
-    score. Each side is drawn as shares of its own."""
+    score, where each text is a document. Each side is drawn as shares of its own."""
     texts, known = flagged.texts.scores, flagged.known.scores
     chosen = np.array(flagged.texts.flagged, dtype=bool)
     low, high = axis_range(np.concatenate((texts, known)))
@@ -41,7 +44,7 @@ def sides(flagged: Flagged) -> Figure:
         axes.set_ylim(-top, top)
         pad = (high - low) / 60
         axes.set_xlim(low - pad, high + pad)
-        if chosen.any():
+        if chosen.any() and flagged.texts.number == len(texts):  # documents have no line of their texts
             _threshold(axes, float(texts[chosen].min()), (low, high), top)
         axes.text(low, top, "the texts", va="top", fontsize=9)
         axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
@@ -50,10 +53,15 @@ def sides(flagged: Flagged) -> Figure:
     return figure
 
 
+def one_a_document(flagged: Flagged) -> tuple[Doubles, Bools]:
+    """The p-value of each document, and whether it is flagged; each once, however many texts it has."""
+    first = np.unique(np.array(flagged.texts.documents, dtype=object), return_index=True)[1]
+    return flagged.texts.p[first], np.array(flagged.texts.flagged, dtype=bool)[first]
+
+
 def p_values(flagged: Flagged) -> Figure:
-    """The p-values of the texts as shares, with the level that texts unlike none of the known would have."""
-    p = flagged.texts.p
-    chosen = np.array(flagged.texts.flagged, dtype=bool)
+    """The p-values of the documents as shares, with the level that they would have if none had been seen."""
+    p, chosen = one_a_document(flagged)
     edges = np.linspace(0, 1, 21)
     with styled():
         figure = Figure(figsize=(WIDTH, 1.9), layout="constrained")
@@ -66,7 +74,7 @@ def p_values(flagged: Flagged) -> Figure:
         axes.set_xlabel("p-value")
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
-        axes.set_ylabel("texts")
+        axes.set_ylabel("documents")
         axes.grid(axis="y")
     return figure
 

@@ -1,0 +1,134 @@
+"""Does a set of documents score higher than known non-members, as a whole? One p-value, from permutation.
+
+The null hypothesis is that the asked and the known documents are exchangeable: which of them are the asked ones
+says nothing about their values. There is one value a document, so that pieces of one document are never counted
+as several. Permuting which documents are the asked ones is then exact for any statistic, whatever the law.
+
+The statistic is the larger of two sums over the asked documents, each less its mean under the null and over its
+standard deviation there (known exactly for sums of scores of a rank). With u the share of all documents that
+score at least as high:
+
+    1 - u          Wilcoxon's rank sum: sees that many documents score a little higher
+    (log u)^2      sees that a few documents are among the very highest
+
+One alone misses the other case. Eight statistics were compared before one was taken (benchmarks/flagging_sets.py).
+At 200 asked and 200 known documents, normal values and a level of 5%, sets found in 100:
+
+    what was seen of the asked           rank sum  log squared  both  Fisher  higher criticism  Berk-Jones
+    10%, at an AUC of 0.93                     45           94    89      84                85          84
+    all, 0.25 standard deviations higher       80           57    77      74                48          58
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.registry import require
+from pretrace.statistics.permutation import CELLS, TIE, checked
+from pretrace.types import Doubles
+
+PERMUTATIONS = 9_999
+"""Drawn at random; where the asked documents can be chosen in no more ways, every one of these is gone through."""
+LARGE = 20_000
+"""Documents above which a fifth of the permutations is drawn, to keep the time in bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A test of the set: `p`, and `least`, the number of documents from which on it would have rejected.
+
+    `least` supposes that so many asked documents stand above all known ones while the others lie evenly among
+    them; None where not even all would do.
+    """
+
+    p: float
+    least: int | None
+    permutations: int
+
+
+def set_shift(asked: npt.ArrayLike, known: npt.ArrayLike, *, level: float = 0.05, seed: int = 0) -> Shift:
+    """The one-sided test that the asked documents score higher than the known ones, one value a document.
+
+    p is the share of the permutations that reach the statistic, the one that was found among them; `level` is only
+    for `least`. TextsError without values on a side or with one that is not finite, ExpressionError for a level
+    outside 0 to 1.
+    """
+    require(0 < level < 1, f"a test has a level between 0 and 1, found {level:g}.")
+    first, second = (checked(side, "a test of the set") for side in (asked, known))
+    both = np.concatenate((first, second))
+    number = len(first)
+    scores = _rank_scores(both)
+    observed = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
+    if math.comb(len(both), number) <= PERMUTATIONS:
+        dealt = _every_choice(scores, number)
+    else:
+        drawn = _permuted(scores, number, PERMUTATIONS if len(both) <= LARGE else PERMUTATIONS // 5, seed)
+        dealt = np.append(drawn, observed)  # the choice that was made counts as one of them
+    p = np.count_nonzero(dealt >= observed - TIE) / len(dealt)
+    return Shift(float(p), _least(number, len(second), dealt, level), len(dealt))
+
+
+def _every_choice(scores: Doubles, number: int) -> Doubles:
+    """The statistic of every choice of the asked documents."""
+    choices = np.array(list(combinations(range(scores.shape[1]), number)), dtype=np.int64)
+    return _larger(np.stack([score[choices].sum(axis=1) for score in scores]), scores, number)
+
+
+def _rank_scores(values: Doubles) -> Doubles:
+    """Both scores of each value's rank, [2, values], the values that tie sharing a rank."""
+    from scipy.stats import rankdata
+
+    share = rankdata(-values) / (len(values) + 1)
+    return np.stack((1 - share, np.log(share) ** 2))
+
+
+def _permuted(scores: Doubles, number: int, draws: int, seed: int) -> Doubles:
+    """The statistic of as many random choices of the asked documents, [draws]."""
+    rng = np.random.default_rng(seed)
+    total = scores.shape[1]
+    few = min(number, total - number)
+    sums = []
+    rows = max(1, CELLS // total)
+    for begin in range(0, draws, rows):
+        block = np.broadcast_to(np.arange(total, dtype=np.int32), (min(rows, draws - begin), total))
+        taken = rng.permuted(block, axis=1)[:, :few]
+        sums.append(np.stack([score[taken].sum(axis=1) for score in scores]))
+    found = np.concatenate(sums, axis=1)
+    # The smaller side alone is summed; what is left is the other.
+    return _larger(found if few == number else scores.sum(axis=1)[:, None] - found, scores, number)
+
+
+def _larger(sums: Doubles, scores: Doubles, number: int) -> Doubles:
+    """The larger standardised sum, from sums [2, n] over `number` of the documents."""
+    total = scores.shape[1]
+    variance = scores.var(axis=1) * number * (total - number) / max(1, total - 1)
+    spread = np.sqrt(np.maximum(variance, TIE))[:, None]  # no spread where all values tie: then all is 0
+    return np.asarray(((sums - number * scores.mean(axis=1)[:, None]) / spread).max(axis=0))
+
+
+def _least(number: int, known: int, dealt: Doubles, level: float) -> int | None:
+    """The least number of asked documents above all known ones that would have been rejected."""
+
+    def rejects(above: int) -> bool:
+        reached = int(np.count_nonzero(dealt >= _standing(above, number, known) - TIE))
+        return max(1, reached) <= level * len(dealt) * (1 + TIE)
+
+    if not rejects(number):
+        return None
+    low, high = 1, number
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if rejects(middle) else (middle + 1, high)
+    return low
+
+
+def _standing(above: int, number: int, known: int) -> float:
+    """The statistic where so many asked documents are the highest and the others lie evenly among the known."""
+    among = (np.arange(number - above) + 0.5) / max(1, number - above)
+    scores = _rank_scores(np.concatenate((2.0 + np.arange(above), among, (np.arange(known) + 0.5) / known)))
+    return float(_larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0])

@@ -1,0 +1,109 @@
+"""The test of the whole set: exact whatever the law and the documents, and it sees what it was made for."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics import shift
+from pretrace.statistics.conformal import drawn_pieces, p_values
+from pretrace.statistics.permutation import by_document
+from pretrace.statistics.shift import set_shift
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Few permutations; exact with any number of them."""
+    monkeypatch.setattr(shift, "PERMUTATIONS", 199)
+
+
+def documents(rng, number):
+    """Documents that nobody saw: with an effect of their own, and the longer ones score higher; tied in part."""
+    sizes = np.where(rng.random(number) < 0.2, 30, rng.integers(2, 5, number))
+    rows = np.repeat(np.arange(number), sizes)
+    effect = rng.standard_t(3, number) + 3.0 * (sizes == 30)
+    return np.round(effect[rows] + 0.3 * rng.normal(size=len(rows)), 1), rows
+
+
+def test_p_is_uniform_without_members_where_texts_depend_on_each_other(quick):
+    rng, found = np.random.default_rng(0), []
+    for seed in range(1500):
+        scores, rows = documents(rng, 60)
+        names = [f"{'a' if row < 15 else 'k'}{row:02}" for row in rows]
+        drawn = drawn_pieces(names, seed)
+        kept = [name for name, taken in zip(names, drawn, strict=True) if taken]
+        values = by_document(scores[drawn], kept)[1]
+        found.append(set_shift(values[:15], values[15:], seed=seed).p)
+    for level in (0.02, 0.05, 0.2, 0.5, 0.8):
+        share = np.mean(np.array(found) <= level)
+        assert abs(share - level) < 4 * np.sqrt(level * (1 - level) / 1500), level
+
+
+def test_counting_texts_for_documents_would_break_it(quick):
+    rng, found = np.random.default_rng(0), []
+    for seed in range(200):
+        scores, rows = documents(rng, 60)
+        found.append(set_shift(scores[rows < 15], scores[rows >= 15], seed=seed).p)
+    assert np.mean(np.array(found) <= 0.05) > 0.2
+
+
+def test_few_choices_are_all_gone_through():
+    asked, known = [2.0, 9.0], [1.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    ranks = {value: rank for rank, value in enumerate(sorted([*asked, *known], reverse=True), 1)}
+
+    def statistic(chosen):
+        sums = []
+        for score in (lambda u: 1 - u, lambda u: np.log(u) ** 2):
+            every = [score(ranks[v] / 9) for v in ranks]
+            some = sum(score(ranks[v] / 9) for v in chosen)
+            spread = np.sqrt(np.var(every) * 2 * 6 / 7)
+            sums.append((some - 2 * np.mean(every)) / spread)
+        return max(sums)
+
+    dealt = [statistic(chosen) for chosen in combinations([*asked, *known], 2)]
+    found = set_shift(asked, known)
+    assert found.permutations == len(dealt) == 28
+    assert found.p == np.mean(np.array(dealt) >= statistic(asked) - 1e-9)
+    assert set_shift([9.0], np.arange(1.0, 9.0)).p == 1 / 9
+
+
+def test_the_larger_side_may_be_the_one_that_is_asked_about(quick):
+    rng = np.random.default_rng(1)
+    for asked, known in ((300, 40), (40, 300)):
+        assert set_shift(rng.normal(size=asked) + 1, rng.normal(size=known)).p == 1 / 200
+        assert set_shift(rng.normal(size=asked) - 1, rng.normal(size=known)).p > 0.9
+
+
+@pytest.mark.parametrize(("share", "shift_by"), [(0.1, 2.087), (1.0, 0.4)])
+def test_it_sees_a_few_that_stand_out_and_all_that_do_so_a_little(quick, share, shift_by):
+    rng, hits = np.random.default_rng(2), 0
+    for seed in range(100):
+        asked = rng.normal(size=250)
+        asked[: round(250 * share)] += shift_by
+        hits += set_shift(asked, rng.normal(size=250), seed=seed).p <= 0.05
+    assert hits > 80
+
+
+def test_from_how_many_on_it_would_have_rejected():
+    rng = np.random.default_rng(3)
+    asked, known = rng.normal(size=40), np.sort(rng.normal(size=150))
+    least = set_shift(asked, known, level=0.05).least
+    assert least is not None
+    even = np.quantile(known, (np.arange(40 - least) + 0.5) / (40 - least))
+    assert set_shift(np.concatenate((10.0 + np.arange(least), even)), known).p <= 0.06
+    fewer = np.quantile(known, (np.arange(41 - least) + 0.5) / (41 - least))
+    assert set_shift(np.concatenate((10.0 + np.arange(least - 1), fewer)), known).p > 0.04
+    assert set_shift([0.0], np.arange(20.0), level=0.01).least is None
+    assert set_shift([0.0], np.arange(20.0), level=0.05).least == 1
+
+
+def test_scores_that_do_not_differ_and_what_is_no_score():
+    assert set_shift(np.zeros(5), np.zeros(30)).p == 1.0
+    assert p_values(np.zeros(5), np.zeros(30)).tolist() == [1.0] * 5
+    with pytest.raises(TextsError, match="test of the set"):
+        set_shift([], [1.0])
+    with pytest.raises(ExpressionError, match="between 0 and 1, found 2"):
+        set_shift([1.0], [1.0], level=2)
