@@ -30,10 +30,10 @@ from pretrace.statistics.permutation import share_interval
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Doubles
 
-NONMEMBERS = (20, 30, 45, 60, 100, 200)
-GIANTS = (0.02, 0.1, 0.3, 0.5, 0.8)
+NONMEMBERS = (20, 30, 60, 100, 200)
+GIANTS = (0.02, 0.3, 0.5, 0.8)
 """Share of the members' texts in one document: 2% is a document like the others."""
-ALIKE = (0.3, 0.7)
+ALIKE = (0.7, 0.3)
 """Correlation of the texts of one document."""
 MEMBERS, DOCUMENTS, TEXTS, AHEAD = 200, 50, 4, 1.0
 
@@ -90,8 +90,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--audits", type=int, default=500, help="simulated evaluations a cell (default 500)")
-    parser.add_argument("--resamples", type=int, default=300, help="resamples an interval (default 300)")
+    parser.add_argument("--audits", type=int, default=250, help="simulated evaluations a cell (default 250)")
+    parser.add_argument("--resamples", type=int, default=200, help="resamples an interval (default 200)")
     parser.add_argument("--out", type=Path, default=RESULTS / "interval_coverage.json")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever the file holds")
     arguments = parser.parse_args()
