@@ -8,16 +8,9 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import shift
 from pretrace.statistics.conformal import drawn_pieces, p_values
 from pretrace.statistics.permutation import by_document
 from pretrace.statistics.shift import set_shift
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Few permutations; exact with any number of them."""
-    monkeypatch.setattr(shift, "PERMUTATIONS", 199)
 
 
 def documents(rng, number):
@@ -28,7 +21,7 @@ def documents(rng, number):
     return np.round(effect[rows] + 0.3 * rng.normal(size=len(rows)), 1), rows
 
 
-def test_p_is_uniform_without_members_where_texts_depend_on_each_other(quick):
+def test_p_is_uniform_without_members_where_texts_depend_on_each_other():
     rng, found = np.random.default_rng(0), []
     for seed in range(1500):
         scores, rows = documents(rng, 60)
@@ -36,17 +29,17 @@ def test_p_is_uniform_without_members_where_texts_depend_on_each_other(quick):
         drawn = drawn_pieces(names, seed)
         kept = [name for name, taken in zip(names, drawn, strict=True) if taken]
         values = by_document(scores[drawn], kept)[1]
-        found.append(set_shift(values[:15], values[15:], seed=seed).p)
+        found.append(set_shift(values[:15], values[15:], seed=seed, permutations=199).p)
     for level in (0.02, 0.05, 0.2, 0.5, 0.8):
         share = np.mean(np.array(found) <= level)
         assert abs(share - level) < 4 * np.sqrt(level * (1 - level) / 1500), level
 
 
-def test_counting_texts_for_documents_would_break_it(quick):
+def test_counting_texts_for_documents_would_break_it():
     rng, found = np.random.default_rng(0), []
     for seed in range(200):
         scores, rows = documents(rng, 60)
-        found.append(set_shift(scores[rows < 15], scores[rows >= 15], seed=seed).p)
+        found.append(set_shift(scores[rows < 15], scores[rows >= 15], seed=seed, permutations=199).p)
     assert np.mean(np.array(found) <= 0.05) > 0.2
 
 
@@ -70,20 +63,20 @@ def test_few_choices_are_all_gone_through():
     assert set_shift([9.0], np.arange(1.0, 9.0)).p == 1 / 9
 
 
-def test_the_larger_side_may_be_the_one_that_is_asked_about(quick):
+def test_the_larger_side_may_be_the_one_that_is_asked_about():
     rng = np.random.default_rng(1)
     for asked, known in ((300, 40), (40, 300)):
-        assert set_shift(rng.normal(size=asked) + 1, rng.normal(size=known)).p == 1 / 200
-        assert set_shift(rng.normal(size=asked) - 1, rng.normal(size=known)).p > 0.9
+        assert set_shift(rng.normal(size=asked) + 1, rng.normal(size=known), permutations=199).p == 1 / 200
+        assert set_shift(rng.normal(size=asked) - 1, rng.normal(size=known), permutations=199).p > 0.9
 
 
 @pytest.mark.parametrize(("share", "shift_by"), [(0.1, 2.087), (1.0, 0.4)])
-def test_it_sees_a_few_that_stand_out_and_all_that_do_so_a_little(quick, share, shift_by):
+def test_it_sees_a_few_that_stand_out_and_all_that_do_so_a_little(share, shift_by):
     rng, hits = np.random.default_rng(2), 0
     for seed in range(100):
         asked = rng.normal(size=250)
         asked[: round(250 * share)] += shift_by
-        hits += set_shift(asked, rng.normal(size=250), seed=seed).p <= 0.05
+        hits += set_shift(asked, rng.normal(size=250), seed=seed, permutations=199).p <= 0.05
     assert hits > 80
 
 

@@ -51,23 +51,32 @@ class Shift:
     permutations: int
 
 
-def set_shift(asked: npt.ArrayLike, known: npt.ArrayLike, *, level: float = 0.05, seed: int = 0) -> Shift:
+def set_shift(
+    asked: npt.ArrayLike,
+    known: npt.ArrayLike,
+    *,
+    level: float = 0.05,
+    seed: int = 0,
+    permutations: int = PERMUTATIONS,
+) -> Shift:
     """The one-sided test that the asked documents score higher than the known ones, one value a document.
 
     p is the share of the permutations that reach the statistic, the one that was found among them; `level` is only
     for `least`. TextsError without values on a side or with one that is not finite, ExpressionError for a level
     outside 0 to 1.
     """
+    require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     require(0 < level < 1, f"a test has a level between 0 and 1, found {level:g}.")
     first, second = (checked(side, "a test of the set") for side in (asked, known))
     both = np.concatenate((first, second))
     number = len(first)
     scores = _rank_scores(both)
     observed = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
-    if math.comb(len(both), number) <= PERMUTATIONS:
+    if math.comb(len(both), number) <= permutations:
         dealt = _every_choice(scores, number)
     else:
-        drawn = _permuted(scores, number, PERMUTATIONS if len(both) <= LARGE else PERMUTATIONS // 5, seed)
+        draws = permutations if len(both) <= LARGE else max(1, permutations // 5)
+        drawn = _permuted(scores, number, draws, seed)
         dealt = np.append(drawn, observed)  # the choice that was made counts as one of them
     p = np.count_nonzero(dealt >= observed - TIE) / len(dealt)
     return Shift(float(p), _least(number, len(second), dealt, level), len(dealt))
