@@ -17,7 +17,6 @@ import torch
 
 from benchmarks import speed
 from pretrace import open_corpus, open_model
-from pretrace.backends import _fused
 from pretrace.backends._logits import Sweep, read
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
@@ -125,7 +124,6 @@ def compare(model: HuggingFace, setting: Setting) -> dict[str, Any]:
         "parameters": model.facts["parameters"],
         "dtype": model.facts["dtype"],
         "vocabulary": model.vocabulary,
-        "kernel": _fused.usable(model.device, model.dtype),
         "difference": _differences(made["ours"], made["naive"], some),
         "profile": speed.profile(model, texts),
         **_peaks(work),

@@ -10,7 +10,6 @@ import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace import Models, Options, detect, open_model
-from pretrace.backends import _fused
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.types import Corpus, Firing, Hidden, Quantity, States, Text, Trace
@@ -91,27 +90,6 @@ def test_a_wide_vocabulary_with_certain_and_impossible_tokens(device: torch.devi
     np.testing.assert_allclose(made.mean[:400], mean, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(made.std[:400], std, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(alone.logp, made.logp, rtol=1e-6, atol=1e-4)
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-def test_the_kernel_is_used_and_gives_the_sums(dtype: torch.dtype, device: torch.device) -> None:
-    """A fall-back to plain operations would only be slower, and go unseen."""
-    pytest.importorskip("triton")
-    if device.type == "cpu":
-        pytest.skip("the kernel is for GPUs")
-    assert _fused.usable(torch.device("cuda", torch.cuda.current_device()), dtype)
-    logits = torch.randn(7, 9000, device=device).to(dtype)
-    logits[:, :5000] = -torch.inf
-    sums = torch.zeros(4, 20, device=device)
-    targets = torch.full((7,), 6000, device=device)
-    assert _fused.fits(logits, targets, sums[:, 3:10])
-    _fused.sweep(logits, targets, sums[:, 3:10], moments=True)
-    y = logits[:, 5000:].double()
-    y = y - y.amax(-1, keepdim=True)
-    expected = torch.stack([y[:, 1000], y.exp().sum(-1), (y.exp() * y).sum(-1), (y.exp() * y * y).sum(-1)])
-    torch.testing.assert_close(sums[:, 3:10].double(), expected, rtol=1e-5, atol=1e-5)
-    assert not sums[:, :3].any()
-    assert not sums[:, 10:].any()
 
 
 @pytest.mark.parametrize("device_map", ["auto", "balanced"])

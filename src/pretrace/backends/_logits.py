@@ -24,8 +24,6 @@ from dataclasses import dataclass
 
 import torch
 
-from pretrace.backends import _fused
-
 Head = Callable[[torch.Tensor], torch.Tensor]
 """Hidden states [positions, width] → logits [positions, vocabulary]."""
 
@@ -91,7 +89,7 @@ class Sweep:
 
     @functools.cached_property
     def shifted(self) -> torch.Tensor:
-        """The first buffer; on a GPU with the kernel of `_fused` neither is ever made."""
+        """The first buffer."""
         return torch.empty((self.rows, self.vocabulary), dtype=torch.float32, device=self.device)
 
     @functools.cached_property
@@ -100,9 +98,6 @@ class Sweep:
         return torch.empty_like(self.shifted)
 
     def _block(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
-        if logits.is_cuda and _fused.fits(logits, targets, sums):
-            _fused.sweep(logits, targets, sums, moments=self.moments)
-            return
         y = self.shifted[: len(logits)]
         y.copy_(logits)
         y.sub_(y.amax(dim=-1, keepdim=True))
