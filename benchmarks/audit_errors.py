@@ -1,17 +1,12 @@
-"""How often an audit errs: `python -m benchmarks.audit_errors --stage STAGE`.
+"""How often an audit errs, by design: `python -m benchmarks.audit_errors --work FOLDER`.
 
-Models whose members are known are audited with texts they were trained on (kind "member") and with texts of the
-same draw that they were not (kind "null"), by the default procedure and by the literature's. Stages, in
-their order, each of which can be killed and goes on: `models` trains bases and targets from scratch,
-`generate` tunes a generator a domain and writes the continuations, `audits` asks and tests; `sampling`,
-`variants` (all of `sizes`, `stream`, `epochs` and `rates`) and `smollm2` do the same for what they are named after
-(`smollm2-models` only trains); `plot` writes the results anew from what is on file.
+Models whose members are known are audited with texts they were trained on (kind "member") and with texts of the same
+draw that they were not (kind "null"). The models and what they said of the texts come from
+`benchmarks.audit_readings`; here every design is tried on them, with control documents that the target was not
+trained on either. Audits of one model and size have no document in common. A margin is chosen without the domain that
+it is judged on.
 
-All audits of a domain share its generator and the continuations, which do not depend on who is a member.
-A target's audits are of documents without overlap, two sets of its members and two of the others.
-
-Writes benchmarks/results/audit_errors.json and two plots; models, continuations and the results of single targets
-are kept in the folder --work.
+Writes benchmarks/results/audit_errors.json, its plots, and the leans that the package itself carries.
 """
 
 from __future__ import annotations
@@ -19,255 +14,414 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.audit_documents import DOMAINS, Divided, Setup, all_divided, halved
-from benchmarks.audit_error_plots import alike, draw_rates, draw_variants
-from benchmarks.audit_models import (
-    Base,
-    Target,
-    home,
-    make_base,
-    make_smollm2,
-    make_target,
-    make_tuned,
-    placebos,
-    relatives,
-)
-from benchmarks.audit_pieces import PLAIN, SAMPLINGS, STAGES, Piece, pieces
-from benchmarks.audit_trials import BASE, WITHOUT, Against, Trials, exposure, summed
-from benchmarks.experiments import DATA, RESULTS, Ledger, Row, Spoken, explained
-from pretrace import Models, PretraceError, open_model
-from pretrace.inference.generation import Draw, complete, tuned_generator
-from pretrace.inference.reading import Readings, read_sides
-from pretrace.inference.settings import GENERATOR
-from pretrace.inference.sides import Sides
-from pretrace.inference.snippets import SnippetSettings, cut
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.audit_documents import KEPT_APART, MEASURED
+from benchmarks.audit_readings import EARLIER, OWN, TUNED
+from benchmarks.audit_samples import Arrays, Domain, Said, alone, leads, scale_of
+from benchmarks.experiments import RESULTS, Ledger, Row
+from pretrace.inference.classifiers import classifiers
+from pretrace.inference.features import expressions
+from pretrace.inference.gap import gap
+from pretrace.inference.procedures.original import original
+from pretrace.inference.procedures.paper import paper
+from pretrace.inference.procedures.release import release
+from pretrace.statistics.permutation import by_document, sign_flip_test, two_sample
 from pretrace.store.atomic import atomic_text
-from pretrace.store.traces import cache_folder
-from pretrace.types import Backend, Corpus, Pair, Sampling
+from pretrace.types import Corpus, Doubles, Features, Pair, Text, TextClassifier
 
-METHOD = GENERATOR.replace("epochs=6", "epochs=3")
-"""What the results on file were made with; six epochs leave less of a gap where there are few snippets."""
-SMALLER = (25, 50, 100)
-"""Documents of the audits that are smaller than the usual ones."""
-VARIED = (
-    *("procedure", "kind", "model", "smollm2", "scale", "domain", "placebo", "sampling"),
-    *("documents", "snippets", "epochs", "rate", "stream"),
-)
-AS_RUN = {"pretrace": BASE, "paper": WITHOUT, "original": WITHOUT}
-"""What stands beside the target where the procedures are run as they are meant to be."""
-NOTES = {
-    "rows": "the procedures as they are run: pretrace with the base as placebo, paper and original without a model "
-    "beside the target; the same in `variants` with placebo `own` have the base's likelihood ratio as a feature",
-    "audits": "a target's audits have no document in common; audits of a domain share a generator, its "
-    "continuations and, through random halves, documents",
-}
+LEVEL = 0.05
+DRAWS = 2000
+GRID = ((25, 50), (50, 50), (50, 200), (100, 100), (200, 200))
+"""Suspect and control documents of an audit."""
+ALONES = ("loss", "zlib", "min_k(k=0.2)", "min_k_plus_plus(k=0.2)", "min_k_plus_plus(k=1.0)")
+NONE, MAX = "none", "largest p of own and tuned"
+SNIPPET, WHOLE = "a snippet", "256 tokens"
+LEANS = Path(__file__).parents[1] / "src/pretrace/inference/leans.json"
 
 
-class Experiment:
-    """What the stages share, made when it is first wanted."""
+class Values(NamedTuple):
+    """One value a document: its names, the values, and which of them the target was trained on."""
 
-    def __init__(self, setup: Setup, given: argparse.Namespace) -> None:
-        self.setup, self.given = setup, given
-        self._divided: dict[str, Divided] = {}
-        self._said: dict[tuple[str, str, str, bool], Readings] = {}
+    names: tuple[str, ...]
+    values: Doubles
+    members: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One target in one domain."""
+
+    domain: Domain
+    name: str
+    arrays: Arrays
 
     @property
-    def divided(self) -> dict[str, Divided]:
-        """The documents of all domains."""
-        self._divided = self._divided or all_divided(self.setup)
-        return self._divided
+    def epochs(self) -> int:
+        """How often it read its members."""
+        return int(self.name.partition("-e")[2][0])
 
-    def make_bases(self, wanted: Sequence[Base]) -> None:
-        """Train the bases that are not there yet."""
-        background = tuple(text for one in self.divided.values() for text in one.background.texts)
-        for base in wanted:
-            make_base(self.setup, base, Corpus("background of all domains", background))
+    @property
+    def key(self) -> Row:
+        """What its rows are told apart by."""
+        model = "SmolLM2" if "smollm2" in self.name else "Llama 3.3M"
+        stream = "-stream" in self.name
+        return {"domain": self.domain.name, "model": model, "epochs": self.epochs, "stream": stream}
 
-    def target(self, piece: Piece) -> tuple[str, str, Corpus]:
-        """Target and base, and the documents with their labels; trained now where they are not there."""
-        corpus = self.divided[piece.domain].evaluation
-        if piece.smollm2:
-            fewer = replace(corpus, texts=corpus.texts[: 2 * self.given.audit])
-            folder, labelled = make_smollm2(self.setup, piece.domain, piece.seed, fewer)
-            return str(folder), self.setup.model, labelled
-        base = home(piece.domain, piece.scale)
-        self.make_bases([base])
-        wanted = Target(piece.domain, piece.seed, base, piece.epochs, piece.rate, piece.stream)
-        others = [parts.evaluation for name, parts in self.divided.items() if name != piece.domain]
-        halves = [halved(other, piece.seed) for other in others if piece.stream]
-        among = [text for half in halves for text in half.texts if text.member]
-        folder, labelled = make_target(self.setup, wanted, corpus, among)
-        return str(folder), str(self.setup.work / base.name), labelled
+    def said(self) -> Said:
+        """What it said of the pairs."""
+        return Said.of(self.arrays, "drawn", self.domain.pairs["drawn"])
 
-    def pairs(self, domain: str, sampling: str) -> tuple[Pair, ...]:
-        """The snippets of a domain's evaluation documents with their continuations, written now unless on file."""
-        many = "" if self.given.snippets == 1 else f"-{self.given.snippets}"
-        path = self.setup.work / f"pairs-{domain}-{sampling.replace(' ', '-')}{many}.json"
-        settings: Row = {"method": self.given.method, "learnt": self.given.learnt, **self.setup.sizes}
-        settings = json.loads(json.dumps(settings | {"sampling": asdict(SAMPLINGS[sampling])}))
-        if path.exists():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found["settings"] != settings:
-                raise SystemExit(
-                    f"{path} was written with other settings: delete it, or give another --work."
-                )
-            return tuple(Pair(*row) for row in found["pairs"])
-        made, facts = self._written(domain, SAMPLINGS[sampling])
-        rows = [[pair.id, pair.document, pair.prefix, pair.true, pair.generated] for pair in made]
-        atomic_text(path, json.dumps({"settings": settings, "facts": facts, "pairs": rows}))
-        return made
-
-    def measure(self, piece: Piece) -> tuple[list[Row], Row]:
-        """The rows of one target, and what there is to tell of it."""
-        target, base, labelled = self.target(piece)
-        known = {text.id for text in labelled.texts}
-        pairs = [pair for pair in self.pairs(piece.domain, piece.sampling) if pair.document in known]
-        models = Models(self._open(target), reference=self._open(base))
-        trials = Trials(models, Sides.of_pairs(pairs), labelled, self.given.audit, self.given.snippets)
-        rows = [*self._ours(piece, trials, base)]
-        if piece.usual:
-            rows += trials.literature(self.given.classifier, seed=piece.seed)
-        facts: Row = {"model": _named(models.target), "pairs": len(pairs)}
-        if piece.sampling == PLAIN:
-            facts["exposure"] = exposure(models, labelled, documents=self.given.audit)
-        return [{"model": facts["model"], **row} for row in rows], facts
-
-    def _ours(self, piece: Piece, trials: Trials, base: str) -> Iterator[Row]:
-        """The default procedure against every placebo, and against the base with less to go by."""
-        against = {BASE: base}
-        if piece.scale == 1 and not piece.smollm2:
-            self.make_bases([*relatives(piece.domain).values()])
-            make_tuned(self.setup, piece.domain, self.divided[piece.domain].learning)
-            against = {name: str(folder) for name, folder in placebos(self.setup, piece.domain).items()}
-        most, seed = self.given.snippets, piece.seed
-        said = read_sides(trials.models.target, trials.sides, progress=Spoken())
-        for row in trials.ours(said, Against(None, None), [(trials.size, most)], seed=seed):
-            yield {"placebo": WITHOUT, **row}
-        for name, placebo in against.items():
-            grid = [(trials.size, most)]
-            if name == BASE and piece.sampling == PLAIN:
-                sizes = [*(size for size in SMALLER if size < trials.size), trials.size]
-                grid = [(size, few) for size in sizes for few in range(1, most + 1)]
-            beside = Against(self._open(placebo), self._readings(placebo, piece, trials.sides))
-            for row in trials.ours(said, beside, grid, seed=seed):
-                yield {"placebo": name, **row}
-
-    def _readings(self, placebo: str, piece: Piece, sides: Sides) -> Readings:
-        key = (placebo, piece.domain, piece.sampling, piece.smollm2)
-        if key not in self._said:
-            self._said[key] = read_sides(self._open(placebo), sides, progress=Spoken())
-        return self._said[key]
-
-    def _written(self, domain: str, sampling: Sampling) -> tuple[tuple[Pair, ...], Row]:
-        model, parts, seed = self._open(self.setup.model), self.divided[domain], self.setup.seed
-        learnt = cut(parts.learning, model.spans, SnippetSettings(most=self.given.learnt), seed=seed)
-        settings = SnippetSettings(most=self.given.snippets)
-        judged = cut(parts.evaluation, model.spans, settings, seed=seed).snippets
-        texts = [snippet.text for snippet in learnt.snippets]
-        print(f"{domain}: the generator learns from {len(texts)} snippets", flush=True)
-        generator = tuned_generator(model, texts, self.given.method, seed=seed, on_step=Spoken().on_step)
-        draw = Draw(settings.tokens - settings.tokens // 2, sampling, seed)
-        written = complete(generator, [snippet.prefix for snippet in judged], draw, progress=Spoken())
-        some = zip(judged, written, strict=True)
-        made = tuple(Pair(s.id, s.document, s.prefix, s.suffix, text) for s, text in some if text)
-        return made, {"learnt_snippets": len(texts), "snippets": len(judged), "pairs": len(made)}
-
-    def _open(self, name: str) -> Backend:
-        large = name == self.setup.model or "smollm2" in Path(name).name
-        return open_model(name, dtype=self.given.dtype if large else "float32")
+    def by_document(self, values: Doubles, *, whole: bool = False) -> Values:
+        """One value a document from one a pair (or a text, where `whole`)."""
+        owners = [text["group"] for text in self.domain.texts.values()]
+        members = dict(zip(owners, self.arrays["member"].tolist(), strict=True))
+        pieces = owners if whole else self.domain.documents(self.domain.pairs["drawn"]).tolist()
+        names, found = by_document(values, pieces)
+        return Values(names, found, np.array([members[name] for name in names]))
 
 
-def _named(model: Backend) -> str:
-    """The family and size of a model."""
-    millions = int(model.facts["parameters"]) / 1e6
-    return f"{model.facts['family']} {millions:.3g}M"
+def subjects(domain: Domain) -> list[Subject]:
+    """The targets of a domain that were read."""
+    return [Subject(domain, name, domain.target(name)) for name in domain.names]
 
 
-def run(experiment: Experiment, ledger: Ledger, stage: str) -> None:
-    """Do what a stage has left to do."""
-    given, todo = experiment.given, pieces(experiment.given, stage)
-    if stage in ("models", "smollm2-models"):
-        for piece in todo[: given.limit]:
-            experiment.target(piece)
-    elif stage == "generate":
-        for domain in given.domains[: given.limit]:
-            experiment.pairs(domain, PLAIN)
-    else:
-        for key in ledger.todo([asdict(piece) for piece in todo], given.limit):
-            ledger.add(key, *experiment.measure(Piece(**key)))
+def against_controls(found: Values, grid: Sequence[tuple[int, int]] = GRID) -> Iterator[Row]:
+    """Rows of two-sample audits: a row a kind and size."""
+    rng = np.random.default_rng(0)
+    mine, others = (
+        found.values[rng.permutation(np.flatnonzero(side))] for side in (found.members, ~found.members)
+    )
+    for suspect, controls in grid:
+        if suspect + controls <= len(others):
+            nulls = [others[i : i + suspect + controls] for i in _blocks(len(others), suspect + controls)]
+            yield _row("null", suspect, controls, [(one[:suspect], one[suspect:]) for one in nulls])
+        number = min(len(mine) // suspect, len(others) // controls)
+        pairs = [(_part(mine, k, suspect), _part(others, k, controls)) for k in range(number)]
+        if pairs:
+            yield _row("member", suspect, controls, pairs)
 
 
-def written(ledger: Ledger, given: argparse.Namespace) -> None:
-    """Write the results of all parts and draw them: `rows` are the procedures as they are run, `variants` all the
-    others."""
-    parts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(given.work.glob("audits*.json"))]
-    same = [part for part in parts if part["settings"] == json.loads(json.dumps(ledger.content["settings"]))]
-    rows = summed([row for part in same for row in part["rows"]], *VARIED)
-    if not rows:
+def _row(kind: str, suspect: int, controls: int, pairs: Sequence[tuple[Doubles, Doubles]]) -> Row:
+    p = [two_sample(*pair, permutations=DRAWS, seed=k) for k, pair in enumerate(pairs)]
+    return {"kind": kind, "documents": suspect, "controls": controls, **_counted(p)}
+
+
+def _counted(p: Sequence[float]) -> Row:
+    return {
+        "audits": len(p),
+        "rejections": sum(one <= LEVEL for one in p),
+        "p": [float(f"{one:.3g}") for one in p],
+    }
+
+
+def _blocks(number: int, size: int) -> range:
+    return range(0, number - size + 1, size)
+
+
+def _part(values: Doubles, k: int, size: int) -> Doubles:
+    return values[k * size : (k + 1) * size]
+
+
+def control_rows(subject: Subject) -> Iterator[Row]:
+    """Real against real, with each placebo and with none."""
+    said, pairs = subject.said(), subject.domain.pairs["drawn"]
+    for name in (OWN, EARLIER):
+        placebo = Said.of(subject.domain.beside, name, pairs)
+        values = leads(said.whole, placebo.whole, scale_of(said, placebo))
+        for row in against_controls(subject.by_document(values)):
+            yield {"design": "controls", "placebo": name, "text": SNIPPET, **row}
+    if "drawn/scores" not in subject.arrays:
         return
-    out = given.out
-    usual = alike({"settings": ledger.content["settings"], "rows": rows, "variants": ()})
-    results = Ledger(out, ledger.content["settings"], fresh=True)
-    results.content["runs"] = [run for part in same for run in part["runs"]]
-    results.content["rows"] = [row for row in usual if AS_RUN.get(row["procedure"]) == row["placebo"]]
-    variants = [row for row in rows if row not in results.content["rows"]]
-    found = results.save(variants=variants, notes=NOTES)
-    draw_rates(found, out.with_suffix(".png"))
-    draw_variants(found, out.with_name(f"{out.stem}_variants.png"))
+    values = alone(subject.arrays, "drawn", "loss") - alone(subject.domain.beside, OWN, "loss")
+    for row in against_controls(subject.by_document(values, whole=True)):
+        yield {"design": "controls", "placebo": OWN, "text": WHOLE, **row}
+    for score in ALONES:
+        values = alone(subject.arrays, "drawn", score)
+        for row in against_controls(subject.by_document(values, whole=True)):
+            yield {"design": "controls", "placebo": NONE, "score": score, "text": WHOLE, **row}
 
 
-def parsed() -> argparse.Namespace:
-    """The options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def difference_rows(subject: Subject) -> Iterator[Row]:
+    """True less generated, in suspect and in control documents."""
+    for name in (OWN, TUNED):
+        for row in against_controls(subject.by_document(_differences(subject, name))):
+            yield {"design": "differences", "placebo": name, "text": SNIPPET, **row}
+
+
+def _differences(subject: Subject, name: str) -> Doubles:
+    said = subject.said()
+    assert said.generated is not None
+    placebo = Said.of(subject.domain.beside, name, subject.domain.pairs["drawn"])
+    assert placebo.generated is not None
+    scale = scale_of(said, placebo)
+    return leads(said.true, placebo.true, scale) - leads(said.generated, placebo.generated, scale)
+
+
+def lean(subject: Subject, name: str) -> float:
+    """How far true text lies above generated text in documents that the target was not trained on."""
+    found = subject.by_document(_differences(subject, name))
+    return float(found.values[~found.members].mean())
+
+
+def placebo_rows(subject: Subject, margins: dict[str, float]) -> Iterator[Row]:
+    """Without control documents: p of each placebo beyond its margin, and the largest of two."""
+    found = {
+        name: subject.by_document(_differences(subject, name)) for name in (OWN, EARLIER, TUNED)
+    }
+    first = found[OWN]
+    rng = np.random.default_rng(0)
+    for documents in (50, 100, 200):
+        for kind, side in (("null", ~first.members), ("member", first.members)):
+            order = rng.permutation(np.flatnonzero(side))
+            sets = [order[i : i + documents] for i in _blocks(len(order), documents)]
+            if not sets:
+                continue
+            for margin, taken in (("none", 0.0), ("left out", None)):
+                p = {
+                    name: [
+                        _flipped(v.values[rows] - (margins[name] if taken is None else 0.0)) for rows in sets
+                    ]
+                    for name, v in found.items()
+                }
+                p[MAX] = [max(pair) for pair in zip(p[OWN], p[TUNED], strict=True)]
+                for name, ps in p.items():
+                    yield {
+                        "design": "placebos",
+                        "placebo": name,
+                        "margin": margin,
+                        "kind": kind,
+                        "documents": documents,
+                        "controls": 0,
+                        "text": SNIPPET,
+                        **_counted(ps),
+                    }
+
+
+def _flipped(values: Doubles) -> float:
+    return sign_flip_test(values, flips=DRAWS).p
+
+
+def wrong_control_rows(subject: Subject) -> Iterator[Row]:
+    """Innocent documents against control documents of the wrong kind: from another domain, wholly or in part, from
+    another period, or cut elsewhere. Each row has what the text-only classifier says, and what either design would."""
+    said, domain = subject.said(), subject.domain
+    own = domain.pairs["drawn"]
+    base = Said.of(domain.beside, OWN, own)
+    scale = scale_of(said, base)
+    innocent = ~subject.by_document(said.true.per_token).members
+    texts = np.array([pair.prefix + pair.true for pair in own])
+    here = _Kind(
+        texts, leads(said.whole, base.whole, scale), _differences(subject, OWN), domain.documents(own)
     )
-    parser.add_argument("--stage", nargs="+", choices=STAGES, required=True)
-    parser.add_argument("--data", type=Path, default=DATA / "pile")
-    parser.add_argument("--work", type=Path, default=cache_folder() / "benchmarks" / "audits")
-    parser.add_argument("--out", type=Path, default=RESULTS / "audit_errors.json")
-    parser.add_argument(
-        "--model", default="smollm2", help="what generators and the large targets are made of"
-    )
-    parser.add_argument("--dtype", default="bfloat16", choices=("float32", "bfloat16"))
-    parser.add_argument("--domains", nargs="+", default=DOMAINS, choices=DOMAINS)
-    parser.add_argument("--targets", type=int, default=10, help="targets a domain (default 10)")
-    parser.add_argument("--variants", type=int, default=5, help="targets a variant (default 5)")
-    parser.add_argument("--documents", type=int, default=800, help="evaluation documents (default 800)")
-    parser.add_argument("--audit", type=int, default=200, help="documents of an audit (default 200)")
-    parser.add_argument("--snippets", type=int, default=3, help="snippets a document (default 3)")
-    parser.add_argument("--learning", type=int, default=80, help="documents a generator learns from")
-    parser.add_argument("--learnt", type=int, default=6, help="at most so many snippets of each of these")
-    parser.add_argument("--method", default=METHOD, help="how a generator is tuned")
-    parser.add_argument("--classifier", default="words", help="text-only classifier of the literature's")
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--width", type=int, default=192)
-    parser.add_argument(
-        "--part", default="", help="keeps results apart while several processes work: -a, -b, …"
-    )
-    parser.add_argument("--limit", type=int, help="finish at most so many pieces of a stage in this call")
-    return parser.parse_args()
+    names = np.array(subject.by_document(said.true.per_token).names)[innocent]
+    rows = np.flatnonzero(np.isin(here.documents, names))
+    rng = np.random.default_rng(0)
+    for kind, wrong in _wrong(subject, here, scale).items():
+        for share in (1.0, 0.25) if kind.startswith("domain") else (1.0,):
+            for _ in range(2):
+                yield _wrong_row(kind, share, here, wrong, rows, rng)
 
 
-def main() -> None:
-    """Do the stages that were asked for, and write what is known then."""
-    given = parsed()
-    names = ("documents", "learning", "model", "layers", "width")
-    setup = Setup(data=given.data, work=given.work, **{name: getattr(given, name) for name in names})
-    given.work.mkdir(parents=True, exist_ok=True)
-    settings = {name: getattr(given, name) for name in ("dtype", "audit", "snippets", "learnt", "method")}
-    names = {**setup.sizes, **settings, "classifier": given.classifier}
-    ledger = Ledger(given.work / f"audits{given.part}.json", names)
-    experiment = Experiment(setup, given)
-    for stage in given.stage:
-        run(experiment, ledger, stage)
-    written(ledger, given)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kind:
+    """Pieces of one kind: texts, bounded leads, differences (None where nothing was generated), documents."""
+
+    texts: npt.NDArray[np.str_]
+    leads: Doubles
+    differences: Doubles | None
+    documents: npt.NDArray[np.str_]
+
+
+def _wrong(subject: Subject, here: _Kind, scale: float) -> dict[str, _Kind]:
+    """Control pieces of every wrong kind that this target has read."""
+    domain, found = subject.domain, {}
+    for other in MEASURED:
+        if f"{other}/true" in subject.arrays:
+            away = Domain(domain.work, other)
+            pairs = away.pairs["drawn"]
+            some = pairs[: len(subject.arrays[f"{other}/before"])]
+            mine, base = (
+                Said.of(subject.arrays, other, some),
+                _first(Said.of(away.beside, OWN, pairs), len(some)),
+            )
+            assert mine.generated is not None
+            assert base.generated is not None
+            differences = leads(mine.true, base.true, scale) - leads(mine.generated, base.generated, scale)
+            texts = np.array([pair.prefix + pair.true for pair in some])
+            found[f"domain {other}"] = _Kind(
+                texts, leads(mine.whole, base.whole, scale), differences, away.documents(some)
+            )
+    if "first/true" in subject.arrays:
+        first = domain.pairs["first"]
+        mine, base = Said.of(subject.arrays, "first", first), Said.of(domain.beside, "first", first)
+        texts = np.array([pair.prefix + pair.true for pair in first])
+        found["cut elsewhere"] = _Kind(
+            texts, leads(mine.whole, base.whole, scale), None, domain.documents(first)
+        )
+    periods = np.array(
+        [domain.texts[pair.document]["meta"].get("period", "") for pair in domain.pairs["drawn"]]
+    )
+    if (periods == "later").any():
+        later = periods == "later"
+        assert here.differences is not None
+        found["another period"] = _Kind(
+            here.texts[later], here.leads[later], here.differences[later], here.documents[later]
+        )
+    return found
+
+
+def _first(said: Said, number: int) -> Said:
+    assert said.generated is not None
+    return Said(said.whole.part(0, number), said.true.part(0, number), said.generated.part(0, number))
+
+
+def _wrong_row(
+    kind: str, share: float, here: _Kind, wrong: _Kind, rows: npt.NDArray[np.int64], rng: np.random.Generator
+) -> Row:
+    """One innocent audit of 100 documents, `share` of whose 100 control documents are wrong."""
+    number = 100
+    pool = rows
+    if kind == "another period":
+        pool = rows[~np.isin(here.documents[rows], wrong.documents)]
+    pool = rng.permutation(pool)
+    number = min(number, len(pool) if share == 1 else len(pool) // 2)
+    suspect, good = pool[:number], pool[number : number + round((1 - share) * number)]
+    others = np.flatnonzero(~np.isin(wrong.documents, here.documents[np.append(suspect, good)]))
+    if kind in ("another period", "cut elsewhere"):
+        innocent = set(here.documents[rows].tolist())
+        others = np.array([i for i in others if wrong.documents[i] in innocent], dtype=np.int64)
+    bad = rng.permutation(others)[: number - len(good)]
+    seen = _auc([*here.texts[suspect]], [*here.texts[good], *wrong.texts[bad]], rng)
+    controls = np.append(here.leads[good], wrong.leads[bad])
+    row = {"wrong": kind, "share": share, "documents": number, "controls": len(controls), "auc": seen}
+    row["p_controls"] = _short(two_sample(here.leads[suspect], controls, permutations=DRAWS))
+    if wrong.differences is not None and here.differences is not None:
+        differences = np.append(here.differences[good], wrong.differences[bad])
+        row["p_differences"] = _short(two_sample(here.differences[suspect], differences, permutations=DRAWS))
+    return row
+
+
+def _auc(suspect: Sequence[str], controls: Sequence[str], rng: np.random.Generator) -> list[float]:
+    """The AUC between the texts of a classifier of words, with its interval."""
+    made = [
+        Corpus(name, tuple(Text(f"{name}{i}", t) for i, t in enumerate(s)))
+        for name, s in (("a", suspect), ("b", controls))
+    ]
+    auc = gap(*made, "words", seed=int(rng.integers(1 << 31)), resamples=200)[0].auc
+    return [_short(value) for value in (auc.value, auc.low, auc.high)]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def literature_rows(subject: Subject) -> Iterator[Row]:
+    """The published procedures on their features, without and with the base as reference model."""
+    if "features" not in subject.arrays:
+        return
+    pairs, names = subject.domain.pairs["drawn"], expressions(True)
+    true, generated = subject.arrays["features"].astype(np.float64)
+    documents = subject.domain.documents(pairs)
+    found = subject.by_document(true[:, 0])
+    classifier = classifiers.make("words")
+    rng = np.random.default_rng(0)
+    for kind, side in (("null", ~found.members), ("member", found.members)):
+        order = rng.permutation(np.array(found.names)[side])
+        sets = [order[i : i + 200] for i in _blocks(len(order), 200)]
+        for reference in (NONE, OWN):
+            kept = [i for i, name in enumerate(names) if reference == OWN or name != "ref"]
+            for procedure in ("paper", "original", "release"):
+                p = []
+                for some in sets:
+                    rows = np.flatnonzero(np.isin(documents, some))
+                    features = _features(pairs, documents, (true, generated), rows, kept)
+                    p.append(_asked(procedure, features, classifier))
+                if p:
+                    yield {
+                        "procedure": procedure,
+                        "design": procedure,
+                        "placebo": reference,
+                        "text": SNIPPET,
+                        "kind": kind,
+                    } | {"documents": 200, "controls": 0, **_counted(p)}
+
+
+def _features(
+    pairs: Sequence[Pair],
+    documents: npt.NDArray[np.str_],
+    sides: tuple[Doubles, Doubles],
+    rows: npt.NDArray[np.int64],
+    kept: Sequence[int],
+) -> Features:
+    names = expressions(True)
+    some = [pairs[i] for i in rows.tolist()]
+    owners = tuple(documents[rows].tolist())
+    return Features(
+        names=tuple(names[i] for i in kept),
+        suspect=sides[0][np.ix_(rows, kept)],
+        heldout=sides[1][np.ix_(rows, kept)],
+        suspect_texts=tuple(pair.true for pair in some),
+        heldout_texts=tuple(pair.generated for pair in some),
+        suspect_documents=owners,
+        heldout_documents=owners,
+    )
+
+
+def _asked(procedure: str, features: Features, classifier: TextClassifier) -> float:
+    if procedure == "original":
+        return original(features, seed=0).p
+    asked = paper if procedure == "paper" else release
+    return asked(features, classifier=classifier, seed=0).p
+
+
+def run(work: Path, out: Path) -> None:
+    """All rows of all domains that were read, and the files that are made from them."""
+    domains = {
+        name: Domain(work, name)
+        for name in (*MEASURED, KEPT_APART)
+        if list(work.glob(f"target-{name}-*.npz"))
+    }
+    everyone = [subject for domain in domains.values() for subject in subjects(domain)]
+    placebos = (OWN, EARLIER, TUNED)
+    found = [{**s.key, **{name: round(lean(s, name), 4) for name in placebos}} for s in everyone]
+    ledger = Ledger(out, {"level": LEVEL, "permutations": DRAWS, "snippet_tokens": 64}, fresh=True)
+    rows: list[Row] = []
+    wrong: list[Row] = []
+    for subject in everyone:
+        print(subject.key, flush=True)
+        margins = {
+            n: max(f[n] for f in found if f["domain"] not in (subject.domain.name, KEPT_APART))
+            for n in placebos
+        }
+        made = [
+            *control_rows(subject),
+            *difference_rows(subject),
+            *placebo_rows(subject, margins),
+            *literature_rows(subject),
+        ]
+        rows += [{"procedure": "pretrace", **subject.key, **row} for row in made]
+        wrong += [{**subject.key, **row} for row in wrong_control_rows(subject)]
+    ledger.content["rows"] = rows
+    ledger.save(leans=found, wrong_controls=wrong)
+    plain = [
+        {"domain": f["domain"], "epochs": f["epochs"], "model": f["model"], "value": f[OWN]}
+        for f in found
+        if f["domain"] != KEPT_APART
+    ]
+    atomic_text(LEANS, json.dumps({"leans": plain}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PretraceError as error:
-        raise explained(error) from None
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, required=True, help="the folder of benchmarks.audit_readings")
+    parser.add_argument("--out", type=Path, default=RESULTS / "audit_errors.json")
+    given = parser.parse_args()
+    run(given.work, given.out)

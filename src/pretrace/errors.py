@@ -6,12 +6,20 @@ PretraceError
 ├── ModelError         a model that cannot be opened, or cannot give what a score needs
 ├── TableError         a token count table that is damaged or belongs to another tokenizer
 ├── LeakError          a text that a score was fitted on is about to be scored
+├── DesignError        an audit that could not answer: no comparison is possible with what there is (exit code 4)
 ├── OutputError        no place to write, or something there already
 └── MissingPackageError  an optional package that is not installed
 
 A message says what was wanted, what was found and what to do, in one or two sentences. The command
 line prints it on one line and leaves with exit code 2.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pretrace.types import AuditPlan
 
 
 class PretraceError(Exception):
@@ -36,6 +44,14 @@ class TableError(PretraceError):
 
 class LeakError(PretraceError):
     """A text that was used for fitting is about to be scored."""
+
+
+class DesignError(PretraceError):
+    """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it."""
+
+    def __init__(self, plan: AuditPlan) -> None:
+        self.plan = plan
+        super().__init__(" ".join((f"this audit could not have answered. {plan.why}", *plan.cures)))
 
 
 class OutputError(PretraceError):

@@ -39,7 +39,8 @@ class Models:
     `target` is the model in question; `reference` a smaller model that `ref` compares with; `counts` token
     counts for dc_pdd; `tuned` the target after FSD's fine-tuning; `proposer` makes neighbours; `labelled`
     are the reference texts, members and non-members, that na_pdd and probe are fitted on. `placebo` is all
-    of this again around a model that never saw the members: every score is computed with it as well.
+    of this again around a model that never saw the members: every score is computed with it as well. An audit
+    may hold the target against further such models, `placebos`.
     """
 
     target: Backend
@@ -49,6 +50,7 @@ class Models:
     proposer: Proposer | None = None
     labelled: Corpus | None = None
     placebo: Models | None = None
+    placebos: tuple[Backend, ...] = ()
 
     def named(self) -> dict[str, Backend]:
         """The models by the names views use."""

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 _AUDIT = "Audit"
-_HELDOUT = "Held-out texts"
-_CONTROLS = "Controls"
+_HELDOUT = "What the texts are compared with"
+_CONTROLS = "Models beside the target, and controls"
 
 Heldout = Annotated[
     str | None,
     typer.Option(
-        help="Texts of the same kind that were never published, given as TEXTS is. Without them, held-out "
-        "continuations are written by a generator.",
+        help="Control documents: texts of the same kind that are known to be unseen, given as TEXTS is. "
+        "Recommended: with them, no other model is needed.",
         rich_help_panel=_HELDOUT,
     ),
 ]
@@ -30,7 +30,7 @@ GeneratorModel = Annotated[
 GeneratorDtype = Annotated[
     str,
     typer.Option(
-        help="What the generator computes in; float32 where a processor has no bfloat16.",
+        help="What the generator computes in; auto takes what is fastest on this processor.",
         rich_help_panel=_HELDOUT,
     ),
 ]
@@ -70,11 +70,13 @@ Pairs = Annotated[
     int, typer.Option(help="Snippets judged, at most; half of all at most.", rich_help_panel=_HELDOUT)
 ]
 AuditPlacebo = Annotated[
-    str | None,
+    list[str],
     typer.Option(
         "--placebo",
         help="A model that never saw TEXTS: an earlier checkpoint of the target (the best), the base it was tuned "
-        "from, or a sibling; any --model value.",
+        "from, or a sibling; any --model value. Give it more than once for several: the largest p counts.",
+        default_factory=list,
+        show_default=False,
         rich_help_panel=_CONTROLS,
     ),
 ]
@@ -102,7 +104,7 @@ Classifiers = Annotated[
 Procedure = Annotated[
     str,
     typer.Option(
-        help="What decides: pretrace, calibrated (without a placebo), paper, original. Choose before looking.",
+        help="What decides: pretrace, calibrated, paper, release, original. Choose before looking.",
         rich_help_panel=_AUDIT,
     ),
 ]
@@ -129,5 +131,31 @@ AuditOut = Annotated[
         "there is replaced.",
         show_default=False,
         rich_help_panel=_AUDIT,
+    ),
+]
+Plan = Annotated[
+    bool,
+    typer.Option(
+        "--plan",
+        help="Say what this audit could answer and what it would cost, and stop: nothing is trained, no text is read.",
+        rich_help_panel=_AUDIT,
+    ),
+]
+RequestedBy = Annotated[
+    str,
+    typer.Option(help="Who asks, for the first page of the report.", rich_help_panel=_AUDIT),
+]
+PlaceboNote = Annotated[
+    str,
+    typer.Option(
+        help="How the placebo is known to be earlier than TEXTS, for the report.", rich_help_panel=_CONTROLS
+    ),
+]
+ControlNote = Annotated[
+    str,
+    typer.Option(
+        "--heldout-note",
+        help="Where the control documents come from, and how they are known to be unseen, for the report.",
+        rich_help_panel=_HELDOUT,
     ),
 ]

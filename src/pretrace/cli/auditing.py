@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console
@@ -12,40 +10,65 @@ from rich.table import Table
 from rich.text import Text as Plain
 
 from pretrace.cli.job import Auditing, Opening, Source, Writing
-from pretrace.cli.progress import trained, watched
+from pretrace.cli.planning import described
+from pretrace.cli.progress import Stages
 from pretrace.corpora import Columns, open_corpus
-from pretrace.errors import ExpressionError, ModelError
+from pretrace.errors import DesignError, ExpressionError, ModelError
 from pretrace.store.atomic import check_writable
-from pretrace.tracing import Progress
 
 if TYPE_CHECKING:
+    from pretrace.fitting import Models
     from pretrace.inference.settings import AuditSettings
-    from pretrace.tuning.plan import OnStep
     from pretrace.tuning.planting import PlantMethod
-    from pretrace.types import Audit, Backend, Gap
+    from pretrace.types import Audit, AuditPlan, Backend, Gap
 
 QUICK_PAIRS, QUICK_LEARNT = 400, 300
+CANNOT_ANSWER = 4
+"""The exit code where no verdict is possible with what there is, the same as for a verdict that is withheld."""
 
 
-def carry_out(source: Source, opening: Opening, writing: Writing, auditing: Auditing) -> Audit:
-    """The audit, written to `auditing.out`; on any error nothing is left there."""
-    from pretrace.fitting import Models
-    from pretrace.inference.audit import audit
+def carry_out(source: Source, opening: Opening, writing: Writing, auditing: Auditing) -> int:
+    """Plan the audit, say the plan, do it, write it to `auditing.out` and print what was found; the exit code.
+
+    On any error nothing is left there. With --plan it ends when the plan is said.
+    """
+    from pretrace.inference.audit import audit, plan
     from pretrace.runs import save_audit
 
     settings = audit_settings(writing, auditing)
-    if auditing.placebo_revision and not auditing.placebo:
-        auditing = replace(auditing, placebo=opening.model)  # an earlier state of the very same repository
-    check_writable(auditing.out)
+    if not auditing.plan:
+        check_writable(auditing.out)
     corpus = open_corpus(source.texts, source.columns)
     heldout = open_corpus(writing.heldout, source.columns) if writing.heldout else None
-    target, placebo, reference = _models(opening, auditing)
-    models = Models(target, reference=reference, placebo=Models(placebo) if placebo else None)
-    generator = None if heldout is not None else _generator(opening, writing)
-    made = audit(corpus, models, generator=generator, heldout=heldout, settings=settings, watch=Shown())
+    models = _models(opening, auditing)
+    generator = _generator(opening, writing, needed=heldout is None)
+    asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
+    if auditing.plan:
+        found = plan(corpus, models, **asked)
+        shown(found, Console(highlight=False))
+        return 0 if found.design else CANNOT_ANSWER
+    try:
+        made = audit(corpus, models, **asked, watch=_Told())
+    except DesignError as error:
+        shown(error.plan, Console(highlight=False))
+        return CANNOT_ANSWER
     made = replace(made, settings={**made.settings, "command": _command(source, opening, writing, auditing)})
     save_audit(made, auditing.out)
-    return made
+    return printed(made, auditing)
+
+
+class _Told(Stages):
+    """Stages on standard error, with the plan before the first of them."""
+
+    def planned(self, plan: AuditPlan, /) -> None:
+        """What the audit can answer, and what it will cost."""
+        shown(plan, Console(stderr=True, highlight=False))
+
+
+def shown(plan: AuditPlan, console: Console) -> None:
+    """Print what an audit could answer, and what it would cost."""
+    for line in described(plan):
+        console.print(Plain(line))
 
 
 def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
@@ -78,24 +101,18 @@ def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
         method=method,
         classifiers=classifiers.split(auditing.classifiers),
         power=power,
+        statements={
+            name: said
+            for name, said in (
+                ("requested_by", auditing.requested_by),
+                ("placebo", auditing.placebo_note),
+                ("controls", auditing.heldout_note),
+            )
+            if said
+        },
         seed=auditing.seed,
         cache=not auditing.no_cache,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The stages of an audit as bars, where somebody watches."""
-
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
-        with watched(stage) as progress:
-            yield progress
-
-    @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        with trained(stage) as on_step:
-            yield on_step
 
 
 def printed(audit: Audit, auditing: Auditing) -> int:
@@ -143,35 +160,51 @@ def _gap_table(found: tuple[Gap, ...]) -> Table:
     return table
 
 
-def _models(opening: Opening, auditing: Auditing) -> tuple[Backend, Backend | None, Backend | None]:
-    """Target, placebo and reference."""
+def _models(opening: Opening, auditing: Auditing) -> Models:
+    """Target, placebos and reference."""
     from pretrace.backends import open_model
+    from pretrace.fitting import Models
 
-    placebo = reference = None
-    if auditing.placebo == opening.model and not auditing.placebo_revision and not opening.revision:
+    names = list(auditing.placebo)
+    if auditing.placebo_revision and not names:
+        names = [opening.model]  # an earlier state of the very same repository
+    if opening.model in names and not auditing.placebo_revision and not opening.revision:
         raise ModelError(
-            f"--placebo {auditing.placebo} is the target itself: name an earlier checkpoint (--placebo-revision), the "
+            f"--placebo {opening.model} is the target itself: name an earlier checkpoint (--placebo-revision), the "
             "base it was tuned from, or a sibling."
         )
+    if len(set(names)) < len(names):
+        raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
     target = open_model(opening.model, **opening.settings)
-    if auditing.placebo:
-        settings = {**opening.settings, "revision": auditing.placebo_revision}
-        placebo = open_model(auditing.placebo, **settings)
+    settings = {**opening.settings, "revision": auditing.placebo_revision}
+    placebos = tuple(open_model(name, **settings) for name in names)
+    reference = None
     if auditing.reference_model:
         reference = open_model(auditing.reference_model, **{**opening.settings, "revision": None})
-    return target, placebo, reference
+    return Models(target, reference=reference, placebos=placebos)
 
 
-def _generator(opening: Opening, writing: Writing) -> Backend:
+def _generator(opening: Opening, writing: Writing, *, needed: bool) -> Backend | None:
+    """The model that writes continuations; none where control documents are given and none is wanted."""
     from pretrace.backends import open_model
 
     if writing.generator in ("", "none"):
-        raise ExpressionError(
-            "--generator names a model; with real held-out texts (--heldout) none is needed."
-        )
+        if needed:
+            raise ExpressionError(
+                "--generator names a model; with control documents (--heldout) none is needed."
+            )
+        return None
     names = ("device", "trust_remote_code", "allow_pickle")
     settings = {name: opening.settings[name] for name in names}
-    return open_model(writing.generator, dtype=writing.generator_dtype, **settings)
+    return open_model(writing.generator, dtype=_dtype(writing.generator_dtype), **settings)
+
+
+def _dtype(wanted: str) -> str:
+    """What the generator computes in: where nothing is said, what is fastest on this processor."""
+    from pretrace.backends.loading import device_of
+    from pretrace.tuning.number_format import fastest_format
+
+    return fastest_format(device_of("auto").type) if wanted == "auto" else wanted
 
 
 def _command(*groups: Any) -> dict[str, Any]:

@@ -72,10 +72,10 @@ def evaluate(
 @grouped
 def audit(source: Source, opening: Opening, writing: Writing, auditing: Auditing) -> None:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
-    with training on it, 4 inconclusive."""
-    from pretrace.cli.auditing import carry_out, printed
+    with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
+    from pretrace.cli.auditing import carry_out
 
-    raise typer.Exit(printed(carry_out(source, opening, writing, auditing), auditing))
+    raise typer.Exit(carry_out(source, opening, writing, auditing))
 
 
 @app.command()

@@ -130,7 +130,7 @@ class Writing:
 
     heldout: a.Heldout = None
     generator: a.GeneratorModel = "smollm2"
-    generator_dtype: a.GeneratorDtype = "bfloat16"
+    generator_dtype: a.GeneratorDtype = "auto"
     method: a.GeneratorMethod = "lora"
     temperature: a.Temperature = 1.0
     top_p: a.TopP = 1.0
@@ -145,7 +145,11 @@ class Auditing:
     """What an audit is held against, and how it decides."""
 
     out: a.AuditOut
-    placebo: a.AuditPlacebo = None
+    placebo: a.AuditPlacebo
+    plan: a.Plan = False
+    requested_by: a.RequestedBy = ""
+    placebo_note: a.PlaceboNote = ""
+    heldout_note: a.ControlNote = ""
     placebo_revision: o.PlaceboRevision = None
     reference_model: o.ReferenceModel = None
     procedure: a.Procedure = "pretrace"

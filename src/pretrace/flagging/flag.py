@@ -15,7 +15,7 @@ from pretrace.flagging.checks import no_placebo, placebo_check, set_checks, with
 from pretrace.flagging.planning import KNOWN, TEXTS, Plan, plan, replanned
 from pretrace.flagging.settings import FlagSettings
 from pretrace.flagging.values import Sides
-from pretrace.inference.placebo import check_placebo
+from pretrace.inference.placebo import check_placebos
 from pretrace.record import record_corpus
 from pretrace.statistics import conformal
 from pretrace.statistics.controls import placebos
@@ -48,7 +48,7 @@ def flag(
     settings = settings or FlagSettings()
     models = models if isinstance(models, Models) else Models(models)
     if models.placebo is not None:
-        check_placebo(models.target, models.placebo.target)
+        check_placebos(models.target, (models.placebo.target,))
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, seed=settings.seed, progress=progress or Silent())
     run = detect(made.corpus, models, settings.score, how)

@@ -2,35 +2,61 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.errors import DesignError, ExpressionError, ModelError, TextsError
 from pretrace.fitting import Models
-from pretrace.inference import checks
+from pretrace.inference import checks, recording
 from pretrace.inference.case import Case, shuffled
-from pretrace.inference.gap import gap, pair_gap
-from pretrace.inference.placebo import check_placebo, graded, placebo_check
+from pretrace.inference.documents import null_of
+from pretrace.inference.gap import pair_gap
+from pretrace.inference.generation import tuned_generator
+from pretrace.inference.leans import leans, margin
+from pretrace.inference.placebo import check_placebos, closeness, placebo_check
+from pretrace.inference.planning import Planned, planned, taking_part
 from pretrace.inference.power import check_plantable, measured
-from pretrace.inference.preparing import Prepared, held_out, synthesised
+from pretrace.inference.preparing import Prepared, compared, synthesised
 from pretrace.inference.quality import quality
-from pretrace.inference.settings import CALIBRATED, PRETRACE, AuditSettings, Unwatched, Watch
-from pretrace.inference.verdict import decide
-from pretrace.record import record_corpus, record_software
-from pretrace.store.register import earlier_audits, note_audit
-from pretrace.tracing import Progress
-from pretrace.tuning.plan import OnStep
-from pretrace.types import Answer, Audit, Backend, Check, Corpus, Gap, Placebo, Power
+from pretrace.inference.reading import bytewise
+from pretrace.inference.settings import CALIBRATED, PRETRACE, AuditSettings
+from pretrace.inference.verdict import Question, decide
+from pretrace.inference.watch import Timed, Unwatched, Watch
+from pretrace.statistics.sensitivity import sensitivity
+from pretrace.types import (
+    Answer,
+    Audit,
+    AuditPlan,
+    Backend,
+    Check,
+    Corpus,
+    Gap,
+    Generator,
+    Placebo,
+    Power,
+)
 
 SHUFFLES = {PRETRACE: 200, CALIBRATED: 20}
 """How often the sides are dealt out at random; the literature's procedures are dealt out a few times."""
 FEW_SHUFFLES = 5
+
+
+def plan(
+    corpus: Corpus,
+    models: Models | Backend,
+    *,
+    generator: Backend | None = None,
+    heldout: Corpus | None = None,
+    settings: AuditSettings | None = None,
+) -> AuditPlan:
+    """What an audit of these texts could answer, and what it would cost: in seconds, and nothing is trained.
+
+    Parameters and errors as for `audit`; where no verdict is possible, the plan's `design` is None.
+    """
+    asked = _Asked.of(corpus, models, generator, heldout, settings)
+    return asked.planned().plan
 
 
 def audit(
@@ -44,56 +70,152 @@ def audit(
 ) -> Audit:
     """The verdict on a collection: was the target trained on these texts?
 
-    `models.placebo` is a model that never saw them, `models.reference` one more for the literature's features.
-    Without `heldout` texts of the same kind, `generator` writes some. Raises a PretraceError for what cannot be
-    audited, before any model is asked where that can be known.
+    `heldout` are control documents: texts of the same kind, known to be unseen. `models.placebo` and
+    `models.placebos` are models that never saw the texts, `models.reference` is one more for the literature's
+    features. `generator` writes continuations where control documents are missing or differ as texts. Raises
+    DesignError where no verdict could come of what there is, another PretraceError for what cannot be audited,
+    before any model reads the texts.
     """
-    models = models if isinstance(models, Models) else Models(models)
-    settings = settings or AuditSettings()
-    _check(corpus, models, settings, generator=generator, heldout=heldout)
-    clock = _Clock(watch or Unwatched())
-    if heldout is not None:
-        made = held_out(corpus, heldout, models.target, settings)
-    else:
-        assert generator is not None
-        made = synthesised(corpus, generator, settings, clock)
-    case = Case(made.sides, models, settings, clock)
-    found = _Found.of(case, corpus, made, generator)
-    record = _record(corpus, heldout, case, made)
-    result = _concluded(case, found, made, record | {"timings": clock.seconds})
-    if settings.cache:
-        _note(result)
+    asked = _Asked.of(corpus, models, generator, heldout, settings)
+    ready = asked.planned()
+    if ready.plan.design is None and PRETRACE in (asked.settings.procedure, *asked.settings.also):
+        raise DesignError(ready.plan)
+    if ready.plan.design == "placebos":
+        asked.tunable(ready.plan)  # which says so before anything is trained
+    clock = Timed(watch or Unwatched())
+    clock.planned(ready.plan)
+    clock.plan(ready.stages)
+    made = asked.prepared(ready, clock)
+    case = asked.case(ready, made, clock)
+    found = _Found.of(case, asked, ready.plan, made)
+    result = found.concluded(case, asked, made)
+    record = recording.record(asked.corpus, asked.heldout, case, made)
+    result = replace(result, settings=record | {"timings": clock.seconds})
+    if asked.settings.cache:
+        recording.note(result)
     return result
 
 
-def _concluded(case: Case, found: _Found, made: Prepared, record: Mapping[str, Any]) -> Audit:
-    """The audit as it is written down, with its verdict."""
-    level, corpus, model = case.settings.level, str(record["corpus"]["name"]), case.target.name
-    verdict = decide(found.answer, found.checks, level=level, corpus=corpus, model=model)
-    values = case.values(case.chosen)
-    return Audit(
-        corpus=corpus,
-        model=model,
-        design=made.design,
-        outcome=verdict.outcome,
-        statement=verdict.statement,
-        level=level,
-        answer=found.answer,
-        checks=found.checks,
-        documents=values.documents,
-        values=values.values,
-        heldout_documents=values.heldout_documents,
-        heldout_values=values.heldout_values,
-        reasons=verdict.reasons,
-        advice=verdict.advice,
-        variants=found.variants,
-        placebo=found.placebo,
-        power=found.power,
-        gaps=found.gaps,
-        quality=quality(made.pairs, [snippet.text for snippet in made.training]) if made.pairs else (),
-        pairs=made.pairs,
-        settings=record,
-    )
+@dataclass(frozen=True)
+class _Asked:
+    """What an audit was asked for, checked as far as that goes without a model."""
+
+    corpus: Corpus
+    models: Models
+    placebos: tuple[Backend, ...]
+    generator: Backend | None
+    heldout: Corpus | None
+    settings: AuditSettings
+
+    @classmethod
+    def of(
+        cls,
+        corpus: Corpus,
+        models: Models | Backend,
+        generator: Backend | None,
+        heldout: Corpus | None,
+        settings: AuditSettings | None,
+    ) -> _Asked:
+        models = models if isinstance(models, Models) else Models(models)
+        first = (models.placebo.target,) if models.placebo is not None else ()
+        placebos = (*first, *models.placebos)
+        asked = cls(corpus, models, placebos, generator, heldout, settings or AuditSettings())
+        asked._check()
+        return asked
+
+    def planned(self) -> Planned:
+        """The plan."""
+        return planned(
+            self.corpus,
+            self.models.target,
+            self.placebos,
+            generator=self.generator,
+            heldout=self.heldout,
+            settings=self.settings,
+        )
+
+    def prepared(self, ready: Planned, clock: Timed) -> Prepared:
+        """The texts that are compared: cut, and written where the design takes that. The literature's procedures, asked
+        for where our own has no design, take what there is."""
+        design = ready.plan.design
+        if design == "controls" or (design is None and self.heldout is not None):
+            return compared(ready.cuts, self.settings)
+        if self.generator is None:
+            raise ModelError(
+                "without control documents an audit writes its own held-out texts and needs a generator: give "
+                "--generator MODEL or --heldout."
+            )
+        return synthesised(ready.cuts, self.generator, self.settings, clock)
+
+    def case(self, ready: Planned, made: Prepared, clock: Timed) -> Case:
+        """The material, with the placebos that take part and the margin, where there is one."""
+        design = ready.plan.design
+        used = taking_part(design, self.placebos, ready.plan.placebos)
+        if design == "placebos" and made.training:
+            used = (*used, self._tuned(self.tunable(ready.plan), made, clock))
+        return Case(
+            made.sides,
+            replace(self.models, placebo=None),
+            self.settings,
+            clock,
+            controls=made.controls,
+            placebos=used,
+            margin=margin(leans()) if design == "placebos" else 0.0,
+        )
+
+    def tunable(self, plan: AuditPlan) -> Backend:
+        """The placebo that is tuned besides, the closest one that has weights here; ModelError where none has."""
+        from pretrace.backends.huggingface import HuggingFace
+
+        used = taking_part(plan.design, self.placebos, plan.placebos)
+        for placebo in used:
+            if isinstance(placebo, HuggingFace):
+                return placebo
+        raise ModelError(
+            f"without control documents an audit also tunes a placebo, and {used[0].name} has no weights here: name a "
+            "placebo that can be opened on this machine, or give control documents with --heldout."
+        )
+
+    def _tuned(self, placebo: Backend, made: Prepared, clock: Timed) -> Backend:
+        """The placebo with an adapter tuned on what the generator learnt from, so that it knows the domain as the
+        target may; it is the generator itself where that began with the same weights."""
+        assert made.generator is not None
+        assert self.generator is not None
+        if self.generator.facts.get("weights") == placebo.facts.get("weights"):
+            return _backend(made.generator)
+        texts = [snippet.text for snippet in made.training]
+        settings = self.settings
+        with clock.training("tuning a placebo") as on_step:
+            tuned = tuned_generator(
+                placebo, texts, settings.method, seed=settings.seed, cache=settings.cache, on_step=on_step
+            )
+        return _backend(tuned)
+
+    def _check(self) -> None:
+        """Everything that can be known before a text is cut."""
+        if not self.corpus.texts:
+            raise TextsError(f"{self.corpus.name} holds no texts.")
+        if self.heldout is not None and not self.heldout.texts:
+            raise TextsError(f"{self.heldout.name}, which should hold control documents, holds none.")
+        check_placebos(self.models.target, self.placebos)
+        settings = self.settings
+        if settings.procedure == PRETRACE and PRETRACE in settings.also:
+            raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
+        if settings.power is not None:
+            if settings.procedure not in (PRETRACE, CALIBRATED):
+                raise ExpressionError(
+                    f"power is measured for tests on documents, pretrace and calibrated, and not for "
+                    f"{settings.procedure}: leave --power away, or name that procedure in --also."
+                )
+            check_plantable(self.models.target)
+
+
+def _backend(generator: Generator) -> Backend:
+    """The model that a generator writes with."""
+    from pretrace.backends.generation import Completer
+
+    assert isinstance(generator, Completer)
+    return generator.backend
 
 
 @dataclass(frozen=True)
@@ -103,54 +225,120 @@ class _Found:
     answer: Answer
     checks: tuple[Check, ...]
     variants: tuple[Answer, ...]
-    placebo: Placebo | None
+    plan: AuditPlan
+    placebos: tuple[Placebo, ...]
     power: Power | None
     gaps: tuple[Gap, ...]
 
     @classmethod
-    def of(cls, case: Case, corpus: Corpus, made: Prepared, generator: Backend | None) -> _Found:
-        chosen, settings = case.chosen, case.settings
+    def of(cls, case: Case, asked: _Asked, plan: AuditPlan, made: Prepared) -> _Found:
+        chosen, settings = case.settings.procedure, case.settings
         answer = case.answer(chosen)
-        placebo = None
-        if case.placebo is not None and case.of_placebo is not None:
-            placebo = graded(case.target, case.placebo, (case.of_target, case.of_placebo))
-        gaps = _gaps(case, made)
-        power = measured(case, corpus, settings.power, chosen) if settings.power else None
-        values = case.values(chosen)
-        looked = [
-            checks.documents_check(values),
-            placebo_check(placebo),
-            checks.gap_check(gaps, made.design),
-            checks.halves_check(values, seed=settings.seed),
-            _shuffled_check(case),
-            checks.reverse_check(values, seed=settings.seed),
-        ]
-        if made.pairs:
-            looked.append(checks.copies_check(float(np.mean([p.true == p.generated for p in made.pairs]))))
+        rejected = answer.p <= settings.level
+        placebos = _compared(case, plan.placebos)
+        between = _pair_gaps(case, made)
+        gaps = (*between, *plan.gaps)
+        power = None
+        if settings.power is not None and not rejected:
+            power = measured(case, asked.corpus, settings.power, chosen)
+        looked = [*_controls(case, made), placebo_check(placebos, case.design)]
+        compared_by = "placebos" if between else case.design
+        looked.insert(1, checks.gap_check(between or plan.gaps, plan.why, compared_by))
         if chosen != PRETRACE:
-            looked.append(_standin_check(case, generator))
-        looked.append(checks.power_check(power))
-        variants = tuple(case.answer(name) for name in settings.also if name != chosen)
-        return cls(answer, tuple(looked), variants, placebo, power, gaps)
+            looked.append(_standin_check(case, asked))
+        seen = checks.power_check(power, rejected)
+        looked += [seen] if seen is not None else []
+        variants = tuple(case.answer(name) for name in settings.also)
+        return cls(answer, tuple(looked), variants, plan, placebos, power, gaps)
+
+    def concluded(self, case: Case, asked: _Asked, made: Prepared) -> Audit:
+        """The audit as it is written down, with its verdict."""
+        settings, corpus, model = case.settings, asked.corpus.name, case.target.name
+        verdict = decide(self.answer, self.checks, self.power, Question(corpus, model, settings.level))
+        values = case.values(settings.procedure)
+        others = values.heldout_values if not values.paired else None
+        return Audit(
+            corpus=corpus,
+            model=model,
+            design=case.design,
+            outcome=verdict.outcome,
+            statement=verdict.statement,
+            level=settings.level,
+            answer=self.answer,
+            checks=self.checks,
+            documents=values.documents,
+            values=values.values,
+            heldout_documents=values.heldout_documents,
+            heldout_values=values.heldout_values,
+            reasons=verdict.reasons,
+            advice=tuple(dict.fromkeys((*verdict.advice, *self._cures(verdict.outcome)))),
+            answers=case.answers if settings.procedure == PRETRACE else (),
+            null=null_of(values, level=settings.level, seed=settings.seed),
+            sensitivity=sensitivity(values.values, others, level=settings.level, seed=settings.seed),
+            plan=self.plan,
+            variants=self.variants,
+            placebos=self.placebos,
+            leans=leans() if case.design == "placebos" else (),
+            power=self.power,
+            gaps=self.gaps,
+            quality=quality(made.pairs, [snippet.text for snippet in made.training]) if made.pairs else (),
+            pairs=made.pairs,
+            control_pairs=made.control_pairs,
+            statements=dict(settings.statements),
+        )
+
+    def _cures(self, outcome: str) -> tuple[str, ...]:
+        """What the plan knew would help, where there is no answer."""
+        return self.plan.cures if outcome == "inconclusive" else ()
 
 
-def _gaps(case: Case, made: Prepared) -> tuple[Gap, ...]:
-    """How well classifiers of texts alone tell the two sides apart; nothing where there is too little to learn from."""
+def _compared(case: Case, placebos: Sequence[Placebo]) -> tuple[Placebo, ...]:
+    """The placebos, those that took part with how closely they agree with the target."""
+    used = {model.name: model for model in case.placebos}
+    found = []
+    for placebo in placebos:
+        model = used.get(placebo.name)
+        if model is None:
+            found.append(placebo)
+            continue
+        by_byte = bytewise(case.target, model)
+        close = closeness(case.said(case.target)[0], case.said(model)[0], by_byte=by_byte)
+        found.append(replace(placebo, closeness=close))
+    return tuple(found)
+
+
+def _pair_gaps(case: Case, made: Prepared) -> tuple[Gap, ...]:
+    """How well classifiers of texts tell true from generated text; nothing where there is too little to learn from."""
     settings = case.settings
+    if not made.pairs or (case.design == "differences" and settings.procedure == PRETRACE):
+        return ()
     try:
-        if made.pairs:
-            return pair_gap(made.pairs, settings.classifiers, seed=settings.seed)
-        return gap(*made.sides.corpora(), settings.classifiers, seed=settings.seed)
+        return pair_gap(made.pairs, settings.classifiers, seed=settings.seed)
     except TextsError:
         return ()
 
 
+def _controls(case: Case, made: Prepared) -> list[Check]:
+    """The checks of the values, and of the texts that were written."""
+    values, seed = case.values(case.settings.procedure), case.settings.seed
+    looked = [
+        checks.documents_check(values),
+        checks.halves_check(values, seed=seed),
+        _shuffled_check(case),
+        checks.reverse_check(values, seed=seed),
+    ]
+    if made.pairs:
+        pairs = (*made.pairs, *made.control_pairs)
+        looked.append(checks.copies_check(float(np.mean([p.true == p.generated for p in pairs]))))
+    return looked
+
+
 def _shuffled_check(case: Case) -> Check:
-    chosen, settings = case.chosen, case.settings
+    chosen, settings = case.settings.procedure, case.settings
     repeats = SHUFFLES.get(chosen, FEW_SHUFFLES)
     draw = checks.flipped_p(case.values(chosen))
     if chosen != PRETRACE:
-        known = case.features
+        known = case.features_of(chosen)
 
         def draw(rng: np.random.Generator) -> float:
             return case.answer_from(chosen, shuffled(known, rng)).p
@@ -158,129 +346,10 @@ def _shuffled_check(case: Case) -> Check:
     return checks.shuffled_check(draw, repeats=repeats, level=settings.level, seed=settings.seed)
 
 
-def _standin_check(case: Case, generator: Backend | None) -> Check:
-    """The same procedure with the placebo, or else the generator's own model, in the target's place."""
-    level = case.settings.level
-    for other in (case.placebo, generator):
+def _standin_check(case: Case, asked: _Asked) -> Check:
+    """The same procedure with a placebo, or else the generator's own model, in the target's place."""
+    level, chosen = case.settings.level, case.settings.procedure
+    for other in (*asked.placebos, asked.generator):
         if other is not None and other.facts.get("weights") != case.target.facts.get("weights"):
-            return checks.standin_check(other.name, case.with_target(other).answer(case.chosen).p, level)
+            return checks.standin_check(other.name, case.with_target(other).answer(chosen).p, level)
     return checks.standin_check(None, 1.0, level)
-
-
-def _check(
-    corpus: Corpus,
-    models: Models,
-    settings: AuditSettings,
-    *,
-    generator: Backend | None,
-    heldout: Corpus | None,
-) -> None:
-    """Everything that can be known before a model is asked."""
-    if not corpus.texts:
-        raise TextsError(f"{corpus.name} holds no texts.")
-    if heldout is not None and not heldout.texts:
-        raise TextsError(f"{heldout.name}, which should hold held-out texts, holds none.")
-    if heldout is None and generator is None:
-        raise ModelError(
-            "without held-out texts an audit writes its own and needs a generator: give --generator MODEL or --heldout."
-        )
-    if models.placebo is not None:
-        check_placebo(models.target, models.placebo.target)
-    if PRETRACE in settings.also and models.placebo is None:
-        raise ExpressionError(
-            "pretrace in --also holds the target against a placebo, and there is none: name one with --placebo, or "
-            "leave pretrace out of --also."
-        )
-    if settings.procedure == PRETRACE and PRETRACE in settings.also:
-        raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
-    if settings.power is not None:
-        if settings.procedure not in (PRETRACE, CALIBRATED):
-            raise ExpressionError(
-                f"power is measured for tests on documents, pretrace and calibrated, and not for {settings.procedure}: "
-                "leave --power away, or name that procedure in --also."
-            )
-        check_plantable(models.target)
-
-
-def _record(corpus: Corpus, heldout: Corpus | None, case: Case, made: Prepared) -> dict[str, Any]:
-    """Everything needed to make the audit again, and to see what it was made of."""
-    settings, models = case.settings, case.models
-    record = record_corpus(corpus)
-    used = {"target": models.target, "placebo": case.placebo, "reference": models.reference}
-    facts = {name: dict(model.facts) for name, model in used.items() if model is not None}
-    if made.generator is not None:
-        facts["generator"] = dict(made.generator.facts)
-    return {
-        "corpus": record,
-        "heldout": record_corpus(heldout) if heldout is not None else None,
-        "models": facts,
-        "procedure": case.chosen,
-        "procedure_asked": settings.procedure,
-        "also": list(settings.also),
-        "classifiers": list(settings.classifiers),
-        "sampling": asdict(settings.sampling) if made.pairs else None,
-        "generator_method": settings.method if made.pairs else None,
-        "snippets": asdict(settings.snippets)
-        | {
-            "cut": len(made.cut.snippets),
-            "judged": len(made.sides.suspect),
-            "generator_learnt_from": len(made.training),
-            "too_short": len(made.cut.short),
-            "notes": [*made.cut.notes, *made.notes],
-        },
-        "power": asdict(settings.power) if settings.power else None,
-        "seed": settings.seed,
-        "software": record_software(),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "earlier": _earlier(record["sha256"], models.target) if settings.cache else [],
-    }
-
-
-def _earlier(texts: str, target: Backend) -> list[dict[str, Any]]:
-    found = earlier_audits(texts, str(target.facts.get("weights")))
-    return [
-        {name: value for name, value in entry.items() if name not in ("texts", "weights")} for entry in found
-    ]
-
-
-def _note(result: Audit) -> None:
-    settings = result.settings
-    note_audit(
-        {
-            "texts": settings["corpus"]["sha256"],
-            "weights": str(settings["models"]["target"].get("weights")),
-            "time": settings["time"],
-            "procedure": settings["procedure"],
-            "seed": settings["seed"],
-            "placebo": result.placebo.name if result.placebo else None,
-            "p": result.answer.p,
-            "outcome": result.outcome,
-        }
-    )
-
-
-@dataclass
-class _Clock:
-    """A watch that also notes how long each stage took, in seconds."""
-
-    watch: Watch
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
-        with self._timed(stage), self.watch.passes(stage) as progress:
-            yield progress
-
-    @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        with self._timed(stage), self.watch.training(stage) as on_step:
-            yield on_step
-
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = time.perf_counter() - begin
-            self.seconds[stage] = round(self.seconds.get(stage, 0.0) + spent, 2)

@@ -1,7 +1,8 @@
-"""One case: the two sides, the models, and what they said, each asked once and only when it is wanted."""
+"""The texts of an audit, its models, and what they said: each model is asked once, and only when it is wanted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,69 +17,136 @@ from pretrace.inference.features import expressions
 from pretrace.inference.procedures.calibrated import CalibratedSettings, calibrated, calibrated_values
 from pretrace.inference.procedures.original import original
 from pretrace.inference.procedures.paper import PaperSettings, paper
-from pretrace.inference.reading import Leads, Readings, bounded_leads, bytewise, read_sides
+from pretrace.inference.procedures.release import ReleaseSettings, release
+from pretrace.inference.reading import Readings, bounded_lead, bytewise, read_sides, token_scale
 from pretrace.inference.scoring import features
-from pretrace.inference.settings import CALIBRATED, ORIGINAL, PAPER, PRETRACE, AuditSettings, Unwatched, Watch
+from pretrace.inference.settings import (
+    ALONE,
+    CALIBRATED,
+    ORIGINAL,
+    PAPER,
+    PRETRACE,
+    RELEASE,
+    AuditSettings,
+)
 from pretrace.inference.sides import Sides
-from pretrace.types import Answer, Backend, Features
+from pretrace.inference.watch import Unwatched, Watch
+from pretrace.statistics.permutation import by_document
+from pretrace.types import Answer, Backend, Design, Doubles, Features
+
+UNIT = "of a typical token's lead"
+ALONE_UNIT = "of the score " + ALONE
 
 
 @dataclass(eq=False)
 class Case:
-    """The material of an audit. `models.placebo` is what the target is held against, where there is one."""
+    """The material of an audit.
+
+    `sides` are suspect pieces, with control pieces or with generated ones in their place; `controls` are control
+    pieces with generated ones in their place. `placebos` are the models that never saw the texts, in the
+    order of `models.placebo` and those named beside it; `margin` is what an innocent model may show without
+    control documents.
+    """
 
     sides: Sides
     models: Models
     settings: AuditSettings
     watch: Watch = field(default_factory=Unwatched)
+    controls: Sides | None = None
+    placebos: tuple[Backend, ...] = ()
+    margin: float = 0.0
+    _said: dict[int, tuple[Readings, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.models.placebo is not None and not self.placebos:
+            self.placebos = (self.models.placebo.target,)
+
+    @property
+    def design(self) -> Design:
+        """What the suspect texts are compared with."""
+        if not self.sides.paired:
+            return "controls"
+        return "placebos" if self.controls is None else "differences"
 
     @property
     def target(self) -> Backend:
         """The model in question."""
         return self.models.target
 
-    @property
-    def placebo(self) -> Backend | None:
-        """The model that never saw the texts."""
-        return self.models.placebo.target if self.models.placebo else None
+    def said(self, model: Backend) -> tuple[Readings, ...]:
+        """What a model said of the sides, and of the control documents' pairs where there are any."""
+        if id(model) not in self._said:
+            stage = "reading with the target" if model is self.target else f"reading with {model.name}"
+            asked = [one for one in (self.sides, self.controls) if one is not None]
+            with self.watch.passes(stage) as progress:
+                cache = self.settings.cache
+                self._said[id(model)] = tuple(
+                    read_sides(model, one, cache=cache, progress=progress) for one in asked
+                )
+        return self._said[id(model)]
+
+    def against(self, placebo: Backend | None) -> DocumentValues:
+        """One value a document: the target compared with this placebo, or looked at alone."""
+        if placebo is None:
+            return self._alone
+        by_byte = bytewise(self.target, placebo)
+        pairs = list(zip(self.said(self.target), self.said(placebo), strict=True))
+        every = [(mine.suspect, other.suspect) for mine, other in pairs]
+        every += [(mine.heldout, other.heldout) for mine, other in pairs]
+        scale = token_scale(every, by_byte=by_byte)
+        suspect, heldout = (
+            [
+                bounded_lead(getattr(mine, side), getattr(other, side), scale, by_byte=by_byte)
+                for mine, other in pairs
+            ]
+            for side in ("suspect", "heldout")
+        )
+        return self._values(suspect, heldout, UNIT)
+
+    def _values(self, suspect: Sequence[Doubles], heldout: Sequence[Doubles], unit: str) -> DocumentValues:
+        """The values by document from one number a piece of the sides (and of the control pairs)."""
+        mine = [piece.document for piece in self.sides.suspect]
+        if self.design == "controls":
+            theirs = [piece.document for piece in self.sides.heldout]
+            return DocumentValues(*by_document(suspect[0], mine), *by_document(heldout[0], theirs), unit=unit)
+        values = suspect[0] - heldout[0]
+        if self.controls is None:
+            return DocumentValues(*by_document(values - self.margin, mine), margin=self.margin, unit=unit)
+        theirs = [piece.document for piece in self.controls.suspect]
+        both = (*by_document(values, mine), *by_document(suspect[1] - heldout[1], theirs))
+        return DocumentValues(*both, unit=unit)
 
     @cached_property
-    def of_target(self) -> Readings:
-        """What the target says of both sides."""
-        return self._read(self.target, "asking the target")
-
-    @cached_property
-    def of_placebo(self) -> Readings | None:
-        """What the placebo says of both sides, None without one."""
-        return self._read(self.placebo, "asking the placebo") if self.placebo else None
-
-    @cached_property
-    def leads(self) -> Leads:
-        """The bounded lead of target over placebo; without a placebo the plain mean log-probability a token."""
-        mine, theirs = self.of_target, self.of_placebo
-        if theirs is None:
-            return Leads(mine.suspect.per_token, mine.heldout.per_token, 1.0)
-        return bounded_leads(mine, theirs, by_byte=bytewise(self.target, self.placebo))
+    def _alone(self) -> DocumentValues:
+        """The target's own score `ALONE`, for documents that are compared with documents."""
+        found = self._scores(self.sides, (ALONE,))
+        mine, theirs = (
+            by_document(column[:, 0], names)
+            for column, names in (
+                (found.suspect, found.suspect_documents),
+                (found.heldout, found.heldout_documents),
+            )
+        )
+        return DocumentValues(*mine, *theirs, unit=ALONE_UNIT)
 
     @cached_property
     def features(self) -> Features:
-        """The literature's features of both sides under the target."""
-        with self.watch.passes("asking the target for features") as progress:
-            names = expressions(self.models.reference is not None)
+        """The features of dataset inference, of both sides under the target."""
+        return self._scores(self.sides, expressions(self.models.reference is not None))
+
+    @cached_property
+    def release_features(self) -> Features:
+        """The features as the authors' published code computes them."""
+        return self._scores(self.sides, expressions(self.models.reference is not None, release=True))
+
+    def features_of(self, procedure: str) -> Features:
+        """The features that a procedure learns from."""
+        return self.release_features if procedure == RELEASE else self.features
+
+    def _scores(self, sides: Sides, names: tuple[str, ...]) -> Features:
+        with self.watch.passes("scoring with the target") as progress:
             models = replace(self.models, placebo=None)
-            return features(self.sides, models, names, cache=self.settings.cache, progress=progress)
-
-    @property
-    def chosen(self) -> str:
-        """The procedure that decides: without a placebo the default falls back on calibrated classifiers."""
-        alone = self.settings.procedure == PRETRACE and self.placebo is None
-        return CALIBRATED if alone else self.settings.procedure
-
-    def answer(self, procedure: str) -> Answer:
-        """What a procedure answers."""
-        if procedure == PRETRACE:
-            return documents.answer(self.sides, self.leads, seed=self.settings.seed)
-        return self.answer_from(procedure, self.features)
+            return features(sides, models, names, cache=self.settings.cache, progress=progress)
 
     def answer_from(self, procedure: str, found: Features) -> Answer:
         """What one of the literature's procedures, or our calibrated one, answers on these features."""
@@ -86,11 +154,44 @@ class Case:
         seed, outliers = self.settings.seed, outlier_share(self.parameters)
         if procedure == PAPER:
             return paper(found, classifier=classifier, seed=seed, settings=PaperSettings(outliers=outliers))
+        if procedure == RELEASE:
+            return release(
+                found, classifier=classifier, seed=seed, settings=ReleaseSettings(outliers=outliers)
+            )
         if procedure == ORIGINAL:
             return original(found, seed=seed)
         return calibrated(
             found, classifier=classifier, seed=seed, settings=CalibratedSettings(outliers=outliers)
         )
+
+    def answer(self, procedure: str) -> Answer:
+        """What a procedure answers; of the default the test that decides."""
+        if procedure == PRETRACE:
+            return max(self.answers, key=lambda one: one.p)
+        return self.answer_from(procedure, self.features_of(procedure))
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The default procedure's test, one a placebo that takes part; without any, of the target alone."""
+        some = self.placebos or (None,)
+        return tuple(self._answer(one) for one in some)
+
+    def _answer(self, placebo: Backend | None) -> Answer:
+        found = self.against(placebo)
+        facts: dict[str, object] = {"placebo": placebo.name if placebo else None}
+        return documents.answer(found, pieces=len(self.sides.suspect), seed=self.settings.seed, facts=facts)
+
+    @property
+    def deciding(self) -> Backend | None:
+        """The placebo whose test has the largest p, which decides."""
+        if not self.placebos:
+            return None
+        return self.placebos[int(np.argmax([one.p for one in self.answers]))]
+
+    @property
+    def decided_by(self) -> tuple[Backend, ...]:
+        """The same as a tuple, empty without one."""
+        return () if self.deciding is None else (self.deciding,)
 
     @property
     def parameters(self) -> int:
@@ -100,7 +201,7 @@ class Case:
     def values(self, procedure: str) -> DocumentValues:
         """One value a document, on which the procedure's test was made; of the paper's, which tests pieces,
         those of the default procedure."""
-        return self._calibrated if procedure == CALIBRATED else documents.of_leads(self.sides, self.leads)
+        return self._calibrated if procedure == CALIBRATED else self.against(self.deciding)
 
     @cached_property
     def _calibrated(self) -> DocumentValues:
@@ -110,12 +211,10 @@ class Case:
         return DocumentValues(found.documents, found.values, found.heldout_documents, found.heldout_values)
 
     def with_target(self, target: Backend) -> Case:
-        """The same case with another model accused."""
-        return Case(self.sides, replace(self.models, target=target), self.settings, self.watch)
-
-    def _read(self, model: Backend, stage: str) -> Readings:
-        with self.watch.passes(stage) as progress:
-            return read_sides(model, self.sides, cache=self.settings.cache, progress=progress)
+        """The same case with another model accused, compared with the same placebo."""
+        models = replace(self.models, target=target, placebo=None)
+        said = {id(model): self._said[id(model)] for model in self.decided_by if id(model) in self._said}
+        return replace(self, models=models, placebos=self.decided_by, _said=said)
 
 
 def shuffled(found: Features, rng: np.random.Generator) -> Features:

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.inference.designs import ALIKE, CLOSER, COMPARABLE, FEWEST_DOCUMENTS, told_apart
 from pretrace.inference.documents import DocumentValues, p_value, reversed_p
 from pretrace.inference.gap import LENGTH
 from pretrace.statistics.permutation import two_sample
-from pretrace.types import Check, Gap, Power
+from pretrace.types import Check, Design, Gap, Power
 
+ENOUGH_POWER = 0.8
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""
-FEWEST_DOCUMENTS = 20
-"""Documents below which no verdict is given: the mean of fewer is a matter of a single odd one."""
-WIDEST_GAP = {"synthetic": 0.70, "heldout": 0.60}
-"""The text-only AUC above which two sets are too different as texts for any difference to mean training."""
-ENOUGH_POWER = 0.8
+WIDEST_GAP = 0.70
+"""The text-only AUC between true and generated texts above which no difference between them is believed, where there
+are no control documents to show what the generator's mistakes do."""
 COPIES = 0.2
 
 
@@ -28,7 +28,7 @@ def documents_check(found: DocumentValues) -> Check:
     counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
     fewest = counts["suspect"] if found.paired else min(counts.values())
     words = f"The test counts documents, and there are {counts['suspect']:,}"
-    words += "." if found.paired else f" suspect and {counts['heldout']:,} held-out ones."
+    words += "." if found.paired else f" suspect and {counts['heldout']:,} control ones."
     cure = "Add documents: texts of one document (same group) count as one."
     return _check("documents", title, fewest >= FEWEST_DOCUMENTS, words, cure, counts)
 
@@ -42,7 +42,7 @@ def halves_check(found: DocumentValues, *, seed: int) -> Check:
     order = np.random.default_rng([seed, 1]).permutation(n)
     p = two_sample(found.values[order[: n // 2]], found.values[order[n // 2 :]], seed=seed)
     words = (
-        "The suspect documents were divided at random and one half was put in the place of the held-out texts. "
+        "The suspect documents were divided at random and one half was compared with the other. "
         f"There is nothing to find, and the test gave p = {p:.3g}."
     )
     cure = "Look for a few documents unlike all others, and leave them out or audit them apart."
@@ -79,59 +79,58 @@ def shuffled_check(
         f"In {repeats} audits of the same numbers, which text is true and which is not was decided by lot. "
         f"{rejected} of them rejected; up to {most} may, by chance."
     )
-    title = "Without the truth about which text is which, nothing is found"
+    title = "With the sides dealt out at random, nothing is found"
     cure = "The procedure does not hold its level on these texts: choose another one."
     figures = {"repeats": repeats, "rejected": rejected, "most": most}
     return _check("shuffled", title, rejected <= most, words, cure, figures)
 
 
-def gap_check(gaps: Sequence[Gap], design: str) -> Check:
-    """Whether a classifier that never saw the model tells the two sides apart too well."""
-    title = "The two sets of texts are alike as texts"
+def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
+    """Whether the texts that are compared are alike enough for this design: `why` says how it was chosen. Between
+    suspect texts and control documents the rule that chose the design has looked, and only a procedure of the
+    literature, which goes on without a design, can fail; between true and generated texts it is looked at here."""
+    title = "The two sets of texts are alike as texts, as far as this design needs it"
     learnt = [gap for gap in gaps if gap.classifier != LENGTH]  # which is shown, and never what decides
     if not learnt:
         return Check("gap", title, "not run", "There are too few texts for a classifier to learn from.")
+    figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
     # Below 0.5 a cross-fitted classifier has found nothing: folds without signal lean to the wrong side.
     widest = max(learnt, key=lambda gap: gap.auc.value)
-    most = WIDEST_GAP[design]
-    apart = widest.auc.value > most and widest.auc.low > 0.5
-    other = "generated" if design == "synthetic" else "held-out"
+    if design != "placebos":
+        most = ALIKE if design == "controls" else COMPARABLE
+        return _check("gap", title, not told_apart(widest, most), why, CLOSER, figures)
     words = (
-        f"A classifier that never saw the model ({widest.classifier}) tells your texts from the {other} ones with an "
+        f"A classifier that never saw the model ({widest.classifier}) tells your texts from the generated ones with an "
         f"AUC of {widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]; 0.5 is a coin, and above "
-        f"{most:.2f} nothing else is believed."
+        f"{WIDEST_GAP:.2f} nothing else is believed."
     )
     cure = (
-        "Train the generator longer or on more of the texts, or take one that knows their language."
-        if design == "synthetic"
-        else "Take held-out texts of the same author, kind and time, or leave --heldout away."
+        "Give control documents with --heldout. Or train the generator longer or on more of the texts, or take one "
+        "that knows their language."
     )
-    figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
-    return _check("gap", title, not apart, words, cure, figures)
+    return _check("gap", title, not told_apart(widest, WIDEST_GAP), words, cure, figures)
 
 
-def power_check(power: Power | None) -> Check:
-    """Whether the audit could have seen what it looked for."""
-    title = "The audit could have seen it"
+def power_check(power: Power | None, rejected: bool) -> Check | None:
+    """What the audit could have seen. Beside a result it has nothing to say, and there is none."""
+    title = "Training on these texts would have been seen"
+    if rejected:
+        return None
     if power is None:
         return Check("power", title, "not run", "It was not measured.", "Run the audit with --power.")
+    seen = power.probability
     words = (
         f"A copy of the target was trained on {power.planted:,} of your documents, {_times(power.epochs)}. Had the "
-        f"target been trained like that, this audit would have seen it with probability {power.probability.value:.2f}. "
-        "(Of a target that knows the texts already this says little: reading them once more adds hardly anything.)"
-    )
-    needed = (
-        f" About {power.needed:,} documents would be needed for {ENOUGH_POWER:.0%}." if power.needed else ""
+        f"target been trained like that, this audit would have seen it with probability {seen.value:.2f} "
+        f"[{seen.low:.2f}, {seen.high:.2f}]."
     )
     cure = (
-        f"Add documents.{needed}"
+        f"Add documents: about {power.needed:,} would be needed for {ENOUGH_POWER:.0%}."
         if power.needed
         else "More documents alone would hardly help: a closer placebo would."
     )
-    enough = power.probability.value >= ENOUGH_POWER
-    return _check(
-        "power", title, enough, words, cure, {"probability": power.probability.value, "needed": power.needed}
-    )
+    figures = {"probability": [seen.value, seen.low, seen.high], "needed": power.needed}
+    return _check("power", title, seen.value >= ENOUGH_POWER, words, cure, figures)
 
 
 def standin_check(name: str | None, p: float, level: float) -> Check:

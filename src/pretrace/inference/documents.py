@@ -1,11 +1,9 @@
 """One value a document, and the test on those: pieces of one document are not independent, documents are.
 
-The default test of an audit. For each place in the suspect texts: how much likelier the target finds what
-stands there than the placebo does, token by token and bounded, less the same for what a generator wrote there
-instead. What sets true from generated text apart works on both models; training on the texts works on one.
-
-No generator is perfect: a target that only knows the domain better than the placebo does leans a little towards
-the true text. So the difference must exceed `TOLERANCE`.
+The values depend on the design. "controls": how much likelier the target finds a document than the placebo does,
+in suspect and in control documents. "differences": the same of what stands there, less the same of what a generator
+wrote in its place, in suspect and in control documents. "placebos": that difference in suspect documents alone,
+less a margin, since a target that only knows the domain better than the placebo leans towards true text.
 """
 
 from __future__ import annotations
@@ -14,78 +12,68 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pretrace.inference.reading import Leads
-from pretrace.inference.sides import Sides
-from pretrace.statistics.clustering import effective, intraclass
 from pretrace.statistics.permutation import (
-    by_document,
+    PermutationTest,
     difference_interval,
     mean_interval,
-    sign_flip,
+    sign_flip_test,
     standardised,
-    two_sample,
+    two_sample_test,
 )
-from pretrace.types import Answer, Doubles
+from pretrace.types import Answer, Doubles, Null
 
-TOLERANCE = 0.04
-"""The bounded difference that an imperfect generator may explain, of 1 at most. Models that were trained on
-other documents of the domain leaned by 0.03 in the pilot that it was chosen on (docs/audit.md)."""
-UNIT = "of a typical token's lead"
+DRAWS = 10_000
+BINS = 60
+PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"
+UNPAIRED = "two-sample permutation test of document means"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentValues:
-    """The value of each suspect document, and of each held-out one where the two sides are not paired.
+    """The value of each suspect document, and of each control document where there are any.
 
-    Values of pairs are what is left of the difference when `tolerance` is taken off.
+    Without control documents `margin` has been taken off the values. `unit` names what they are measured in.
     """
 
     documents: tuple[str, ...]
     values: Doubles
     heldout_documents: tuple[str, ...] = ()
     heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
-    tolerance: float = 0.0
+    margin: float = 0.0
+    unit: str = ""
 
     @property
     def paired(self) -> bool:
-        """Whether a value is a difference within its document already."""
+        """Whether a value is a difference that is compared with 0, since there are no control documents."""
         return not self.heldout_documents
 
 
-def of_leads(sides: Sides, leads: Leads, *, tolerance: float = TOLERANCE) -> DocumentValues:
-    """The values by document from the leads on the pieces; of pairs the difference is averaged, less `tolerance`."""
-    mine = [piece.document for piece in sides.suspect]
-    if sides.paired:
-        documents, values = by_document(leads.suspect - leads.heldout - tolerance, mine)
-        return DocumentValues(documents, values, tolerance=tolerance)
-    theirs = [piece.document for piece in sides.heldout]
-    return DocumentValues(*by_document(leads.suspect, mine), *by_document(leads.heldout, theirs))
-
-
-def p_value(found: DocumentValues, *, seed: int = 0, draws: int = 10_000) -> float:
-    """The one-sided p that the suspect documents' values lie above 0, or above those of the held-out ones."""
+def permuted(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> PermutationTest:
+    """The one-sided test that the suspect documents' values lie above 0, or above those of control documents."""
     if found.paired:
-        return sign_flip(found.values, flips=draws, seed=seed)
-    return two_sample(found.values, found.heldout_values, permutations=draws, seed=seed)
+        return sign_flip_test(found.values, flips=draws, seed=seed)
+    return two_sample_test(found.values, found.heldout_values, permutations=draws, seed=seed)
 
 
-def reversed_p(found: DocumentValues, *, seed: int = 0, draws: int = 10_000) -> float:
-    """The p of the opposite: that the values lie below, by more than the tolerance, which no training explains."""
-    values = -found.values - 2 * found.tolerance
+def p_value(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> float:
+    """The p of `permuted`."""
+    return permuted(found, seed=seed, draws=draws).p
+
+
+def reversed_p(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> float:
+    """The p of the opposite: that the values lie below, by more than the margin, which no training explains."""
+    values = -found.values - 2 * found.margin
     turned = DocumentValues(found.documents, values, found.heldout_documents, -found.heldout_values)
     return p_value(turned, seed=seed, draws=draws)
 
 
-def answer(sides: Sides, leads: Leads, *, seed: int, tolerance: float = TOLERANCE) -> Answer:
-    """The default procedure on the leads of target over placebo."""
-    found = of_leads(sides, leads, tolerance=tolerance)
-    pieces = leads.suspect - leads.heldout if sides.paired else leads.suspect
-    names = [piece.document for piece in sides.suspect]
+def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:
+    """The default procedure's answer on these values, of so many pieces of suspect text."""
     if found.paired:
-        statistic = f"sign-flip permutation test of document means, less a tolerance of {tolerance:g}"
+        statistic = PAIRED.format(margin=found.margin)
         effect, size = mean_interval(found.values), standardised(found.values)
     else:
-        statistic = "two-sample permutation test of document means"
+        statistic = UNPAIRED
         effect = difference_interval(found.values, found.heldout_values)
         size = standardised(found.values, found.heldout_values)
     return Answer(
@@ -93,18 +81,30 @@ def answer(sides: Sides, leads: Leads, *, seed: int, tolerance: float = TOLERANC
         p=p_value(found, seed=seed),
         statistic=statistic,
         documents=len(found.documents),
-        pieces=len(sides.suspect),
+        pieces=pieces,
         effect=effect,
-        unit=UNIT,
+        unit=found.unit,
         standardised=size,
         facts={
-            "permutations": 10_000,
-            "tolerance": found.tolerance,
-            "scale_nats": leads.scale,
-            "lead_on_suspect": float(leads.suspect.mean()),
-            "lead_on_heldout": float(leads.heldout.mean()),
-            "intraclass_correlation": intraclass(pieces, names),
-            "effective_pieces": effective(pieces, names),
-            "heldout_documents": len(found.heldout_documents),
+            "permutations": DRAWS,
+            "margin": found.margin,
+            "control_documents": len(found.heldout_documents),
+            **facts,
         },
+    )
+
+
+def null_of(found: DocumentValues, *, level: float, seed: int = 0) -> Null:
+    """The distribution of the statistic that `answer` tested, as a histogram."""
+    test = permuted(found, seed=seed)
+    low, high = float(test.null.min()), float(test.null.max())
+    if not low < high:
+        low, high = low - 0.5, high + 0.5
+    counts, edges = np.histogram(test.null, BINS, (low, high))
+    return Null(
+        statistic="mean over its standard error, skewness taken out",
+        observed=test.observed,
+        critical=test.critical(level),
+        edges=tuple(map(float, edges)),
+        counts=tuple(map(int, counts)),
     )

@@ -1,73 +1,95 @@
-"""The placebo: a model like the target that never saw the texts, and how good a one it is."""
+"""Placebos: models like the target that never saw the texts, and how good they are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from pretrace.errors import ModelError
-from pretrace.inference.reading import Readings, bytewise, lead
-from pretrace.types import Backend, Check, Doubles, Placebo
+from pretrace.inference.reading import Readings, lead
+from pretrace.types import Backend, Check, Design, Doubles, Placebo
 
 SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
 
 WORDS = {
-    "own": "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is "
-    "if it is the last state before the texts can have come in; one from long before knows the language less well, "
-    "and leans",
+    "own": "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is, if "
+    "it is the last state before the texts can have come in",
     "sibling": "of the target's family, with the same tokens, but trained apart from it",
     "other": "of another family than the target",
 }
 
 
-def check_placebo(target: Backend, placebo: Backend) -> None:
-    """ModelError where the placebo is the target itself."""
-    if placebo.facts.get("weights") == target.facts.get("weights") is not None:
-        raise ModelError(
-            f"the placebo {placebo.name} has the very weights of the target: a placebo is a model that was not "
-            "trained on the texts, such as an earlier checkpoint (--placebo-revision) or the base of a fine-tune."
-        )
+def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
+    """ModelError where a placebo is the target itself, or another one once more."""
+    known = {_weights(target): "the target"}
+    for placebo in placebos:
+        weights = _weights(placebo)
+        if weights in known:
+            raise ModelError(
+                f"the placebo {placebo.name} has the very weights of {known[weights]}: a placebo is a model that was "
+                "not trained on the texts, such as an earlier checkpoint (--placebo-revision) or the base of a "
+                "fine-tune; name each once."
+            )
+        known[weights] = f"the placebo {placebo.name}"
 
 
-def graded(target: Backend, placebo: Backend, readings: tuple[Readings, Readings]) -> Placebo:
-    """The placebo with its grade; `readings` are those of target and placebo."""
+def graded(target: Backend, placebo: Backend) -> Placebo:
+    """The placebo with its grade, which weights and tokens tell; nothing is read."""
     from pretrace.backends.likeness import likeness
 
     alike = likeness(target, placebo)
     grade = _grade(target, placebo, alike)
-    by_byte = bytewise(target, placebo)
-    values = [lead(one.heldout, bytewise=by_byte) for one in readings]
-    closeness = _correlation(*values)
     facts = {
         "likeness": alike,
-        **{key: placebo.facts.get(key) for key in ("family", "parameters", "weights")},
+        **{key: placebo.facts.get(key) for key in ("family", "parameters", "revision", "weights")},
     }
-    return Placebo(placebo.name, grade, closeness, WORDS[grade], facts)
+    return Placebo(placebo.name, grade, None, WORDS[grade], facts)
 
 
-def placebo_check(placebo: Placebo | None) -> Check:
-    """Whether what the target is held against can carry a verdict."""
+def closeness(target: Readings, placebo: Readings, *, by_byte: bool) -> float:
+    """The correlation of both models' mean log-probabilities on text that neither was trained on."""
+    return _correlation(*(lead(one.heldout, bytewise=by_byte) for one in (target, placebo)))
+
+
+def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
+    """Whether what the target is held against can carry a verdict of this design."""
     title = "The target is held against a model that never saw the texts"
     cure = (
         "Name the base the target was tuned from, its last checkpoint before the texts can have come in (--placebo, "
         "--placebo-revision), or a sibling trained as long without them."
     )
-    if placebo is None:
+    family = [one for one in placebos if one.grade != "other"]
+    if design == "controls" and not family:
         words = (
-            "There is no placebo. What sets these texts apart in the target may set them apart in any model."
+            "No model of the target's family took part: the target was looked at alone. Control documents that are "
+            "like the suspect ones make the test valid without one; a placebo would let it see more."
         )
-        return Check("placebo", title, "failed", words, cure)
-    words = f"{placebo.name} is {placebo.words}. On texts that neither was trained on the two agree to a correlation "
-    words += (
-        f"of {placebo.closeness:.3f}. That it never saw the texts is your statement; no test can show it."
-    )
-    figures = {"grade": placebo.grade, "closeness": placebo.closeness, **placebo.facts}
-    if placebo.grade == "other":
-        words += " Two families differ on any text, for reasons that have nothing to do with training on it."
-        return Check("placebo", title, "failed", words, cure, figures)
+        return Check("placebo", title, "not run", words, cure)
+    if not family:
+        words = (
+            "There is no placebo of the target's family. What sets these texts apart in the target may set "
+        )
+        return Check("placebo", title, "failed", words + "them apart in any model.", cure)
+    words = " ".join(_sentence(one) for one in family)
+    words += " That it never saw the texts is the statement of the one who asks; no test can show it."
+    figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}
     return Check("placebo", title, "passed", words, figures=figures)
+
+
+def _sentence(placebo: Placebo) -> str:
+    words = f"{placebo.name} is {placebo.words}."
+    if placebo.closeness is None:
+        return words
+    return f"{words} On texts that neither was trained on the two agree to a correlation of {placebo.closeness:.3f}."
+
+
+def _weights(model: Backend) -> str:
+    """What names a model's weights: their hash, or the fingerprint where they are not here, as on a server."""
+    weights = model.facts.get("weights")
+    return str(weights) if weights not in (None, "unknown") else model.fingerprint
 
 
 def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["own", "sibling", "other"]:

@@ -42,10 +42,10 @@ def measured(case: Case, corpus: Corpus, settings: PlantSettings, procedure: str
     owner = linked(corpus.texts)
     members = {owner[text.document] for text in labelled.texts if text.member}
     noise = case.values(procedure)
-    before = Case(_restricted(case.sides, members), case.models, case.settings, case.watch)
+    before = replace(case, sides=_restricted(case.sides, members), placebos=case.decided_by, _said={})
     with _planted(case, corpus, settings) as copy:
         after = before.with_target(copy).values(procedure)
-    shift = shifts(before.values(procedure), after) - noise.tolerance
+    shift = shifts(before.values(procedure), after) - noise.margin
     return _power(noise, shift, settings, level=case.settings.level)
 
 

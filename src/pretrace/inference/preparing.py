@@ -1,24 +1,40 @@
-"""From the suspect texts to the two sides of an audit: real held-out texts, or ones written for the purpose."""
+"""From the suspect texts to what is compared: control documents, or texts written for the purpose, or both."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.inference.generation import complete, tuned_generator
-from pretrace.inference.settings import AuditSettings, Watch
+from pretrace.inference.settings import AuditSettings
 from pretrace.inference.sides import Sides
 from pretrace.inference.snippets import Cut, Snippet, check_enough, cut, divide
+from pretrace.inference.watch import Watch
 from pretrace.types import Backend, Corpus, Generator, Pair
 
 FEWEST_SNIPPETS = 20
+TRAINING, WRITING = "training the generator", "writing continuations"
+"""Names of stages."""
+
+
+class Spanned(Protocol):
+    """What knows where tokens stand: a generator or a model."""
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """Characters [start, end) of each token of a text, shape [n, 2]."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The two sides, the pairs they come from (none with real held-out texts), the snippets the generator
-    learnt from, and what was cut and left out."""
+    """The suspect pieces with control pieces or generated ones beside them; `controls` are control pieces with
+    generated ones. `pairs` and `control_pairs` are the same as pairs of texts, `training` the snippets the
+    generator learnt from. `cut` and `heldout` say what was cut of either set and left out."""
 
     sides: Sides
     cut: Cut
@@ -26,25 +42,20 @@ class Prepared:
     training: tuple[Snippet, ...] = ()
     generator: Generator | None = None
     heldout: Cut | None = None
+    controls: Sides | None = None
+    control_pairs: tuple[Pair, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
-    def design(self) -> Literal["synthetic", "heldout"]:
-        """What the suspect texts are held against."""
-        return "synthetic" if self.sides.paired else "heldout"
 
+def synthesised(cuts: Sequence[Cut], generator: Backend, settings: AuditSettings, watch: Watch) -> Prepared:
+    """Continuations written by a copy of `generator` that was tuned on a part of the snippets.
 
-def synthesised(corpus: Corpus, generator: Backend, settings: AuditSettings, watch: Watch) -> Prepared:
-    """Held-out continuations written by a copy of `generator` that was tuned on a part of the suspect texts.
-
-    A snippet whose continuation comes out empty is left out and counted. TextsError where the texts give too few.
+    `cuts` are the suspect snippets and, where there are any, those of control documents: both are treated alike, and
+    the generator learns from both. A snippet whose continuation comes out empty is left out and counted.
     """
-    made = cut(corpus, generator.spans, settings.snippets, seed=settings.seed)
-    check_enough(made, corpus, settings.snippets.tokens, fewest=FEWEST_SNIPPETS)
-    judged, learnt = divide(made.snippets, settings.snippets, seed=settings.seed)
-    if settings.method == "none":
-        learnt = ()
-    with watch.training("training the generator") as on_step:
+    divided = [divide(one.snippets, settings.snippets, seed=settings.seed) for one in cuts]
+    learnt = tuple(snippet for _, rest in divided for snippet in rest) if settings.method != "none" else ()
+    with watch.training(TRAINING) as on_step:
         tuned = tuned_generator(
             generator,
             [snippet.text for snippet in learnt],
@@ -53,44 +64,59 @@ def synthesised(corpus: Corpus, generator: Backend, settings: AuditSettings, wat
             cache=settings.cache,
             on_step=on_step,
         )
-    with watch.passes("writing continuations") as progress:
-        written = complete(
-            tuned,
-            [snippet.prefix for snippet in judged],
-            settings.draw,
-            cache=settings.cache,
-            progress=progress,
-        )
-    pairs = tuple(
-        Pair(snippet.id, snippet.document, snippet.prefix, snippet.suffix, text)
-        for snippet, text in zip(judged, written, strict=True)
-        if text
-    )
-    lost = len(judged) - len(pairs)
+    asked = [snippet.prefix for judged, _ in divided for snippet in judged]
+    with watch.passes(WRITING) as progress:
+        written = complete(tuned, asked, settings.draw, cache=settings.cache, progress=progress)
+    made, at = [], 0
+    for judged, _ in divided:
+        some = zip(judged, written[at : at + len(judged)], strict=True)
+        made.append(tuple(Pair(s.id, s.document, s.prefix, s.suffix, text) for s, text in some if text))
+        at += len(judged)
+    lost = len(asked) - sum(map(len, made))
     notes = (f"{lost:,} snippets were given no continuation and were left out.",) if lost else ()
-    return Prepared(Sides.of_pairs(pairs), made, pairs, learnt, tuned, notes=notes)
+    pairs, others = made[0], made[1] if len(made) > 1 else ()
+    return Prepared(
+        Sides.of_pairs(pairs),
+        cuts[0],
+        pairs,
+        learnt,
+        tuned,
+        heldout=cuts[1] if len(cuts) > 1 else None,
+        controls=Sides.of_pairs(others) if others else None,
+        control_pairs=others,
+        notes=notes,
+    )
 
 
-def held_out(corpus: Corpus, heldout: Corpus, model: Backend, settings: AuditSettings) -> Prepared:
-    """Snippets of the suspect and of real held-out texts, cut alike; nothing is generated.
-
-    TextsError where a text, or a snippet, stands on both sides, or where either side gives too few.
-    """
-    _check_apart(corpus, heldout)
+def compared(cuts: Sequence[Cut], settings: AuditSettings) -> Prepared:
+    """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
     whole = replace(settings.snippets, share=1.0)
-    sides = []
+    suspect, others = (divide(one.snippets, whole, seed=settings.seed)[0] for one in cuts)
+    return Prepared(Sides.of_snippets(suspect, others), cuts[0], heldout=cuts[1])
+
+
+def cut_alike(
+    corpus: Corpus, heldout: Corpus | None, model: Spanned, settings: AuditSettings
+) -> tuple[Cut, ...]:
+    """The snippets of the suspect texts and of control documents, cut alike; TextsError where a text, or a snippet,
+    stands in both, or where either gives too few."""
+    if heldout is not None:
+        _check_apart(corpus, heldout)
+    cuts = []
     for texts in (corpus, heldout):
-        made = cut(texts, model.spans, whole, seed=settings.seed)
-        check_enough(made, texts, whole.tokens, fewest=FEWEST_SNIPPETS)
-        sides.append((made, divide(made.snippets, whole, seed=settings.seed)[0]))
-    (mine, suspect), (theirs, others) = sides
-    both = {snippet.text for snippet in suspect} & {snippet.text for snippet in others}
-    if both:
-        raise TextsError(
-            f"{len(both):,} snippets of the suspect texts stand in the held-out ones word for word, such as "
-            f"{shown(min(both))}: held-out texts are ones that were never published; take these out on either side."
-        )
-    return Prepared(Sides.of_snippets(suspect, others), mine, heldout=theirs)
+        if texts is not None:
+            made = cut(texts, model.spans, settings.snippets, seed=settings.seed)
+            check_enough(made, texts, settings.snippets.tokens, fewest=FEWEST_SNIPPETS)
+            cuts.append(made)
+    if len(cuts) == 2:
+        both = {snippet.text for snippet in cuts[0].snippets} & {snippet.text for snippet in cuts[1].snippets}
+        if both:
+            raise TextsError(
+                f"{len(both):,} snippets of the suspect texts stand in the control documents word for word, such as "
+                f"{shown(min(both))}: control documents are ones that were never published; take these out on either "
+                "side."
+            )
+    return tuple(cuts)
 
 
 def _check_apart(corpus: Corpus, heldout: Corpus) -> None:
@@ -98,8 +124,8 @@ def _check_apart(corpus: Corpus, heldout: Corpus) -> None:
     same = [text for text in heldout.texts if text.text.strip() in known]
     if same:
         raise TextsError(
-            f"{len(same):,} of {len(heldout):,} held-out texts are among the suspect ones, such as {same[0].id!r} "
-            f"({known[same[0].text.strip()]!r} there): held-out texts must be others, which nobody can have trained on."
+            f"{len(same):,} of {len(heldout):,} control documents are among the suspect texts, such as {same[0].id!r} "
+            f"({known[same[0].text.strip()]!r} there): control documents are others, which nobody can have trained on."
         )
 
 

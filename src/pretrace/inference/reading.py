@@ -110,37 +110,24 @@ def bytewise(target: Backend, placebo: Backend | None) -> bool:
     return placebo is not None and placebo.tokenizer_hash != target.tokenizer_hash
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Leads:
-    """The bounded lead of the target over the placebo on the pieces of both sides, each from -1 to 1.
-
-    `scale` is what a lead of 1 is, in nats: the median of all tokens' leads without their sign.
-    """
-
-    suspect: Doubles
-    heldout: Doubles
-    scale: float
+def token_scale(pairs: Sequence[tuple[Reading, Reading]], *, by_byte: bool = False) -> float:
+    """The median of all tokens' leads without their sign, in nats; `pairs` are what target and placebo said."""
+    leads = [lead for target, placebo in pairs for lead in _token_leads(target, placebo, by_byte=by_byte)]
+    return float(np.median(np.abs(np.concatenate(leads)))) if leads else 0.0
 
 
-def bounded_leads(target: Readings, placebo: Readings, *, by_byte: bool = False) -> Leads:
+def bounded_lead(target: Reading, placebo: Reading, scale: float, *, by_byte: bool = False) -> Doubles:
     """How much likelier the target finds each piece than the placebo does, no token counting for more than the
-    median one: the mean over the tokens of lead / scale, cut to [-1, 1].
+    median one: the mean over the tokens of lead / scale, cut to [-1, 1], float64 [n].
 
     A model that learns the habits of a domain gains much on a few tokens, and not on the same ones in true and in
     generated text; one that learns a text gains a little on many. Where tokens differ (`by_byte`) a whole piece
-    stands for a token.
+    stands for a token. Two models that agree on every token (`scale` 0) have no lead.
     """
-    sides = [
-        _token_leads(mine, theirs, by_byte=by_byte)
-        for mine, theirs in ((target.suspect, placebo.suspect), (target.heldout, placebo.heldout))
-    ]
-    scale = float(np.median(np.abs(np.concatenate([one for side in sides for one in side]))))
-    if scale == 0.0:  # two models that agree on every token
-        return Leads(np.zeros(len(sides[0])), np.zeros(len(sides[1])), scale)
-    bounded = [
-        np.array([np.clip(one / scale, -1, 1).mean() if len(one) else 0.0 for one in side]) for side in sides
-    ]
-    return Leads(bounded[0], bounded[1], scale)
+    leads = _token_leads(target, placebo, by_byte=by_byte)
+    if scale == 0.0:
+        return np.zeros(len(leads))
+    return np.array([np.clip(one / scale, -1, 1).mean() if len(one) else 0.0 for one in leads])
 
 
 def _token_leads(target: Reading, placebo: Reading, *, by_byte: bool) -> list[Doubles]:

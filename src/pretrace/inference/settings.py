@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pretrace.inference.classifiers import classifiers
 from pretrace.inference.snippets import SnippetSettings
 from pretrace.registry import require
 from pretrace.store.continuations import Draw
-from pretrace.tracing import Progress, Silent
 from pretrace.tuning.methods import methods
-from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Sampling
 
 PRETRACE, CALIBRATED, PAPER, ORIGINAL = "pretrace", "calibrated", "paper", "original"
+RELEASE = "release"
 PROCEDURES = {
-    PRETRACE: "target minus placebo, one value a document, one sign-flip test (the default)",
-    CALIBRATED: "text-only and combined classifiers, cross-fitted by document, one sign-flip test: without a placebo",
-    PAPER: "post-hoc dataset inference to the letter: 10 seeds, t-test of two differences, 1 - Π(1 - p)",
+    PRETRACE: "one value a document and one permutation test: against control documents, or against placebos (the "
+    "default)",
+    CALIBRATED: "text-only and combined classifiers, cross-fitted by document, one sign-flip test",
+    PAPER: "post-hoc dataset inference as its paper says: 10 seeds, t-test of two differences, 1 - Π(1 - p)",
+    RELEASE: "post-hoc dataset inference as its authors' published code does it, where that differs",
     ORIGINAL: "dataset inference without calibration: linear regression, t-test (Maini et al. 2024)",
 }
+
+ALONE = "min_k_plus_plus(k=1.0)"
+"""The score of a document under the target alone, where control documents stand beside it and no placebo does."""
 
 _TUNED = (
     "lora(rank=32, epochs={}, learning_rate={}, schedule='linear', warmup=0.03, weight_decay=0.0, on='all')"
@@ -48,7 +50,9 @@ class AuditSettings:
     `procedure` decides the verdict, those in `also` are shown beside it and decide nothing. `method` tunes the
     generator ("none" takes it as it is), `sampling` is how it writes. `classifiers` are the text-only ones of
     the gap; the first of them calibrates. `power` says how a part of the suspect texts is planted in a copy of the
-    target, None leaves that out. `seed` decides all that is drawn, `cache` False keeps nothing on disk.
+    target, None leaves that out. `statements` are what the one who asks says of models and texts, for the report:
+    `requested_by`, `placebo` (how it is known that it never saw the texts), `controls` (where they come from).
+    `seed` decides all that is drawn, `cache` False keeps nothing on disk.
     """
 
     procedure: str = PRETRACE
@@ -59,6 +63,7 @@ class AuditSettings:
     method: str = GENERATOR
     classifiers: tuple[str, ...] = ("words",)
     power: PlantSettings | None = None
+    statements: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     cache: bool = True
 
@@ -80,29 +85,3 @@ class AuditSettings:
         require(len(self.classifiers) > 0, "an audit needs a classifier of texts, such as words.")
         for name in self.classifiers:
             classifiers.make(name)
-
-
-class Watch(Protocol):
-    """Told of the stages of an audit; a training's steps and passes over texts are shown within them."""
-
-    def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
-        """For a stage in which texts go through a model."""
-        ...
-
-    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
-        """For a stage in which a model is trained."""
-        ...
-
-
-class Unwatched:
-    """An audit that nobody watches."""
-
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
-        """Nothing is shown."""
-        yield Silent()
-
-    @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        """Nothing is shown."""
-        yield None

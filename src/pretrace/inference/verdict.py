@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.types import Answer, Check, Outcome
+from pretrace.types import Answer, Check, Outcome, Power
 
 _WITHHOLD_EITHER = ("documents", "halves", "reverse", "shuffled", "gap", "copies")
 _WITHHOLD_REJECTION = (*_WITHHOLD_EITHER, "placebo", "stand-in")
-_WITHHOLD_NOTHING = (*_WITHHOLD_EITHER, "power")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,36 +21,62 @@ class Verdict:
     advice: tuple[str, ...]
 
 
-def decide(answer: Answer, checks: Sequence[Check], *, level: float, corpus: str, model: str) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked: was `model` trained on `corpus`? At this `level`."""
+
+    corpus: str
+    model: str
+    level: float
+
+
+def decide(answer: Answer, checks: Sequence[Check], power: Power | None, question: Question) -> Verdict:
     """The verdict of a test and its controls; it was settled before looking how they lead to it.
 
-    A p-value at or below the level says "consistent with training" unless a control failed; above it
-    "nothing shown" unless a control failed or the power was measured and is low. Otherwise the verdict is
-    withheld.
+    A p-value at or below the level says "consistent with training" unless a control failed. Above it, "nothing
+    shown" takes as much evidence as an accusation: controls that did not fail, and an effect whose upper bound lies
+    below what planting the texts predicts. Otherwise the verdict is withheld.
     """
-    rejected = answer.p <= level
-    deciding = _WITHHOLD_REJECTION if rejected else _WITHHOLD_NOTHING
+    rejected = answer.p <= question.level
+    deciding = _WITHHOLD_REJECTION if rejected else _WITHHOLD_EITHER
     failed = [check for check in checks if check.name in deciding and check.status == "failed"]
-    outcome: Outcome = "inconclusive" if failed else "consistent" if rejected else "nothing"
-    statement = _STATEMENTS[outcome].format(corpus=corpus, model=model)
-    reasons = [_finding(answer, rejected, level)]
+    cleared = not rejected and _excluded(answer, power)
+    outcome: Outcome = (
+        "inconclusive" if failed else "consistent" if rejected else "nothing" if cleared else "inconclusive"
+    )
+    reasons = [_finding(answer, rejected, question.level)]
     reasons += [f"{check.title}: no. {check.words}" for check in failed]
-    if outcome == "nothing" and not any(
-        check.name == "power" and check.status == "passed" for check in checks
-    ):
-        reasons.append(
-            "Whether the audit would have seen training on these texts was not measured, so silence says little."
-        )
+    if not rejected:
+        reasons.append(_bound(answer, power, cleared))
+    statement = _statement(outcome, rejected, failed, question)
     advice = [check.cure for check in failed if check.cure]
-    advice += [check.cure for check in checks if check.status == "not run" and check.cure]
+    if not rejected and power is None:
+        advice.append("Run the audit with --power, which measures what it could have seen.")
+    advice += [
+        check.cure
+        for check in checks
+        if check.status == "not run" and check.cure and (check.name != "power" and outcome == "inconclusive")
+    ]
     return Verdict(outcome, statement, tuple(reasons), tuple(dict.fromkeys(advice)))
 
 
-_STATEMENTS = {
-    "consistent": "What {model} makes of {corpus} is consistent with training on these texts, or on copies of them.",
-    "nothing": "Nothing shown: what {model} makes of {corpus} does not differ from what it makes of texts like them.",
-    "inconclusive": "Inconclusive: this audit cannot say whether {model} was trained on {corpus}.",
-}
+def _excluded(answer: Answer, power: Power | None) -> bool:
+    """Whether the effect's upper bound lies below what planting the texts predicts."""
+    return power is not None and answer.effect is not None and answer.effect.high < power.effect.low
+
+
+def _statement(outcome: Outcome, rejected: bool, failed: Sequence[Check], question: Question) -> str:
+    corpus, model = question.corpus, question.model
+    if outcome == "consistent":
+        return f"What {model} makes of {corpus} is consistent with training on these texts, or on copies of them."
+    if outcome == "nothing":
+        return (
+            f"Nothing was found: {model} does not know {corpus} better than texts it cannot have seen, and training "
+            "like the one that was tried here would have been seen."
+        )
+    if rejected or failed:
+        return f"Inconclusive: this audit cannot say whether {model} was trained on {corpus}."
+    return f"Inconclusive: no sign of training on {corpus} was found in {model}, but this audit could have missed it."
 
 
 def _finding(answer: Answer, rejected: bool, level: float) -> str:
@@ -61,3 +86,23 @@ def _finding(answer: Answer, rejected: bool, level: float) -> str:
         found = answer.effect
         effect = f" The effect is {found.value:.4f} {answer.unit} [{found.low:.4f}, {found.high:.4f}]."
     return f"The test gave p = {answer.p:.3g}, {word} the level of {level:g} that was set beforehand.{effect}"
+
+
+def _bound(answer: Answer, power: Power | None, cleared: bool) -> str:
+    """What the audit could have missed."""
+    if power is None or answer.effect is None:
+        return (
+            "What this audit could have missed was not measured. A p-value above the level does not show that the "
+            "texts were not used."
+        )
+    planted, high = power.effect, answer.effect.high
+    words = (
+        f"Reading {power.planted:,} of the documents {_times(power.epochs)} moved a copy of the target by "
+        f"{planted.value:.4f} [{planted.low:.4f}, {planted.high:.4f}] {answer.unit}. The effect that was found is at "
+        f"most {high:.4f}, which is "
+    )
+    return words + ("less." if cleared else "not less: such training could have been missed.")
+
+
+def _times(epochs: int) -> str:
+    return "once" if epochs == 1 else "twice" if epochs == 2 else f"{epochs} times"

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from pretrace.tracing import Progress, Silent
 from pretrace.tuning.plan import OnStep
+from pretrace.types import AuditPlan
 
 Clock = Callable[[], float]
 Action = Literal["reading", "writing", "training"]
@@ -37,6 +38,10 @@ class Watch(Protocol):
     may be entered again.
     """
 
+    def planned(self, plan: AuditPlan, /) -> None:
+        """What the audit can answer, before anything is done."""
+        ...
+
     def plan(self, stages: Sequence[Stage], /) -> None:
         """All stages that lie ahead, in their order; told again, it replaces those not begun."""
         ...
@@ -52,6 +57,9 @@ class Watch(Protocol):
 
 class Unwatched:
     """An audit that nobody watches."""
+
+    def planned(self, plan: AuditPlan, /) -> None:
+        """Nothing is shown."""
 
     def plan(self, stages: Sequence[Stage], /) -> None:
         """Nothing is shown."""
@@ -74,6 +82,10 @@ class Timed:
     watch: Watch
     clock: Clock = time.perf_counter
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def planned(self, plan: AuditPlan, /) -> None:
+        """As the watch itself."""
+        self.watch.planned(plan)
 
     def plan(self, stages: Sequence[Stage], /) -> None:
         """As the watch itself."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pretrace.registry import require
 from pretrace.statistics.permutation import checked, chunks, share_reached, welch_corrected
-from pretrace.types import Doubles
+from pretrace.types import Doubles, Sensitivity
 
 EXACT_RANKS = 200
 """Up to so many documents the distribution of the signed-rank sum is exact; above it is taken as normal."""
@@ -27,19 +27,6 @@ STEPS = 20
 """Halvings of the interval that a Γ or a shift lies in, which leave a millionth of it."""
 WIDEST = 1e9
 """No Γ above it is looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """What a result withstands: Γ* of the sign test and of Wilcoxon's test, and the shift of two samples.
-
-    None where the test in question does not reject at all, or does not belong to the design: values with
-    held-out documents beside them have a shift alone, and values without have the two Γ* alone.
-    """
-
-    gamma_sign: float | None
-    gamma_wilcoxon: float | None
-    shift: float | None
 
 
 def sensitivity(

@@ -86,12 +86,9 @@ def trainable(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]
     return ((name, weight) for name, weight in model.named_parameters() if weight.requires_grad)
 
 
-def identity(
-    model: torch.nn.Module, sequences: Sequence[Sequence[int]], plan: TrainingPlan, *, route: str = ""
-) -> str:
-    """A hash of the starting weights, the sequences, the plan and the route of products: what makes two
-    trainings the same."""
-    digest = hashlib.sha256(f"{replace(plan, save_minutes=0.0)!r} {route}".encode())
+def identity(model: torch.nn.Module, sequences: Sequence[Sequence[int]], plan: TrainingPlan) -> str:
+    """A hash of the starting weights, the sequences and the plan: what makes two trainings the same."""
+    digest = hashlib.sha256(repr(replace(plan, save_minutes=0.0)).encode())
     for sequence in sequences:
         digest.update(len(sequence).to_bytes(8, "little"))
         digest.update(np.asarray(sequence, dtype=np.int64).tobytes())

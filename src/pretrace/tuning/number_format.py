@@ -15,7 +15,7 @@ from typing import Literal
 
 import torch
 
-from pretrace.backends.precision import best_route, machine, products
+from pretrace.backends.precision import machine
 from pretrace.store.measured import Choice, Round, interleaved, measured_once
 from pretrace.tuning.plan import Precision
 
@@ -60,15 +60,9 @@ def decided(rounds: Sequence[Round]) -> Choice:
 
 
 def _measured() -> tuple[Round, ...]:
-    """Seconds of a step forward and backward through a stand-in, in float32 by its best route and in bfloat16."""
-    route = best_route()
-
-    def wide() -> None:
-        with products(route):
-            step_wide()
-
-    step_wide, step_narrow = _step(torch.float32), _step(torch.bfloat16)
-    return interleaved(wide, step_narrow, rounds=ROUNDS, repeats=REPEATS, clock=time.perf_counter)
+    """Seconds of a step forward and backward through a stand-in, in float32 and in bfloat16."""
+    wide, narrow = _step(torch.float32), _step(torch.bfloat16)
+    return interleaved(wide, narrow, rounds=ROUNDS, repeats=REPEATS, clock=time.perf_counter)
 
 
 def _step(dtype: torch.dtype) -> Callable[[], None]:

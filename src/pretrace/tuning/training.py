@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from pretrace.backends.precision import DEFAULT, best_route, products
 from pretrace.errors import ModelError, TextsError
 from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.checkpoint import Checkpoint, Position, identity, trainable
@@ -50,7 +49,6 @@ def train(
 
     Every parameter that requires a gradient learns. The same model, sequences, plan and number of
     threads give the same weights on one machine; torch's global random state is as before afterwards.
-    Float32 products on a CPU take the route of `backends.precision.best_route`.
     With `checkpoint`, a file is written there every `plan.save_minutes` and a killed training goes on
     from it; the file stays until the caller, with the result safe, removes it. It knows nothing of a
     `companion`: one that remembers earlier steps goes without. TextsError where a sequence has nothing to
@@ -79,8 +77,6 @@ class _Training:
         if not self.weights:
             raise ModelError("the model has no trainable weights: all of them are frozen.")
         self.device = self.weights[0].device
-        on_cpu32 = self.device.type == "cpu" and plan.precision == "float32"
-        self.route = best_route(model) if on_cpu32 else DEFAULT
         self.loss = NextToken(model, self.device, plan.precision)
         self.optimiser = _optimiser(self.weights, plan)
         self.each_epoch = math.ceil(len(sequences) / plan.batch)
@@ -92,12 +88,11 @@ class _Training:
         """Train from the saved position, or from the beginning, to the end."""
         checkpoint = None
         if place is not None:
-            checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan, route=self.route))
+            checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan))
             self.position = checkpoint.restore(self.model, self.optimiser)
         _set_training(self.model, self.plan)
         try:
-            with products(self.route):
-                self._go_on(on_step, checkpoint)
+            self._go_on(on_step, checkpoint)
         except ModelError:
             if checkpoint:
                 checkpoint.remove()  # it would only lead here again

@@ -13,8 +13,13 @@ from pretrace.types.arrays import Doubles
 from pretrace.types.results import Estimate
 
 Outcome = Literal["nothing", "consistent", "inconclusive"]
-"""Nothing shown; consistent with training on the texts; or no answer, because a control failed or the audit
-could not have seen it."""
+"""Nothing shown, by an audit that would have seen training; consistent with training on the texts; or no answer,
+because a control failed or the audit could have missed it."""
+
+Design = Literal["controls", "differences", "placebos"]
+"""What the suspect texts are compared with. "controls": control documents of the same kind, known to be unseen.
+"differences": what a generator wrote in their place, and the same difference in control documents. "placebos":
+what a generator wrote, and nothing else; other models are all that says how large a difference is to be expected."""
 
 Status = Literal["passed", "failed", "not run"]
 
@@ -132,14 +137,77 @@ class Placebo:
 
     `grade` is "own" (the target before it could have seen the texts: its base or an earlier checkpoint),
     "sibling" (same architecture and tokenizer, other weights) or "other" (another family). `closeness` is
-    the correlation of both models' mean log-probabilities on text that neither was trained on.
+    the correlation of both models' mean log-probabilities on text that neither was trained on, None where it took
+    no part.
     """
 
     name: str
     grade: Literal["own", "sibling", "other"]
-    closeness: float
+    closeness: float | None
     words: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Null:
+    """The statistic that was tested, and what chance makes of it: a histogram of its values for texts not used.
+
+    `edges` [bins + 1] and `counts` [bins] hold every drawn value; at or above `critical` lie so few of them that
+    the test rejects. `observed` may lie outside the edges.
+    """
+
+    statistic: str
+    observed: float
+    critical: float
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How much hidden bias a result withstands; None where the test does not reject, or has no such bound.
+
+    `gamma_sign` and `gamma_wilcoxon` are Rosenbaum's Γ*: the odds at which an innocent document may lie above 0
+    before the sign test, or Wilcoxon's, no longer rejects. `shift` is what can be taken from every suspect
+    document, in the effect's unit, before the two-sample test no longer rejects.
+    """
+
+    gamma_sign: float | None = None
+    gamma_wilcoxon: float | None = None
+    shift: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lean:
+    """How far true text lay above generated text on an innocent model: measured where the members are known."""
+
+    domain: str
+    epochs: int
+    model: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """What an audit can answer, known before a model is asked for the texts and before anything is trained.
+
+    `design` is None where no verdict is possible; `why` says in a sentence or two how it was chosen. `outcomes` are
+    those that are possible. `cures` say what would make a verdict possible or stronger. `documents` and `snippets`
+    are of the suspect texts, `control_documents` of the control documents. `passes` counts texts that go
+    through a model; `seconds` is a guess of the time (None without one).
+    """
+
+    design: Design | None
+    why: str
+    outcomes: tuple[Outcome, ...]
+    documents: int
+    snippets: int
+    control_documents: int = 0
+    placebos: tuple[Placebo, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    cures: tuple[str, ...] = ()
+    passes: int = 0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +252,19 @@ class Quality:
 class Audit:
     """The whole of an audit, as the report reads it and `verdict.json` holds it.
 
-    `documents` and `values` are the one value a document that the deciding test was made on, `heldout_documents`
-    and `heldout_values` those of real held-out texts, empty where the comparison is synthetic. `reasons` are the
-    sentences that lead to the outcome, `advice` what would help. `variants` are further procedures that were
-    asked for: they are shown and decide nothing. `settings` is everything needed to repeat the audit.
+    `answer` is the test that decides; with several placebos it is the one with the largest p, and `answers` holds
+    one each. `null` is the distribution of the statistic that was tested. `documents` and `values` are the one
+    value a document that the deciding test was made on, `heldout_documents` and `heldout_values` those of control
+    documents, empty where there are none. `plan` says which design was chosen and why. `reasons` are the sentences
+    that lead to the outcome, `advice` what would help. `variants` are further procedures that were asked for: they are
+    shown and decide nothing. `leans` are what innocent models showed where it was measured, for a design without
+    control documents. `statements` are what the one who asked says of the models and texts: `requested_by`, `placebo`,
+    `controls`. `settings` is everything needed to repeat the audit.
     """
 
     corpus: str
     model: str
-    design: Literal["synthetic", "heldout"]
+    design: Design
     outcome: Outcome
     statement: str
     level: float
@@ -204,10 +276,24 @@ class Audit:
     heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
     reasons: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    null: Null | None = None
+    sensitivity: Sensitivity | None = None
+    plan: AuditPlan | None = None
     variants: tuple[Answer, ...] = ()
-    placebo: Placebo | None = None
+    placebos: tuple[Placebo, ...] = ()
+    leans: tuple[Lean, ...] = ()
     power: Power | None = None
     gaps: tuple[Gap, ...] = ()
     quality: tuple[Quality, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    control_pairs: tuple[Pair, ...] = ()
+    statements: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def placebo(self) -> Placebo | None:
+        """The placebo of the deciding test; None where the audit tuned it itself, or where the target was looked at
+        alone."""
+        named = self.answer.facts.get("placebo")
+        return next((one for one in self.placebos if one.name == named), None)

@@ -1,0 +1,45 @@
+"""What an audit could answer and what it would cost, in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pretrace.types import AuditPlan, Outcome
+
+_OUTCOMES: dict[Outcome, str] = {
+    "consistent": "consistent with training (exit code 3)",
+    "nothing": "nothing shown (exit code 0)",
+    "inconclusive": "inconclusive (exit code 4)",
+}
+_DESIGNS = {
+    "controls": "control documents, compared directly",
+    "differences": "control documents, compared by differences",
+    "placebos": "placebos, without control documents",
+}
+
+
+def described(plan: AuditPlan) -> Iterator[str]:
+    """The plan as lines for a terminal."""
+    controls = f", {plan.control_documents:,} control documents" if plan.control_documents else ""
+    yield f"Texts: {plan.documents:,} documents, {plan.snippets:,} snippets{controls}"
+    for placebo in plan.placebos:
+        yield f"Placebo: {placebo.name} ({placebo.grade}): {placebo.words}"
+    if plan.design is None:
+        yield f"This audit could not have answered. {plan.why}"
+    else:
+        yield f"Design: {_DESIGNS[plan.design]}. {plan.why}"
+        yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
+        if "nothing" not in plan.outcomes:
+            yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
+        yield f"Work: {plan.passes:,} passes of a text through a model{_time(plan.seconds)}"
+    for cure in plan.cures:
+        yield f"What would help: {cure}"
+
+
+def _time(seconds: float | None) -> str:
+    """A guess of the time, to an order of magnitude."""
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f", about {max(1, round(seconds))} seconds"
+    return f", about {round(seconds / 60)} minutes"
