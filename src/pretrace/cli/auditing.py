@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console
@@ -36,14 +37,17 @@ def carry_out(source: Source, opening: Opening, writing: Writing, auditing: Audi
     from pretrace.runs import save_audit
 
     settings = audit_settings(writing, auditing)
+    out = auditing.out
     if not auditing.plan:
-        check_writable(auditing.out)
+        if out is None:
+            raise ExpressionError("an audit is written to a folder: name it with --out, or ask for the --plan alone.")
+        check_writable(out)
     corpus = open_corpus(source.texts, source.columns)
     heldout = open_corpus(writing.heldout, source.columns) if writing.heldout else None
     models = _models(opening, auditing)
     generator = _generator(opening, writing, needed=heldout is None)
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
-    if auditing.plan:
+    if auditing.plan or out is None:
         found = plan(corpus, models, **asked)
         shown(found, Console(highlight=False))
         return 0 if found.design else CANNOT_ANSWER
@@ -53,8 +57,8 @@ def carry_out(source: Source, opening: Opening, writing: Writing, auditing: Audi
         shown(error.plan, Console(highlight=False))
         return CANNOT_ANSWER
     made = replace(made, settings={**made.settings, "command": _command(source, opening, writing, auditing)})
-    save_audit(made, auditing.out)
-    return printed(made, auditing)
+    save_audit(made, out)
+    return printed(made, out)
 
 
 class _Told(Stages):
@@ -68,7 +72,7 @@ class _Told(Stages):
 def shown(plan: AuditPlan, console: Console) -> None:
     """Print what an audit could answer, and what it would cost."""
     for line in described(plan):
-        console.print(Plain(line))
+        console.print(Plain(line), soft_wrap=True)
 
 
 def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
@@ -115,7 +119,7 @@ def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
     )
 
 
-def printed(audit: Audit, auditing: Auditing) -> int:
+def printed(audit: Audit, out: Path) -> int:
     """Print what was found; the exit code that tells a script the outcome."""
     from pretrace.store.audits import EXIT_CODES
 
@@ -131,7 +135,7 @@ def printed(audit: Audit, auditing: Auditing) -> int:
     console.print(table)
     for advice in audit.advice:
         console.print(Plain(f"What would help: {advice}"))
-    console.print(Plain(f"Report: {auditing.out / 'report.html'}"), soft_wrap=True)
+    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
     return EXIT_CODES[audit.outcome]
 
 

@@ -144,8 +144,8 @@ class Writing:
 class Auditing:
     """What an audit is held against, and how it decides."""
 
-    out: a.AuditOut
     placebo: a.AuditPlacebo
+    out: a.AuditOut = None
     plan: a.Plan = False
     requested_by: a.RequestedBy = ""
     placebo_note: a.PlaceboNote = ""

@@ -40,6 +40,6 @@ def _time(seconds: float | None) -> str:
     """A guess of the time, to an order of magnitude."""
     if seconds is None:
         return ""
-    if seconds < 90:
-        return f", about {max(1, round(seconds))} seconds"
-    return f", about {round(seconds / 60)} minutes"
+    if seconds < 10:
+        return ", some seconds"
+    return f", about {round(seconds)} seconds" if seconds < 90 else f", about {round(seconds / 60)} minutes"

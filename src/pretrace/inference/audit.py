@@ -244,6 +244,8 @@ class _Found:
         looked = [*_controls(case, made), placebo_check(placebos, case.design)]
         compared_by = "placebos" if between else case.design
         looked.insert(1, checks.gap_check(between or plan.gaps, plan.why, compared_by))
+        missing = checks.control_documents_check(case.design)
+        looked += [missing] if missing is not None else []
         if chosen != PRETRACE:
             looked.append(_standin_check(case, asked))
         seen = checks.power_check(power, rejected)

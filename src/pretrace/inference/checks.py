@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.inference.designs import ALIKE, CLOSER, COMPARABLE, FEWEST_DOCUMENTS, told_apart
+from pretrace.inference.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, FEWEST_DOCUMENTS, told_apart
 from pretrace.inference.documents import DocumentValues, p_value, reversed_p
 from pretrace.inference.gap import LENGTH
 from pretrace.statistics.permutation import two_sample
@@ -83,6 +83,19 @@ def shuffled_check(
     cure = "The procedure does not hold its level on these texts: choose another one."
     figures = {"repeats": repeats, "rejected": rejected, "most": most}
     return _check("shuffled", title, rejected <= most, words, cure, figures)
+
+
+def control_documents_check(design: Design) -> Check | None:
+    """Whether there are control documents, without which no rejection is believed; None where there are."""
+    if design != "placebos":
+        return None
+    title = "Control documents show how far an innocent model may lean"
+    words = (
+        "There are none. A model that knows a kind of text well finds true text likelier than generated text even "
+        "where it never saw it. How far differs from one kind of text to another, and a margin that was measured on "
+        "some kinds does not hold on others."
+    )
+    return Check("controls", title, "failed", words, CONTROLS.format(fewest=FEWEST_DOCUMENTS))
 
 
 def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:

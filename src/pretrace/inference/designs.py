@@ -66,8 +66,9 @@ def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
         return Choice(
             "placebos",
             "There are no control documents. The suspect texts are compared with what a generator wrote in their "
-            "place, and the target with models that never saw them.",
-            _outcomes(given),
+            "place, and the target with models that never saw them. That has accused the innocent on kinds of text "
+            "that nobody had measured, so no accusation is made on it alone.",
+            ("nothing", "inconclusive") if given.power else ("inconclusive",),
             (CONTROLS.format(fewest=FEWEST_DOCUMENTS),),
         )
     return Choice(
@@ -130,7 +131,10 @@ def _too_few_judged(given: Given, cure: str) -> Choice:
         None,
         f"The generator learns from a part of the snippets, which leaves {given.judged} documents to judge, and a "
         f"verdict takes at least {FEWEST_DOCUMENTS}.",
-        cures=("Add documents, or take shorter snippets with --tokens, so that each gives more of them.", cure),
+        cures=(
+            "Add documents, or take shorter snippets with --tokens, so that each gives more of them.",
+            cure,
+        ),
     )
 
 
