@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import functools
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pretrace.types import Answer, Audit, Check, Estimate, Gap, Pair, Placebo, Power, Quality
+from pretrace.statistics.permutation import (
+    PermutationTest,
+    difference_interval,
+    mean_interval,
+    sign_flip_test,
+    standardised,
+    two_sample_test,
+)
+from pretrace.statistics.sensitivity import sensitivity
+from pretrace.types import (
+    Answer,
+    Audit,
+    AuditPlan,
+    Check,
+    Doubles,
+    Estimate,
+    Gap,
+    Lean,
+    Null,
+    Pair,
+    Placebo,
+    Power,
+    Quality,
+    Sensitivity,
+)
 
 MODEL, PLACEBO = "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M, checkpoint of step 240,000"
+TUNED = f"{PLACEBO} + lora"
+UNIT = "of a typical token's lead"
+MARGIN, LEVEL, DRAWS = 0.031, 0.05, 2_000
 
 PREFIXES = (
     "The kettle had been on the stove since five, and by the time the children came down it had boiled itself",
@@ -35,89 +63,193 @@ def estimate(value: float, half: float) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
-def of_mean(values: np.ndarray) -> Estimate:
-    return estimate(float(values.mean()), float(1.96 * values.std(ddof=1) / np.sqrt(len(values))))
+@functools.cache
+def numbers(
+    mean: float, documents: int, seed: int, against: float | None = None, controls: int = 0
+) -> Numbers:
+    """Values drawn from a seed, against 0 or against `controls` documents around the mean `against`, and their test."""
+    random = np.random.default_rng(seed)
+    values = random.normal(mean, 0.11, documents)
+    if against is None:
+        test = sign_flip_test(values, flips=DRAWS)
+        return Numbers(values, np.zeros(0), test, mean_interval(values), sensitivity(values))
+    others = random.normal(against, 0.11, controls)
+    test = two_sample_test(values, others, permutations=DRAWS)
+    found = sensitivity(values, others, permutations=DRAWS)
+    return Numbers(values, others, test, difference_interval(values, others), found)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The values of an audit, its test, the effect and what the result withstands."""
+
+    values: Doubles
+    others: Doubles
+    test: PermutationTest
+    effect: Estimate
+    sensitivity: Sensitivity
+
+    @property
+    def null(self) -> Null:
+        counts, edges = np.histogram(self.test.null, 60)
+        return Null(
+            "mean over its standard error, skewness taken out",
+            self.test.observed,
+            self.test.critical(LEVEL),
+            tuple(map(float, edges)),
+            tuple(map(int, counts)),
+        )
+
+    def of(self, audit: Audit, **facts: Any) -> Audit:
+        """The audit with these numbers in the place of its own."""
+        paired = not len(self.others)
+        kind = "sign-flip" if paired else "two-sample"
+        answer = Answer(
+            procedure="pretrace",
+            p=self.test.p,
+            statistic=f"{kind} permutation test of document means"
+            + (f", less a margin of {MARGIN:.3g}" if paired else ""),
+            documents=len(self.values),
+            pieces=3 * len(self.values) - 7,
+            effect=self.effect,
+            unit=UNIT,
+            standardised=standardised(self.values) if paired else standardised(self.values, self.others),
+            facts={"permutations": DRAWS, "margin": MARGIN if paired else 0.0, **facts},
+        )
+        return replace(
+            audit,
+            answer=answer,
+            documents=tuple(f"notes/{number:04d}.md" for number in range(len(self.values))),
+            values=self.values,
+            heldout_documents=tuple(f"drawer/{number:03d}.md" for number in range(len(self.others))),
+            heldout_values=self.others,
+            null=self.null,
+            sensitivity=self.sensitivity,
+        )
 
 
 def consistent(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Audit:
-    """Synthetic comparison, own checkpoint as placebo, everything measured, all checks passed."""
-    values = np.random.default_rng(seed).normal(mean, 0.11, documents)
-    effect = of_mean(values)
-    answer = Answer(
-        procedure="pretrace",
-        p=0.0002,
-        statistic="mean over documents of (target − placebo mean log-probability of the true suffix given its "
-        "prefix) − (the same of the generated suffix); one-sided sign-flip permutation test",
-        documents=documents,
-        pieces=3 * documents - 7,
-        effect=effect,
-        unit="nats a token",
-        standardised=float(values.mean() / values.std(ddof=1)),
-        facts={"permutations": 9_999, "effective_pieces": 2.4 * documents, "share_above_zero": 0.66},
-    )
-    return Audit(
+    """Design "placebos": own checkpoint, and a copy of it that the audit tuned; all checks passed."""
+    audit = Audit(
         corpus="Harbour notes 2009–2021",
         model=MODEL,
-        design="synthetic",
+        design="placebos",
         outcome="consistent",
-        statement="What HuggingFaceTB/SmolLM2-135M makes of Harbour notes 2009–2021 is consistent with training on "
-        "these texts, or on copies of them.",
-        level=0.05,
-        answer=answer,
+        statement=f"What {MODEL} makes of Harbour notes 2009–2021 is consistent with training on these texts, or on "
+        "copies of them.",
+        level=LEVEL,
+        answer=Answer("pretrace", 1.0, "", 0, 0),
         checks=CHECKS,
-        documents=tuple(f"notes/{number:04d}.md" for number in range(documents)),
-        values=values,
-        reasons=(
-            "The deciding test rejects at the 5% level (p = 0.0002).",
-            "All checks that were run have passed.",
-            "Had the model been trained once on the texts, an audit of this size would have seen it with "
-            "probability 0.94.",
-        ),
-        advice=(
-            "Repeat the audit with another seed and another generator before anything rests on it.",
-            "Keep the hashes at the end of this report with the texts, so that others can repeat the audit.",
-        ),
+        documents=(),
+        values=np.zeros(0),
+        advice=("Repeat the audit with another seed and another generator before anything rests on it.",),
         variants=VARIANTS,
-        placebo=Placebo(
-            PLACEBO,
-            "own",
-            0.993,
-            "An earlier checkpoint of the same training run, from before the texts were put online: the best placebo "
-            "there is.",
-            {"revision": "8c4b…e1", "parameters": 134_515_008, "same_tokenizer": True},
-        ),
-        power=Power(
-            probability=Estimate(0.94, 0.90, 0.97),
-            needed=112,
-            planted=documents,
-            epochs=1,
-            effect=estimate(0.046, 0.009),
-            curve=((20, 0.22), (50, 0.47), (100, 0.76), (150, 0.88), (203, 0.94), (400, 0.998), (800, 1.0)),
-            facts={"method": "LoRA, rank 32, one epoch at 2e-4", "audits": 200, "loss_before": 3.12},
-        ),
+        placebos=(OWN,),
+        leans=LEANS,
         gaps=GAPS,
         quality=QUALITY,
         pairs=pairs(16),
+        statements={
+            "requested_by": "Ines Albrecht, for the Harbour Writers’ Guild",
+            "placebo": "Its repository dates the checkpoint to 2 March 2024; the notes went online on 19 May 2024.",
+        },
         settings=settings(documents),
+    )
+    audit = numbers(mean, documents, seed).of(audit, placebo=TUNED)
+    answer = audit.answer
+    first = replace(answer, p=answer.p / 2, facts={**answer.facts, "placebo": PLACEBO})
+    return replace(
+        audit,
+        answers=(first, answer),
+        reasons=(found_words(answer),),
+        plan=AuditPlan(
+            design="placebos",
+            why="There are no control documents. The suspect texts are compared with what a generator wrote in their "
+            "place, and the target with models that never saw them.",
+            outcomes=("consistent", "inconclusive"),
+            documents=documents,
+            snippets=6 * documents,
+            placebos=(replace(OWN, closeness=None),),
+            cures=(GIVE_CONTROLS,),
+            passes=12 * documents,
+            seconds=1240.0,
+        ),
+    )
+
+
+def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Audit:
+    """Design "controls": suspect and control documents compared directly, with the own checkpoint beside."""
+    audit = consistent()
+    audit = numbers(mean, documents, seed, -0.09, 74).of(audit, placebo=PLACEBO, control_documents=74)
+    gaps = (
+        Gap("words", Estimate(0.53, 0.47, 0.59), 402, "logistic regression on word counts"),
+        Gap("length", Estimate(0.49, 0.43, 0.55), 402, ""),
+    )
+    assert audit.plan is not None
+    plan = replace(
+        audit.plan,
+        design="controls",
+        why="A classifier that sees only texts (words) tells suspect texts from control documents with an AUC of 0.53 "
+        "[0.47, 0.59]; 0.5 is a coin. They are alike as texts, so the documents of both sides are compared directly.",
+        documents=documents,
+        control_documents=74,
+        gaps=gaps,
+        cures=(),
+    )
+    return replace(
+        audit,
+        design="controls",
+        answers=(audit.answer,),
+        reasons=(found_words(audit.answer),),
+        advice=(),
+        plan=plan,
+        gaps=gaps,
+        leans=(),
+        pairs=(),
+        quality=(),
+        checks=tuple(check for check in CHECKS if check.name != "copies"),
+        variants=(),
+        statements={
+            **audit.statements,
+            "controls": "Notes from the same years that were never published, in a drawer.",
+        },
+        settings={**audit.settings, "heldout": {"name": "drawer", "sha256": "41" * 32, "documents": 74}},
     )
 
 
 def nothing() -> Audit:
-    """No sign: the mean lies at zero, the checks passed, and the power was enough to say so."""
-    audit = consistent(seed=2, mean=0.004)
+    """Design "differences": nothing was found, and the audit would have seen training."""
+    audit = controls(203, seed=2, mean=-0.09)
+    gaps = (Gap("words", Estimate(0.71, 0.66, 0.76), 402, "logistic regression on word counts"),)
+    assert audit.plan is not None
+    plan = replace(
+        audit.plan,
+        design="differences",
+        why="A classifier that sees only texts (words) tells suspect texts from control documents with an AUC of 0.71 "
+        "[0.66, 0.76]; 0.5 is a coin. They differ as texts, so they are not compared directly: in each, what stands "
+        "there is compared with what a generator wrote in its place, and these differences are compared.",
+        outcomes=("consistent", "nothing", "inconclusive"),
+        gaps=gaps,
+    )
     return replace(
         audit,
+        design="differences",
         outcome="nothing",
-        statement="Nothing shown: what HuggingFaceTB/SmolLM2-135M makes of Harbour notes 2009–2021 does not differ "
-        "from what it makes of texts like them.",
-        answer=replace(audit.answer, p=0.32, effect=of_mean(audit.values)),
+        statement=f"Nothing was found: {MODEL} does not know Harbour notes 2009–2021 better than texts it cannot have "
+        "seen, and training like the one that was tried here would have been seen.",
         reasons=(
-            "The deciding test does not reject at the 5% level (p = 0.32).",
-            "Had the model been trained once on the texts, an audit of this size would have seen it with "
-            "probability 0.94: so a single pass over most of the texts is unlikely.",
+            found_words(audit.answer),
+            f"Reading 101 of the documents once moved a copy of the target by 0.0460 [0.0370, 0.0550] {UNIT}. The "
+            "effect that was found is at most 0.0310, which is less.",
         ),
-        advice=("More documents would show weaker traces: about 450 to see half the effect.",),
-        variants=(),
+        advice=("More documents would show weaker traces.",),
+        checks=(*CHECKS, POWERFUL),
+        plan=plan,
+        gaps=gaps,
+        pairs=pairs(16),
+        control_pairs=tuple(replace(pair, id=f"drawer/{pair.id}") for pair in pairs(8)),
+        quality=QUALITY,
+        power=POWER,
     )
 
 
@@ -129,69 +261,65 @@ def inconclusive() -> Audit:
         status="failed",
         words="A classifier that never saw the model (gpt2) tells your texts from the generated ones with an AUC of "
         "0.74 [0.69, 0.79]; 0.5 is a coin, and above 0.70 nothing else is believed.",
-        cure="Train the generator longer or on more of the texts, or take one that knows their language.",
+        cure="Give control documents with --heldout. Or train the generator longer or on more of the texts, or take "
+        "one that knows their language.",
     )
     placebo = replace(
         CHECKS[6],
         status="failed",
-        words="google/gemma-3-270m is of another family than the target. On texts that neither was trained on the two "
-        "agree to a correlation of 0.810. That it never saw the texts is your statement; no test can show it. Two "
-        "families differ on any text, for reasons that have nothing to do with training on it.",
-        cure="Name an earlier checkpoint of the target with --placebo or --placebo-revision, the base it was tuned "
-        "from, or a sibling trained without these texts.",
+        words="There is no placebo of the target's family. What sets these texts apart in the target may set them "
+        "apart in any model. Two families differ on any text, for reasons that have nothing to do with training on it.",
+        cure="Name the base the target was tuned from, its last checkpoint before the texts can have come in "
+        "(--placebo, --placebo-revision), or a sibling trained as long without them.",
     )
-    power = Check(
-        "power", "The audit could have seen it", "not run", "It was not measured.", "Run it with --power."
+    other = Placebo("google/gemma-3-270m", "other", 0.81, "of another family than the target")
+    return replace(
+        audit,
+        outcome="inconclusive",
+        statement=f"Inconclusive: this audit cannot say whether {MODEL} was trained on Harbour notes 2009–2021.",
+        answer=replace(audit.answer, facts={**audit.answer.facts, "placebo": other.name}),
+        answers=(),
+        checks=(*CHECKS[:4], gap, CHECKS[5], placebo, CHECKS[7]),
+        reasons=(
+            found_words(audit.answer),
+            f"{gap.title}: no. {gap.words}",
+            f"{placebo.title}: no. {placebo.words}",
+        ),
+        advice=(gap.cure, placebo.cure, CHECKS[7].cure, GIVE_CONTROLS),
+        placebos=(other,),
+        statements={},
+    )
+
+
+def missed() -> Audit:
+    """Nothing found, and no telling what could have been missed: inconclusive without a failed check."""
+    audit = nothing()
+    unmeasured = Check(
+        "power", POWERFUL.title, "not run", "It was not measured.", "Run the audit with --power."
     )
     return replace(
         audit,
         outcome="inconclusive",
-        statement="Inconclusive: this audit cannot say whether HuggingFaceTB/SmolLM2-135M was trained on Harbour notes "
-        "2009–2021.",
-        answer=replace(audit.answer, p=0.012),
-        checks=(*CHECKS[:4], gap, CHECKS[5], placebo, CHECKS[7], power),
+        statement=f"Inconclusive: no sign of training on Harbour notes 2009–2021 was found in {MODEL}, but this audit "
+        "could have missed it.",
         reasons=(
-            "The test gave p = 0.012, below the level of 0.05 that was set beforehand. The effect is 0.0468 nats per "
-            "token [0.0061, 0.0876].",
-            f"{gap.title}: no. {gap.words}",
-            f"{placebo.title}: no. {placebo.words}",
+            found_words(audit.answer),
+            "What this audit could have missed was not measured. A p-value above the level does not show that the "
+            "texts were not used.",
         ),
-        advice=(gap.cure, placebo.cure, CHECKS[7].cure, power.cure),
-        placebo=replace(
-            audit.placebo or Placebo("", "other", 0.0, ""),
-            name="google/gemma-3-270m",
-            grade="other",
-            closeness=0.81,
-            words="A model of another family: it differs from the target in much more than these texts.",
-        ),
+        advice=("Run the audit with --power, which measures what it could have seen.",),
+        checks=(*CHECKS, unmeasured),
         power=None,
     )
 
 
-def heldout() -> Audit:
-    """Real held-out texts: two unpaired groups of documents."""
-    audit = consistent(documents=120, seed=7, mean=-0.02)
-    random = np.random.default_rng(8)
-    values, others = random.normal(-0.02, 0.12, 120), random.normal(-0.09, 0.11, 74)
-    difference = float(values.mean() - others.mean())
-    return replace(
-        audit,
-        design="heldout",
-        statement="The result is consistent with training on “Harbour notes 2009–2021”.",
-        values=values,
-        heldout_documents=tuple(f"unpublished/{number:03d}.md" for number in range(74)),
-        heldout_values=others,
-        answer=replace(
-            audit.answer,
-            p=0.0014,
-            statistic="difference of the mean over documents of (target − placebo mean log-probability); "
-            "one-sided two-sample permutation test",
-            effect=estimate(difference, 0.034),
-            standardised=0.61,
-            pieces=402,
-        ),
-        pairs=(),
-        quality=(),
+def found_words(answer: Answer) -> str:
+    """What the verdict says of a test."""
+    word, effect = "at or below" if answer.p <= LEVEL else "above", answer.effect
+    assert effect is not None
+    return (
+        f"The test gave p = {answer.p:.3g}, {word} the level of {LEVEL:g} that was set beforehand. The effect is "
+        f"{effect.value:.4f} {answer.unit} [{effect.low:.4f}, {effect.high:.4f}]."
     )
 
 
@@ -205,8 +333,11 @@ def without_placebo() -> Audit:
         standardised=None,
         unit="",
         statistic="what the combined classifier adds to the text-only one, one value a document",
+        facts={},
     )
-    return replace(audit, placebo=None, answer=answer, variants=())
+    return replace(
+        audit, placebos=(), answer=answer, variants=(), leans=(), null=None, sensitivity=None, plan=None
+    )
 
 
 def bare() -> Audit:
@@ -214,7 +345,7 @@ def bare() -> Audit:
     return Audit(
         corpus="c",
         model="m",
-        design="synthetic",
+        design="placebos",
         outcome="inconclusive",
         statement="The audit is inconclusive.",
         level=0.05,
@@ -235,17 +366,33 @@ def hostile() -> Audit:
         corpus=evil,
         model=evil,
         statement=evil,
-        answer=replace(audit.answer, statistic=evil, unit=evil, procedure=evil, facts={evil: [evil]}),
+        answer=replace(
+            audit.answer, statistic=evil, unit=evil, procedure=evil, facts={evil: [evil], "placebo": evil}
+        ),
+        answers=(replace(audit.answer, facts={"placebo": evil}),) * 2,
         checks=(check,),
         documents=(evil, *audit.documents[1:]),
         reasons=(evil,),
         advice=(evil,),
         variants=(replace(VARIANTS[0], procedure=evil, statistic=evil, unit=evil),),
-        placebo=Placebo(evil, "other", 0.5, evil, {evil: {evil: None}}),
+        placebos=(Placebo(evil, "other", 0.5, evil, {evil: {evil: None}}),),
+        plan=AuditPlan(
+            None, evil, ("inconclusive",), 5, 5, 0, (Placebo(evil, "own", None, evil),), (), (evil,)
+        ),
+        leans=(Lean(evil, 1, evil, 0.01),),
+        statements={"requested_by": evil, "placebo": evil, "controls": evil, evil: evil},
         gaps=(Gap(evil, estimate(0.6, 0.1), 10, evil),),
         quality=(Quality(evil, 1.0, None, evil),),
         pairs=(Pair(evil, evil, evil, evil, evil),),
-        settings={evil: evil, "corpus": {evil: evil, "notes": [evil]}, "timings": {evil: 3.0}},
+        control_pairs=(Pair(evil, evil, evil, evil, evil),),
+        settings={
+            evil: evil,
+            "time": evil,
+            "corpus": {evil: evil, "notes": [evil], "sha256": evil, "source": evil},
+            "models": {"target": {"name": evil, "revision": evil, "weights": evil}},
+            "command": {"texts": evil, evil: evil},
+            "timings": {evil: 3.0},
+        },
     )
 
 
@@ -272,17 +419,41 @@ def settings(documents: int) -> dict[str, Any]:
         "models": {
             "target": model(MODEL, "3b1e"),
             "placebo": model(PLACEBO, "77aa"),
-            "generator": model(MODEL, "3b1e") | {"tuning": {"method": "lora", "rank": 32, "epochs": 3}},
+            "generator": model(f"{MODEL} + lora", "3b1e")
+            | {"adapter": {"method": "lora(rank=32)", "seed": 0}},
         },
+        "procedure": "pretrace",
+        "also": ["paper", "original"],
+        "classifiers": ["words"],
+        "generator_method": "lora(rank=32, epochs=6, learning_rate=0.0005)",
         "sampling": {"temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0},
-        "snippets": {"tokens": 64, "prefix": 32, "most_a_document": 4, "inference": 602, "training": 611},
+        "snippets": {"tokens": 64, "most": None, "pairs": 2000, "share": 0.5, "learnt": None, "judged": 602},
+        "time": "2026-11-22T14:03:09+00:00",
         "earlier": [
-            {"date": "2026-11-02", "procedure": "pretrace", "seed": 0, "p": 0.031, "outcome": "inconclusive"}
+            {"time": "2026-11-02", "procedure": "pretrace", "seed": 0, "p": 0.031, "outcome": "inconclusive"}
         ],
         "software": {"pretrace": "0.1.0", "torch": "2.13.0", "transformers": "5.1.0", "numpy": "2.3.4"},
-        "timings": {"tune": 412.4, "generate": 96.1, "read": 141.7, "power": 803.2, "test": 1.4},
+        "timings": {
+            "training the generator": 412.4,
+            "writing continuations": 96.1,
+            "reading with the target": 141.7,
+        },
         "seed": 0,
-        "command": "pretrace audit notes --model HuggingFaceTB/SmolLM2-135M --placebo …@step-240000 --power --out A",
+        "command": {
+            "texts": "notes of Ines",
+            "model": MODEL,
+            "revision": None,
+            "dtype": "auto",
+            "trust_remote_code": False,
+            "generator": "smollm2",
+            "tokens": 64,
+            "placebo": [PLACEBO],
+            "quick": True,
+            "also": "",
+            "level": 0.05,
+            "seed": 0,
+            "out": "AUDIT",
+        },
     }
 
 
@@ -290,6 +461,7 @@ def model(name: str, start: str) -> dict[str, Any]:
     """What an audit records of a model."""
     return {
         "name": name,
+        "revision": start,
         "weights": start + "0" * 56 + "f00d",
         "tokenizer": "5d" * 32,
         "dtype": "float32",
@@ -303,7 +475,7 @@ CHECKS = (
         "halves",
         "One half of your texts against the other shows nothing",
         "passed",
-        "The suspect documents were divided at random and one half was put in the place of the held-out texts. There "
+        "The suspect documents were divided at random and one half was compared with the other. There "
         "is nothing to find, and the test gave p = 0.55.",
         "",
         {"p": 0.5512345},
@@ -319,7 +491,7 @@ CHECKS = (
     ),
     Check(
         "shuffled",
-        "Without the truth about which text is which, nothing is found",
+        "With the sides dealt out at random, nothing is found",
         "passed",
         "In 1,000 audits of the same numbers, which text is true and which is not was decided by lot. 51 of them "
         "rejected; up to 66 may, by chance.",
@@ -360,15 +532,48 @@ CHECKS = (
         "There is no other model here that could take the target's place.",
         "Name one with --placebo.",
     ),
-    Check(
-        "power",
-        "The audit could have seen it",
-        "passed",
-        "A copy of the target was trained on 203 of your documents, once. Had the target been trained like that, this "
-        "audit would have seen it with probability 0.94.",
-        "",
-        {"probability": 0.94, "needed": 112},
-    ),
+)
+POWERFUL = Check(
+    "power",
+    "Training on these texts would have been seen",
+    "passed",
+    "A copy of the target was trained on 101 of your documents, once. Had the target been trained like that, this "
+    "audit would have seen it with probability 0.94 [0.90, 0.97].",
+    "",
+    {"probability": [0.94, 0.9, 0.97], "needed": 112},
+)
+POWER = Power(
+    probability=Estimate(0.94, 0.90, 0.97),
+    needed=112,
+    planted=101,
+    epochs=1,
+    effect=Estimate(0.046, 0.037, 0.055),
+    curve=((20, 0.22), (50, 0.47), (100, 0.76), (150, 0.88), (203, 0.94), (400, 0.998), (800, 1.0)),
+    facts={"method": "full, one epoch at 5e-5", "loss_before": 3.12},
+)
+OWN = Placebo(
+    PLACEBO,
+    "own",
+    0.993,
+    "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is, if it is "
+    "the last state before the texts can have come in",
+    {
+        "likeness": 0.98,
+        "family": "llama",
+        "parameters": 134_515_008,
+        "revision": "step-240000",
+        "weights": "77aa" * 16,
+    },
+)
+LEANS = (
+    Lean("Hacker News", 1, "SmolLM2-135M", 0.012),
+    Lean("Wikipedia", 1, "SmolLM2-135M", 0.021),
+    Lean("Hacker News", 4, "SmolLM2-135M", 0.019),
+    Lean("Wikipedia", 4, "SmolLM2-135M", MARGIN),
+)
+GIVE_CONTROLS = (
+    "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
+    "or unpublished pieces), at least 20 and better 50 or more. With them no other model is needed."
 )
 VARIANTS = (
     Answer("paper", 0.0007, "ten t-tests of the two differences, 1 − Π(1 − p)", 203, 602, None, "", None, {}),

@@ -17,23 +17,42 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.patches import StepPatch
 from report import audits
 from report.test_report_html import HIDDEN, Page, check_safe
 
+import pretrace
 from pretrace.errors import OutputError
+from pretrace.inference.settings import AuditSettings
+from pretrace.inference.snippets import SnippetSettings
 from pretrace.report.audit import facts, plots, wording
-from pretrace.report.audit.chance import chance
+from pretrace.report.audit.calls import command_line, python_call
 from pretrace.report.audit.first import first_page
 from pretrace.report.audit.page import render, write
 from pretrace.report.audit.sections import repeating, sections
 from pretrace.report.visible import named
-from pretrace.types import Answer, Audit, Check, Estimate, Gap, Pair, Power, Quality
+from pretrace.types import (
+    Answer,
+    Audit,
+    Check,
+    Estimate,
+    Gap,
+    Lean,
+    Null,
+    Pair,
+    Power,
+    Quality,
+    Sampling,
+    Sensitivity,
+)
 
 MAKERS = (
     audits.consistent,
     audits.nothing,
     audits.inconclusive,
-    audits.heldout,
+    audits.controls,
+    audits.missed,
     audits.without_placebo,
     audits.bare,
 )
@@ -95,7 +114,7 @@ def test_any_pair_and_any_setting_stay_text(name: str, text: str) -> None:
     ("make", "words", "kind"),
     [
         (audits.consistent, "Consistent with training on “Harbour notes 2009–2021”", "answer consistent"),
-        (audits.nothing, "Nothing shown What HuggingFaceTB/SmolLM2-135M makes", "answer nothing"),
+        (audits.nothing, "Nothing was found HuggingFaceTB/SmolLM2-135M does not know", "answer nothing"),
         (audits.inconclusive, "Inconclusive This audit cannot say", "answer inconclusive"),
     ],
 )
@@ -106,7 +125,6 @@ def test_the_first_page_gives_the_answer_once(make: Callable[[], Audit], words: 
         words
     )
     assert kind in page.attributes("class")
-    assert "no sign of training" in text
     assert "not the probability that the model was, or was not, trained" in text
 
 
@@ -121,7 +139,7 @@ def test_the_first_page_has_no_term_of_the_trade() -> None:
 def test_what_failed_stands_first_and_says_why() -> None:
     text = first_text(audits.inconclusive()).partition("The checks")[2]
     assert "failed The two sets of texts are alike as texts A classifier that never saw" in text
-    assert text.index("failed") < text.index("passed") < text.index("not run")
+    assert text.index("failed") < text.index("passed") < text.index("not run") < text.index("Signature")
     assert (
         "two families differ" not in text.lower()
     )  # the first sentence only: the rest is in the technical part
@@ -139,7 +157,10 @@ def test_a_test_that_the_figure_does_not_show_is_named() -> None:
     text = first_text(with_answer(audits.consistent(), procedure="paper"))
     assert "(“paper”) and is made on single passages" in text
     assert "dark end" not in text
-    assert "dark end" in first_text(with_answer(audits.consistent(), procedure="calibrated"))
+    assert "Rosenbaum" not in text
+    text = first_text(with_answer(audits.consistent(), procedure="calibrated"))
+    assert "dark end" in text
+    assert "Rosenbaum" in text
 
 
 def test_much_advice_is_cut_on_the_first_page_alone() -> None:
@@ -162,25 +183,61 @@ def with_power(audit: Audit, **fields: Any) -> Audit:
 
 
 def with_placebo(audit: Audit, **fields: Any) -> Audit:
-    assert audit.placebo is not None
-    return replace(audit, placebo=replace(audit.placebo, **fields))
+    return replace(audit, placebos=(replace(audit.placebos[0], **fields), *audit.placebos[1:]))
+
+
+def with_plan(audit: Audit, **fields: Any) -> Audit:
+    assert audit.plan is not None
+    return replace(audit, plan=replace(audit.plan, **fields))
 
 
 CHANGES: dict[str, tuple[Callable[[Audit], Audit], str]] = {
     "p": (lambda a: with_answer(a, p=0.0123), "about 1 of 81 such audits, by chance alone (p = 0.012)"),
-    "level": (lambda a: replace(a, level=0.01), "the largest 1% of them"),
+    "level": (lambda a: replace(a, level=0.01), "the strongest 1%"),
     "documents": (lambda a: with_answer(a, documents=4321), "taken from 4,321 documents"),
     "pieces": (lambda a: with_answer(a, pieces=9876), "9,876 short passages"),
     "effect": (
         lambda a: with_answer(a, effect=Estimate(0.51234, 0.4, 0.62)),
-        "0.51 [0.40, 0.62] nats a token",
+        "0.51 [0.40, 0.62] of a typical token's lead",
     ),
     "standardised": (lambda a: with_answer(a, standardised=1.234), "1.23 standard deviations"),
+    "sensitivity": (
+        lambda a: replace(a, sensitivity=Sensitivity(2.345, 3.456)),
+        "(Rosenbaum’s Γ* = 2.3; 1 would mean",
+    ),
+    "wilcoxon": (lambda a: replace(a, sensitivity=Sensitivity(2.345, 3.456)), "Wilcoxon’s test3.46"),
+    "statistic found": (
+        lambda a: replace(a, null=Null("s", 1.2345, 6.7891, (0.0, 1.0), (3,))),
+        "1.234 s; 6.789 or more rejects",
+    ),
+    "draws": (
+        lambda a: replace(a, null=Null("s", 1.0, 2.0, (0.0, 1.0, 2.0), (3, 4320))),
+        "4,323 times over",
+    ),
+    "lean": (
+        lambda a: replace(a, leans=(Lean("Law", 7, "m", 0.0123), *a.leans)),
+        "Lawm70.012",
+    ),
+    "leans": (
+        lambda a: replace(a, leans=(Lean("Law", 7, "m", 0.9), *a.leans)),
+        "is larger than 4 of the 5 leans",
+    ),
+    "requested by": (
+        lambda a: replace(a, statements={"requested_by": "The Court"}),
+        "Requested by The Court",
+    ),
+    "time": (
+        lambda a: replace(a, settings={"time": "2027-01-02T03:04:05+00:00"}),
+        "2 January 2027, 03:04 UTC",
+    ),
+    "plan": (lambda a: with_plan(a, documents=4321, snippets=9), "4,321 (9 passages)"),
+    "why": (lambda a: with_plan(a, why="For a reason."), "WhyFor a reason."),
+    "passes": (lambda a: with_plan(a, passes=7654), "7,654 texts through a model"),
     "fact": (lambda a: with_answer(a, facts={"effective_pieces": 77.7}), "Effective pieces77.7"),
     "statistic": (lambda a: with_answer(a, statistic="a & b"), "a & b"),
     "power": (
         lambda a: with_power(a, probability=Estimate(0.61, 0.5, 0.7)),
-        "seen it in about 61 of 100 cases",
+        "seen it in about 61 of 100 cases (95% interval 50 to 70 of 100)",
     ),
     "needed": (lambda a: with_power(a, needed=5678), "About 5,678 documents would be needed for 80%"),
     "never": (lambda a: with_power(a, needed=None), "No number of documents"),
@@ -195,7 +252,7 @@ CHANGES: dict[str, tuple[Callable[[Audit], Audit], str]] = {
         lambda a: replace(a, quality=(Quality("words", 0.123, None, "by eye"),)),
         "words0.123–by eye",
     ),
-    "pairs": (lambda a: replace(a, pairs=audits.pairs(300)), "12 of 300"),
+    "pairs": (lambda a: replace(a, pairs=audits.pairs(300), control_pairs=()), "12 of 300"),
     "variant": (lambda a: replace(a, variants=(Answer("mine", 0.0456, "s", 1, 1),)), "mines0.046–"),
     "check": (
         lambda a: replace(a, checks=(Check("n", "T", "passed", "W.", "", {"k": 0.1}),)),
@@ -214,12 +271,17 @@ CHANGES: dict[str, tuple[Callable[[Audit], Audit], str]] = {
 def test_every_number_comes_from_the_audit(change: str) -> None:
     alter, expected = CHANGES[change]
     assert expected not in unchanged_text()
-    assert expected in whole_text(alter(audits.consistent()))
+    assert expected in whole_text(alter(base()))
+
+
+def base() -> Audit:
+    """An audit with something in every field."""
+    return replace(audits.consistent(), power=audits.POWER)
 
 
 @functools.cache
 def unchanged_text() -> str:
-    return whole_text(audits.consistent())
+    return whole_text(base())
 
 
 def whole_text(audit: Audit) -> str:
@@ -227,22 +289,70 @@ def whole_text(audit: Audit) -> str:
     return text_of(f"<div>{first_page(audit)}</div>{made}")
 
 
-def test_held_out_texts_are_told_as_such() -> None:
-    text = whole_text(audits.heldout())
-    assert "120 documents of “Harbour notes 2009–2021” were set beside 74 documents" in text
-    assert "the difference of the two averages" in text
-    assert "The held-out texts are believed." in text
+def test_each_design_is_explained_on_the_first_page() -> None:
+    text = first_text(audits.controls())
+    assert "120 suspect documents were compared with 74 control documents" in text
+    assert "picks the suspect one in 53 of 100 cases (95% interval 47 to 59)" in text
+    assert "The result would stand even if every suspect document lay up to" in text
     assert "imitation" not in text
-    assert "generated" not in section_text(audits.heldout(), "placebo")
+    text = first_text(audits.nothing())
+    assert "were not compared directly because they differ as texts" in text
+    assert "prefer true endings more in them than in the control documents" in text
+    text = first_text(audits.consistent())
+    assert "A margin of 0.03 was taken off: the most by which models" in text
+    assert "larger than any of the 4 leans that were measured on innocent models" in text
+    assert "The weakest of the 2 results is the one that counts" in text
+    assert "There were no control documents" in text
+    for audit in (audits.controls(), audits.nothing()):
+        assert not re.search(r"\blean|held-out", whole_text(replace(audit, settings={})))
+
+
+def test_the_first_page_names_who_what_and_which() -> None:
+    text = first_text(audits.controls())
+    for words in (
+        "Date of the audit 22 November 2026, 14:03 UTC",
+        "Requested by Ines Albrecht, for the Harbour Writers’ Guild",
+        f"Model in question {audits.MODEL}; revision 3b1e, fingerprint of its weights: 3b1e{'0' * 56}f00d",
+        "not to have seen the texts Its repository dates the checkpoint",
+        "Suspect texts 120 documents, each listed in documents.csv; SHA-256 of the texts: 9f2d3c",
+        f"74 control documents, each listed in documents.csv; SHA-256 of the texts: {'41' * 32}",
+        "Where they come from Notes from the same years",
+        "Signature",
+    ):
+        assert words in text
+    text = first_text(replace(audits.controls(), statements={}, settings={}))
+    assert text.count("not stated") == 3
+    assert "not recorded" in text
 
 
 def test_without_placebo_and_power_the_page_says_what_that_means() -> None:
     audit = audits.without_placebo()
-    assert "No other model was at hand" in first_text(audit)
+    assert "no other model was at hand" in first_text(audit)
     assert "No placebo was named." in section_text(audit, "placebo")
+    audit = audits.missed()
     assert "--power" in section_text(audit, "power")
-    nothing = replace(audits.nothing(), power=None)
-    assert "finding nothing would say little" in first_text(nothing)
+    assert "finding nothing would say little" in first_text(audit)
+    assert first_text(audit).index("What would help") < first_text(audit).index("Run the audit with --power")
+    alone = with_answer(replace(audits.controls(), placebos=()), facts={"placebo": None})
+    assert "the target was looked at alone" in section_text(alone, "placebo")
+    assert "no other model" in first_text(alone)
+
+
+def test_power_beside_a_result_is_neither_advised_nor_a_failed_check() -> None:
+    audit = audits.controls()
+    failed = replace(audits.POWERFUL, status="failed", cure="Run it with --power.")
+    text = whole_text(replace(audit, checks=(*audit.checks, failed), settings={}, plan=None))
+    assert "--power" not in text
+    assert "would have been seen" not in text
+    assert "power" not in [section.anchor for section in sections(audit)]
+    shown = section_text(replace(audit, power=audits.POWER), "power")
+    assert "0.94 [0.90, 0.97], in brackets the 95% interval" in shown
+
+
+def test_no_headline_says_that_nothing_differs() -> None:
+    for make in MAKERS:
+        assert "does not differ" not in whole_text(make())
+    assert "Training that leaves a fainter trace could have been missed." in first_text(audits.nothing())
 
 
 def test_the_least_audit_has_the_sections_that_always_speak() -> None:
@@ -253,9 +363,11 @@ def test_the_least_audit_has_the_sections_that_always_speak() -> None:
         "variants",
         "limits",
     ]
-    assert [section.anchor for section in sections(audits.consistent())] == [
+    assert [section.anchor for section in sections(base())] == [
         "test",
+        "plan",
         "placebo",
+        "leans",
         "checks",
         "power",
         "gap",
@@ -292,39 +404,107 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero() -> None:
     audit = replace(
         audits.consistent(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
     )
-    axes = plots.story(audit).axes[0]
+    axes = plots.documents(audit).axes[0]
     dots = {
         str(line.get_markerfacecolor()): line.get_xdata() for line in axes.lines if line.get_marker() == "o"
     }
     assert len(dots[plots.SIGN]) == 3
     assert len(dots["white"]) == 3
-    assert "(3), hollow" in first_text(audit)
+    assert "(3), hollow elsewhere (3)" in first_text(audit)
 
 
 def test_many_documents_share_dots() -> None:
     audit = audits.consistent(documents=4000)
     assert plots.per_dot(audit) == 3
     assert "Each dot stands for 3 documents" in first_text(audit)
-    axes = plots.story(audit).axes[0]
+    axes = plots.documents(audit).axes[0]
     drawn = sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() == "o")
     assert 4000 / 3 <= drawn < 4000 / 3 + 200
 
 
-def test_chance_is_that_of_the_test() -> None:
-    paired = chance(audits.consistent())
-    values = audits.consistent().values
-    assert paired.found == audits.consistent().answer.effect
-    assert paired.drawn.mean() == pytest.approx(0, abs=0.001)
-    assert paired.drawn.std() == pytest.approx(np.sqrt((values**2).sum()) / len(values), rel=0.05)
-    assert (paired.drawn > paired.bound).mean() == pytest.approx(0.05, abs=0.002)
-    audit = audits.heldout()
-    unpaired = chance(audit)
-    assert unpaired.found.value == pytest.approx(audit.values.mean() - audit.heldout_values.mean())
-    both = np.concatenate([audit.values, audit.heldout_values])
-    spread = both.std() * np.sqrt(1 / len(audit.values) + 1 / len(audit.heldout_values))
-    assert unpaired.drawn.std() == pytest.approx(spread, rel=0.05)
-    own = chance(audits.without_placebo())
-    assert own.found.low < own.found.value < own.found.high
+def test_control_documents_are_dots_of_their_own() -> None:
+    axes = plots.documents(audits.controls()).axes[0]
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    for colour, number in ((plots.SIGN, 120), ("white", 74)):
+        assert sum(len(line.get_xdata()) for line in dots if line.get_markerfacecolor() == colour) == number
+    assert "control documents" in [text.get_text() for text in axes.texts]
+
+
+def drawn(null: Null) -> Axes:
+    return plots.against_chance(null).axes[0]
+
+
+def bars(axes: Axes) -> dict[str, float]:
+    """The area of the light and of the dark part of the hill."""
+    found = {}
+    for patch in axes.patches:
+        assert isinstance(patch, StepPatch)
+        values, edges, _ = patch.get_data()
+        found["dark" if patch.get_facecolor()[0] < 0.6 else "light"] = float((values * np.diff(edges)).sum())
+    return found
+
+
+def test_the_figure_draws_the_null_that_was_recorded() -> None:
+    null = Null("s", 2.6, 1.5, (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0), (1, 3, 4, 2, 1))
+    axes = drawn(null)
+    # Heights are shares of the highest bar; the critical value divides the bar that it lies in.
+    assert bars(axes) == pytest.approx({"light": (1 + 3 + 4 + 0.5 * 2) / 4, "dark": (0.5 * 2 + 1) / 4})
+    marks = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
+    assert marks == [2.6]
+    assert "this audit: 2.60" in [text.get_text() for text in axes.texts]
+    words = first_text(replace(audits.consistent(), null=null))
+    assert "11 times over" in words
+
+
+@pytest.mark.parametrize("observed", [-1e9, -4.0, 0.0, 1.9, 3.0, 40.0, np.inf])
+@pytest.mark.parametrize("critical", [-3.0, 0.3, 1.7, 5.0, np.inf])
+def test_any_result_has_its_place_in_the_figure(observed: float, critical: float) -> None:
+    null = Null("s", observed, critical, (-2.0, -1.0, 0.0, 1.0, 2.0), (1, 3, 4, 2))
+    axes = drawn(null)
+    low, high = axes.get_xlim()
+    assert np.isfinite([low, high]).all()
+    assert low < -2 < 2 < high
+    assert high - low < 40
+    if critical < np.inf:
+        assert low < critical < high
+    label = next(text for text in axes.texts if text.get_text().startswith("this audit"))
+    assert low < label.get_position()[0] < high
+    assert ("→" in label.get_text()) == (observed >= 40)
+    check_safe(Page(render(replace(audits.bare(), null=null))))
+
+
+def test_an_audit_that_recorded_no_null_says_so() -> None:
+    text = first_text(replace(audits.consistent(), null=None))
+    assert "was not recorded by the version of pretrace that made this audit" in text
+    assert "dark end" not in text
+
+
+def test_the_command_and_the_call_make_the_audit_again() -> None:
+    audit = audits.controls()
+    command = command_line(audit)
+    assert command.startswith("pretrace audit 'notes of Ines' --model HuggingFaceTB/SmolLM2-135M ")
+    assert f"--placebo '{audits.PLACEBO}' --quick --level 0.05 --seed 0 --out AUDIT" in command
+    assert "--trust-remote-code" not in command
+    assert "--also" not in command
+    call = python_call(audit)
+    compile(call, "call", "exec")
+    assert f"target = pretrace.open_model('{audits.MODEL}', revision='3b1e', dtype='float32')" in call
+    assert f"placebos=(pretrace.open_model('{audits.PLACEBO}', revision='77aa', dtype='float32'),)" in call
+    assert "heldout=heldout" in call
+    assert f"generator = pretrace.open_model('{audits.MODEL}', revision='3b1e', dtype='float32')" in call
+    scope: dict[str, Any] = {"pretrace": pretrace, "SnippetSettings": SnippetSettings, "Sampling": Sampling}
+    exec(call[call.index("settings =") : call.index("heldout =")], scope)
+    assert scope["settings"] == AuditSettings(
+        also=("paper", "original"),
+        method="lora(rank=32, epochs=6, learning_rate=0.0005)",
+        statements=audit.statements,
+    )
+    made = replace(audit, settings={**audit.settings, "command": None})
+    assert command_line(made) == ""
+    assert python_call(replace(audit, settings={})) == ""
+    text = section_text(audit, "repeat")
+    assert "The command pretrace audit 'notes of Ines'" in text
+    assert "The same in Python import pretrace" in text
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-12, 1e12])
@@ -334,7 +514,7 @@ def test_any_size_of_values_can_be_drawn(scale: float, number: int) -> None:
     audit = replace(audits.bare(), documents=tuple(map(str, range(number))), values=values)
     check_safe(Page(render(audit)))
     check_safe(
-        Page(render(replace(audit, design="heldout", heldout_documents=("h",), heldout_values=np.ones(1))))
+        Page(render(replace(audit, design="controls", heldout_documents=("h",), heldout_values=np.ones(1))))
     )
 
 
@@ -372,11 +552,11 @@ def test_chances_in_words_are_near_the_chance(p: float) -> None:
 
 
 def test_the_same_audit_has_the_same_bytes_in_another_process() -> None:
-    page = render(audits.heldout())
+    page = render(audits.controls())
     script = (
         "import hashlib, runpy, sys\n"
         "from pretrace.report.audit.page import render\n"
-        "make = runpy.run_path(sys.argv[1])['heldout']\n"
+        "make = runpy.run_path(sys.argv[1])['controls']\n"
         "print(hashlib.sha256(render(make()).encode()).hexdigest(), 'matplotlib.pyplot' in sys.modules)\n"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
@@ -397,9 +577,7 @@ def test_the_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write(audits.bare(), tmp_path)
 
 
-def test_the_allowance_is_told_on_the_first_page() -> None:
-    audit = audits.nothing()
-    told = replace(audit, answer=replace(audit.answer, facts={**audit.answer.facts, "tolerance": 0.04}))
-    assert "A small allowance of 0.04 was taken off" in " ".join(render(told).split())
-    none = replace(audit, answer=replace(audit.answer, facts={**audit.answer.facts, "tolerance": 0.0}))
-    assert "allowance" not in render(none)
+def test_the_margin_is_told_on_the_first_page() -> None:
+    told = with_answer(replace(audits.consistent(), leans=()), facts={"margin": 0.04, "placebo": "p"})
+    assert "A margin of 0.04 was taken off as well, since no imitation is perfect." in first_text(told)
+    assert "margin" not in first_text(with_answer(told, facts={"margin": 0.0, "placebo": "p"}))

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,16 +23,18 @@ from report import audits
 
 from pretrace import runs
 from pretrace.errors import OutputError
+from pretrace.report.audit.page import render
 from pretrace.store.audits import EXIT_CODES, hypothesis, load_audit, save_audit
 from pretrace.store.encoding import to_json
 from pretrace.store.runs import save_run
-from pretrace.types import Answer, Audit, Check, Estimate, Pair, Run
+from pretrace.types import Answer, Audit, Check, Estimate, Null, Pair, Placebo, Run
 
 MAKERS = (
     audits.consistent,
     audits.nothing,
     audits.inconclusive,
-    audits.heldout,
+    audits.controls,
+    audits.missed,
     audits.without_placebo,
     audits.bare,
     audits.hostile,
@@ -50,7 +54,7 @@ ODD = (
 
 
 def changed(**fields: Any) -> Audit:
-    return dataclasses.replace(audits.consistent(documents=6), **fields)
+    return dataclasses.replace(audits.consistent(documents=6), **{"power": audits.POWER, **fields})
 
 
 def assert_equal(one: Audit, two: Audit) -> None:
@@ -58,6 +62,8 @@ def assert_equal(one: Audit, two: Audit) -> None:
         a, b = getattr(one, field.name), getattr(two, field.name)
         if isinstance(a, np.ndarray):
             assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), field.name
+        elif isinstance(a, Null):  # two of them are never equal
+            assert dataclasses.asdict(a) == dataclasses.asdict(b), field.name
         else:
             assert (type(a), a) == (type(b), b), field.name
 
@@ -127,22 +133,32 @@ def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
     assert set(EXIT_CODES) == {"nothing", "consistent", "inconclusive"}
 
 
-def test_the_hypothesis_says_what_is_held_against_what() -> None:
-    assert "“Harbour notes 2009–2021”" in hypothesis(audits.consistent())
-    assert audits.PLACEBO in hypothesis(audits.consistent())
-    assert "held-out" in hypothesis(audits.heldout())
+def test_the_hypothesis_says_what_is_compared_with_what() -> None:
+    first = f"{audits.MODEL} was not trained on “Harbour notes 2009–2021”, so that"
+    assert hypothesis(audits.consistent()) == (
+        f"{first}, compared with {audits.TUNED}, what stands in the suspect documents is no easier for it to predict "
+        "than what a generator wrote in its place, or only by the margin of 0.031."
+    )
+    assert hypothesis(audits.nothing()) == (
+        f"{first}, compared with {audits.PLACEBO}, what stands in the suspect documents is no easier for it to predict "
+        "than what a generator wrote in its place, or only by as much as in the control documents."
+    )
+    alone = dataclasses.replace(audits.controls().answer, facts={"placebo": None})
+    assert hypothesis(dataclasses.replace(audits.controls(), answer=alone)) == (
+        f"{first} the suspect documents are no easier for it to predict than the control documents."
+    )
     assert "beyond what their words explain" in hypothesis(audits.without_placebo())
 
 
 def test_people_can_read_the_tables(tmp_path: Path) -> None:
-    audit = dataclasses.replace(audits.heldout(), pairs=audits.pairs(3))
+    audit = audits.nothing()
     save_audit(audit, tmp_path / "audit")
     with (tmp_path / "audit" / "documents.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     assert rows[0] == ["document", "side", "value"]
     sides = [
         ("suspect", audit.documents, audit.values),
-        ("heldout", audit.heldout_documents, audit.heldout_values),
+        ("control", audit.heldout_documents, audit.heldout_values),
     ]
     due = [
         [d, side, repr(v)]
@@ -151,13 +167,26 @@ def test_people_can_read_the_tables(tmp_path: Path) -> None:
     ]
     assert rows[1:] == due
     lines = (tmp_path / "audit" / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(lines[0]) == {
-        "id": audit.pairs[0].id,
-        "document": audit.pairs[0].document,
-        "prefix": audit.pairs[0].prefix,
-        "true": audit.pairs[0].true,
-        "generated": audit.pairs[0].generated,
-    }
+    found = [json.loads(line) for line in lines]
+    assert found[0] == {"side": "suspect", **dataclasses.asdict(audit.pairs[0])}
+    assert found[-1] == {"side": "control", **dataclasses.asdict(audit.control_pairs[-1])}
+    assert len(found) == len(audit.pairs) + len(audit.control_pairs)
+
+
+def test_the_verdict_holds_what_the_report_shows(tmp_path: Path) -> None:
+    audit = audits.consistent()
+    save_audit(audit, tmp_path / "audit")
+    verdict = json.loads((tmp_path / "audit" / "verdict.json").read_bytes())
+    assert verdict["pretrace_audit"] == 2
+    assert audit.null is not None
+    assert verdict["null"]["counts"] == list(audit.null.counts)
+    assert verdict["null"]["critical"] == audit.null.critical
+    assert verdict["sensitivity"]["gamma_sign"] > 1
+    assert verdict["plan"]["outcomes"] == ["consistent", "inconclusive"]
+    assert [placebo["name"] for placebo in verdict["placebos"]] == [audits.PLACEBO]
+    assert [answer["facts"]["placebo"] for answer in verdict["answers"]] == [audits.PLACEBO, audits.TUNED]
+    assert len(verdict["leans"]) == 4
+    assert verdict["statements"]["requested_by"].startswith("Ines")
 
 
 NAN = math.nan
@@ -165,7 +194,7 @@ WRONG = {
     "values": ({"values": np.full(6, NAN)}, ValueError, "NaN"),
     "infinite value": ({"values": np.full(6, math.inf)}, ValueError, "infinite"),
     "too few values": ({"values": np.zeros(5)}, ValueError, "6 suspect documents"),
-    "held-out": ({"heldout_documents": ("a",)}, ValueError, "1 heldout documents"),
+    "held-out": ({"heldout_documents": ("a",)}, ValueError, "1 control documents"),
     "p": ({"answer": Answer("pretrace", NAN, "mean", 6, 6)}, ValueError, "p-value of an audit is nan"),
     "p above 1": ({"answer": Answer("pretrace", 1.5, "mean", 6, 6)}, ValueError, "1.5"),
     "effect": (
@@ -233,7 +262,9 @@ def test_a_report_can_be_made_anew_in_its_place(folder: Path) -> None:
     assert json.loads((folder / "verdict.json").read_bytes()) == verdict
 
 
-@pytest.mark.parametrize("word", ["outcome", "p", "statement", "level", "checks", "settings"])
+@pytest.mark.parametrize(
+    "word", ["outcome", "p", "statement", "level", "checks", "settings", "null", "plan", "statements"]
+)
 def test_a_verdict_that_was_edited_is_noticed(folder: Path, word: str) -> None:
     verdict = json.loads((folder / "verdict.json").read_bytes())
     verdict[word] = {"outcome": "nothing", "p": 0.9, "level": 0.5}.get(word, [])
@@ -261,6 +292,8 @@ BENT: dict[str, Callable[[dict[str, Any]], object]] = {
     "files": lambda v: v.update(files=[]),
     "no tables": lambda v: v.update(files={}),
     "settings": lambda v: v.update(settings=[]),
+    "design": lambda v: v.update(design="heldout"),
+    "null": lambda v: v["null"].update(counts=["many"]),
 }
 
 
@@ -271,6 +304,104 @@ def test_a_verdict_of_another_shape_is_no_audit(folder: Path, case: str) -> None
     seal(folder, verdict)
     with pytest.raises(OutputError, match=r"audit is not a pretrace audit: its verdict\.json is damaged"):
         load_audit(folder)
+
+
+def old_audit(folder: Path, **fields: Any) -> None:
+    """An audit as format 1 was written: made by hand, so that what is written today cannot change it."""
+    folder.mkdir()
+    rows = [("a.md", "suspect", 0.25), ("b.md", "suspect", -0.5), ("draft.md", "heldout", 0.125)]
+    rows = rows if fields.get("design") == "heldout" else rows[:2]
+    lines = ['"document","side","value"', *(f'"{name}","{side}",{value}' for name, side, value in rows)]
+    (folder / "documents.csv").write_text("\n".join(lines) + "\n")
+    columns = dict(zip(("document", "side", "value"), map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), folder / "documents.parquet")
+    pair = {"id": "a.md#0", "document": "a.md", "prefix": "one", "true": " two", "generated": " three"}
+    (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
+    placebo = {
+        "name": "base",
+        "grade": "own",
+        "closeness": 0.99,
+        "words": "the target in an earlier state",
+        "facts": {},
+    }
+    verdict = {
+        "pretrace_audit": 1,
+        "outcome": "nothing",
+        "exit_code": 0,
+        "statement": "Nothing shown: there is no sign of training on “c” in m.",
+        "corpus": "c",
+        "model": "m",
+        "design": "synthetic",
+        "level": 0.05,
+        "hypothesis": "m was not trained on “c”.",
+        "procedure": "pretrace",
+        "p": 0.5,
+        "statistic": "sign-flip permutation test of document means, less a tolerance of 0.04",
+        "documents": 2,
+        "pieces": 2,
+        "effect": {"value": -0.125, "low": -0.9, "high": 0.6},
+        "unit": "of a typical token's lead",
+        "standardised": -0.2,
+        "facts": {"permutations": 10000, "tolerance": 0.04, "scale_nats": 0.0371},
+        "checks": [
+            {"name": "power", "title": "Seen", "status": "not run", "words": "No.", "cure": "", "figures": {}}
+        ],
+        "reasons": ["The test gave p = 0.5."],
+        "advice": [],
+        "variants": [],
+        "placebo": placebo,
+        "power": None,
+        "gaps": [],
+        "quality": [],
+        "settings": {
+            "seed": 0,
+            "models": {"target": {"name": "m", "weights": "ab" * 32}},
+            "time": "2026-01-02",
+        },
+        **fields,
+    }
+    tables = ("documents.csv", "documents.parquet", "pairs.jsonl")
+    verdict["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in tables}
+    seal(folder, verdict)
+
+
+def test_an_audit_of_format_1_is_read_and_rendered(tmp_path: Path) -> None:
+    old_audit(tmp_path / "old")
+    found = load_audit(tmp_path / "old")
+    assert (found.design, found.outcome) == ("placebos", "nothing")
+    assert found.placebos == (Placebo("base", "own", 0.99, "the target in an earlier state"),)
+    assert found.placebo == found.placebos[0]
+    assert found.answer.facts == {
+        "permutations": 10000,
+        "margin": 0.04,
+        "scale_nats": 0.0371,
+        "placebo": "base",
+    }
+    assert (found.documents, found.values.tolist()) == (("a.md", "b.md"), [0.25, -0.5])
+    assert (found.pairs, found.control_pairs) == ((Pair("a.md#0", "a.md", "one", " two", " three"),), ())
+    assert (found.null, found.sensitivity, found.plan, found.leans) == (None, None, None, ())
+    text = " ".join(render(found).split())
+    assert "was not recorded by the version of pretrace that made this audit" in text
+    assert "A margin of 0.04 was taken off as well" in text
+    runs.save_audit(found, tmp_path / "new")
+    assert_equal(load_audit(tmp_path / "new"), found)
+
+
+def test_heldout_texts_of_format_1_are_control_documents(tmp_path: Path) -> None:
+    old_audit(tmp_path / "old", design="heldout", placebo=None)
+    found = load_audit(tmp_path / "old")
+    assert (found.design, found.placebos, found.placebo) == ("controls", (), None)
+    assert (found.heldout_documents, found.heldout_values.tolist()) == (("draft.md",), [0.125])
+    assert "1 control document" in render(found)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"design": "placebos"}, {"placebo": "base"}, {"placebo": {"grade": "own"}}]
+)
+def test_what_format_1_never_wrote_is_damage(fields: dict[str, Any], tmp_path: Path) -> None:
+    old_audit(tmp_path / "old", **fields)
+    with pytest.raises(OutputError, match=r"its verdict\.json is damaged"):
+        load_audit(tmp_path / "old")
 
 
 def test_an_audit_from_before_a_field_was_there_gets_its_default(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The tables of an audit: one value a document, as csv for people and as parquet, which gives back every
-bit, and the texts that were compared, one pair a line of JSON.
+bit, and the texts that were compared, one pair a line of JSON. Each row says which side it is on, "suspect" or
+"control"; format 1 called the second "heldout", and its pairs were all suspect ones and did not say so.
 
 As in the tables of a run, csv holds names as they are (one that begins with "=" is a formula to a
 spreadsheet), and a lone surrogate is written as its escape.
@@ -21,16 +22,24 @@ from pretrace.store.plain import from_plain
 from pretrace.types import Audit, Doubles, Pair
 
 COLUMNS = ("document", "side", "value")
-SIDES = ("suspect", "heldout")
+SIDES = ("suspect", "control")
+_FORMER = {"heldout": "control"}
 
 
 class Sides(NamedTuple):
-    """What `read_documents` gives back: the fields of an Audit by their names."""
+    """What `read_documents` gives back, in fields named as those of an Audit."""
 
     documents: tuple[str, ...]
     values: Doubles
     heldout_documents: tuple[str, ...]
     heldout_values: Doubles
+
+
+class Pairs(NamedTuple):
+    """What `read_pairs` gives back, in fields named as those of an Audit."""
+
+    pairs: tuple[Pair, ...]
+    control_pairs: tuple[Pair, ...]
 
 
 def check_documents(audit: Audit) -> None:
@@ -79,7 +88,7 @@ def read_documents(content: bytes) -> Sides:
         raise ValueError(str(error)) from error
     found = table.column("document").to_pylist()
     names = [name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name for name in found]
-    sides = table.column("side").to_pylist()
+    sides = [_FORMER.get(side, side) for side in table.column("side").to_pylist()]
     values = table.column("value").to_numpy()
     picked: list[tuple[tuple[str, ...], Doubles]] = []
     for side in SIDES:
@@ -88,18 +97,26 @@ def read_documents(content: bytes) -> Sides:
     return Sides(*picked[0], *picked[1])
 
 
-def write_pairs(pairs: Iterable[Pair], path: Path) -> None:
-    """Write the compared texts, one JSON object a line."""
+def write_pairs(audit: Audit, path: Path) -> None:
+    """Write the compared texts, one JSON object a line: those of the suspect, then those of control documents."""
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-        for pair in pairs:
-            file.write(json.dumps(dataclasses.asdict(pair), ensure_ascii=False) + "\n")
+        for side, pairs in zip(SIDES, (audit.pairs, audit.control_pairs), strict=True):
+            for pair in pairs:
+                row = {"side": side, **dataclasses.asdict(pair)}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def read_pairs(content: bytes) -> tuple[Pair, ...]:
+def read_pairs(content: bytes) -> Pairs:
     """The pairs that `write_pairs` wrote; ValueError, TypeError or KeyError where it did not."""
+    found: dict[str, list[Pair]] = {side: [] for side in SIDES}
     # Split at line feeds alone: a text may hold other characters that end a line.
-    lines = content.split(b"\n")[:-1]
-    return tuple(from_plain(Pair, from_json(line), f"line {n}") for n, line in enumerate(lines, 1))
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):
+        row = from_json(line)
+        side = row.get("side", SIDES[0])
+        if side not in found:
+            raise ValueError(f"line {number}: no side is called {side!r}")
+        found[side].append(from_plain(Pair, row, f"line {number}"))
+    return Pairs(*(tuple(found[side]) for side in SIDES))
 
 
 def _rows(audit: Audit) -> Iterable[tuple[str, str, float]]:

@@ -5,6 +5,9 @@ and, as its own last entry, that of itself without this entry; so whatever was d
 noticed when the audit is read. (Someone who means to deceive can write the hashes anew: to hold an audit
 fast, keep that last number elsewhere.) A report is made from all this and can be made anew, to the same
 bytes by the same version; so it is listed without a hash.
+
+Format 1 knew one placebo and two designs, and did not record the null distribution, the plan or the sensitivity:
+such an audit is read with what it holds.
 """
 
 from __future__ import annotations
@@ -18,13 +21,14 @@ from typing import Any, TypeVar
 from pretrace.errors import OutputError
 from pretrace.store import audit_tables, encoding
 from pretrace.store.atomic import new_folder
+from pretrace.store.audit_formats import upgraded
 from pretrace.store.plain import from_plain, to_plain
 from pretrace.store.replaceable import AUDIT_KEY, FILES_KEY, VERDICT
 from pretrace.types import Answer, Audit, Outcome
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 DOCUMENTS, PAIRS = "documents.parquet", "pairs.jsonl"
 _TABLES = ("documents.csv", DOCUMENTS, PAIRS)
 SEAL = "sha256"
@@ -33,7 +37,7 @@ EXIT_CODES: Mapping[Outcome, int] = {"nothing": 0, "consistent": 3, "inconclusiv
 
 _ANSWER = tuple(field.name for field in dataclasses.fields(Answer))
 _FIRST = ("outcome", "statement", "corpus", "model", "design", "level")
-_ELSEWHERE = {*audit_tables.Sides._fields, "pairs", "answer"}
+_ELSEWHERE = {*audit_tables.Sides._fields, *audit_tables.Pairs._fields, "answer"}
 _REST = tuple(field.name for field in dataclasses.fields(Audit) if field.name not in {*_FIRST, *_ELSEWHERE})
 
 
@@ -50,7 +54,7 @@ def save_audit(audit: Audit, folder: Path, *, extra: Callable[[Path], object] | 
     with new_folder(folder) as partial:
         audit_tables.write_csv(audit, partial / _TABLES[0])
         audit_tables.write_parquet(audit, partial / DOCUMENTS)
-        audit_tables.write_pairs(audit.pairs, partial / PAIRS)
+        audit_tables.write_pairs(audit, partial / PAIRS)
         verdict[FILES_KEY] = {name: _hash(partial / name) for name in _TABLES}
         if extra is not None:
             extra(partial)
@@ -76,15 +80,19 @@ def load_audit(folder: Path) -> Audit:
 
 def hypothesis(audit: Audit) -> str:
     """The null hypothesis of an audit, in one sentence."""
-    against = f", set against {audit.placebo.name}," if audit.placebo else ""
-    beyond = "" if audit.placebo else ", beyond what their words explain"
-    one, other = "true continuations", "generated ones"
-    if audit.design == "heldout":
-        one, other = "the suspect documents", "held-out ones"
-    return (
-        f"{audit.model} was not trained on “{audit.corpus}”, so that{against} {one} are no easier for it to predict "
-        f"than {other}{beyond}."
-    )
+    named = audit.answer.facts.get("placebo")
+    against = f", compared with {named}," if isinstance(named, str) else ""
+    known = f"{audit.model} was not trained on “{audit.corpus}”, so that{against}"
+    if audit.design == "controls":
+        return f"{known} the suspect documents are no easier for it to predict than the control documents."
+    what = "what stands in the suspect documents is no easier for it to predict than what a generator wrote in its "
+    if audit.design == "differences":
+        return f"{known} {what}place, or only by as much as in the control documents."
+    margin = audit.answer.facts.get("margin")
+    beyond = "" if against else ", beyond what their words explain"
+    if isinstance(margin, float | int) and margin:
+        beyond += f", or only by the margin of {margin:.3g}"
+    return f"{known} {what}place{beyond}."
 
 
 def _verdict(audit: Audit) -> dict[str, Any]:
@@ -112,9 +120,11 @@ def _load(folder: Path, verdict: Mapping[str, Any]) -> Audit:
     pairs = _parsed(folder, PAIRS, contents[PAIRS], audit_tables.read_pairs)
     answer = {name: verdict[name] for name in _ANSWER if name in verdict}
     plain = {name: verdict[name] for name in (*_FIRST, *_REST) if name in verdict}
+    if verdict[AUDIT_KEY] == 1:
+        answer, plain = upgraded(answer, plain, verdict.get("placebo"))
     # What stands in the tables is required too, so it is empty until it is put in.
     plain |= {"answer": answer, "documents": [], "values": []}
-    audit = dataclasses.replace(from_plain(Audit, plain, "verdict"), pairs=pairs, **sides._asdict())
+    audit = dataclasses.replace(from_plain(Audit, plain, "verdict"), **pairs._asdict(), **sides._asdict())
     audit_tables.check_documents(audit)
     return audit
 

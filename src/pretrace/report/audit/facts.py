@@ -8,6 +8,7 @@ from typing import Any
 from pretrace.report import wording
 from pretrace.report.audit.wording import brief
 from pretrace.report.sections.settings import flattened
+from pretrace.types import Audit, Check, Placebo
 
 _LONGEST = 1000
 
@@ -42,6 +43,40 @@ def line(facts: Mapping[str, Any]) -> str:
 def mapping(found: Any) -> Mapping[str, Any]:
     """What was found, if it is a mapping; nothing otherwise."""
     return found if isinstance(found, Mapping) else {}
+
+
+def of_model(audit: Audit, role: str) -> Mapping[str, Any]:
+    """What was recorded of the model in this role; nothing where it was not."""
+    return mapping(mapping(audit.settings.get("models")).get(role))
+
+
+def of_placebo(audit: Audit, placebo: Placebo) -> Mapping[str, Any]:
+    """What was recorded of a placebo that took part; nothing where it was not."""
+    models = mapping(audit.settings.get("models"))
+    parts = [mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
+    return next((part for part in parts if part.get("name") == placebo.name), {})
+
+
+def compared_with(audit: Audit) -> str | None:
+    """The name of the placebo of the deciding test, which may be one that the audit tuned itself; None without."""
+    found = audit.answer.facts.get("placebo")
+    return found if isinstance(found, str) else None
+
+
+def margin(audit: Audit) -> float:
+    """What was taken off the values, since innocent models lean towards true text as well; 0 where nothing was."""
+    found = audit.answer.facts.get("margin")
+    return float(found) if isinstance(found, int | float) and audit.design == "placebos" else 0.0
+
+
+def rejected(audit: Audit) -> bool:
+    """Whether the test gave a result."""
+    return audit.answer.p <= audit.level
+
+
+def checks(audit: Audit) -> tuple[Check, ...]:
+    """The checks that have something to say: what could have been missed is no question beside a result."""
+    return tuple(check for check in audit.checks if not (check.name == "power" and rejected(audit)))
 
 
 def _figure(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The first page: for an author, an arbiter or a judge, without a term of the trade."""
+"""The first page: for an author, an arbiter or a judge, without a technical term."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from markupsafe import Markup
 
-from pretrace.report.audit import plots, wording
-from pretrace.report.audit.chance import chance
+from pretrace.report.audit import facts, plots, wording
+from pretrace.report.audit.identity import identity
 from pretrace.report.svg import to_svg
 from pretrace.report.templating import fill
 from pretrace.types import Audit, Check
@@ -16,34 +16,105 @@ _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 _LINE = 105
 _ON_DOCUMENTS = ("pretrace", "calibrated")
 """The procedures whose test is made on the very values that the figure shows."""
-_TITLES = {"nothing": "Nothing shown", "inconclusive": "Inconclusive"}
+_TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
+"""What a statement may begin with, before a colon; it stands above the rest of the statement."""
+_LENGTH = "length"
+"""The row of a gap that looks at the number of characters alone, and decides nothing."""
 
 
 def first_page(audit: Audit) -> Markup:
-    """The answer, what was compared, one figure, how strong it is, the checks, and what would help."""
-    title = _TITLES.get(audit.outcome, "")
-    failed, others = _split(audit.checks)
+    """The answer, who asked and what was compared, the figures, how strong it is, the checks, and what would help."""
+    title = next((one for one in _TITLES if audit.statement.startswith(f"{one}:")), "")
+    failed, others = _split(facts.checks(audit))
     advice = _fitting(audit.advice, room=13 - 2 * len(failed) - len(others) // 2)
-    ahead = int((audit.values > 0).sum())
     values = {
         "audit": audit,
         "title": title,
         "statement": _rest(audit.statement, title),
-        "ahead": ahead,
-        "behind": len(audit.values) - ahead,
-        "shows_test": audit.answer.procedure in _ON_DOCUMENTS,
-        "per_dot": plots.per_dot(audit),
-        "level": wording.share(audit.level),
-        "often": wording.strength(audit.answer),
-        "p": wording.p_value(audit.answer.p),
-        "seen": audit.power and wording.cases(audit.power.probability.value),
-        "times": audit.power and wording.times(audit.power.epochs),
+        "rows": identity(audit),
         "failed": [(check, _first_sentence(check.words) if len(failed) < 4 else "") for check in failed],
         "others": others,
         "advice": advice,
-        "plot": to_svg(plots.story(audit), name="story", label=_label(audit)) if len(audit.values) else "",
     }
-    return fill("audit/first.html", values)
+    return fill("audit/first.html", values | _compared(audit) | _drawn(audit) | _strength(audit))
+
+
+def _compared(audit: Audit) -> dict[str, object]:
+    """What the sentences on the comparison say."""
+    other, tuned = _other(audit)
+    return {
+        "other": other,
+        "tuned": tuned,
+        "tests": len(audit.answers),
+        "margin": facts.margin(audit),
+        "told_apart": _told_apart(audit),
+    }
+
+
+def _other(audit: Audit) -> tuple[str | None, bool]:
+    """The name of the model that the deciding test compares with, and whether it is a copy that the audit tuned: the
+    name is then that of the placebo it was made from."""
+    other = facts.compared_with(audit)
+    base = next((one.name for one in audit.placebos if other and other.startswith(f"{one.name} + ")), None)
+    return (base, True) if base and audit.placebo is None else (other, False)
+
+
+def _told_apart(audit: Audit) -> str:
+    """How often a program that sees only words tells a suspect text from a control document; empty where it is not
+    known, or there are none."""
+    gaps = [gap for gap in audit.plan.gaps if gap.classifier != _LENGTH] if audit.plan else []
+    if audit.design == "placebos" or not gaps:
+        return ""
+    widest = max(gaps, key=lambda gap: gap.auc.value).auc
+    low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
+    return f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
+
+
+def _drawn(audit: Audit) -> dict[str, object]:
+    """The two figures, and what their captions count."""
+    ahead = int((audit.values > 0).sum())
+    shows_test = audit.answer.procedure in _ON_DOCUMENTS
+    values: dict[str, object] = {
+        "ahead": ahead,
+        "behind": len(audit.values) - ahead,
+        "per_dot": plots.per_dot(audit),
+        "shows_test": shows_test,
+        "level": wording.share(audit.level),
+        "dots": "",
+        "hill": "",
+    }
+    if len(audit.values):
+        label = f"One dot for each of {len(audit.values)} suspect and {len(audit.heldout_values)} control documents."
+        values["dots"] = to_svg(plots.documents(audit), name="dots", label=label)
+    if audit.null and shows_test:
+        label = (
+            f"A histogram of the {sum(audit.null.counts)} results that chance gave, the result of this audit at "
+            f"{wording.brief(audit.null.observed, 3)}, and a line at {wording.brief(audit.null.critical, 3)}."
+        )
+        values["hill"] = to_svg(plots.against_chance(audit.null), name="hill", label=label)
+    return values
+
+
+def _strength(audit: Audit) -> dict[str, object]:
+    """How often chance gives as much, what hidden bias the result withstands, what innocent models showed, and what
+    the audit could have seen."""
+    shown = facts.rejected(audit) and audit.answer.procedure in _ON_DOCUMENTS
+    found, effect = audit.sensitivity if shown else None, audit.answer.effect
+    gamma, shift = (found.gamma_sign, found.shift) if found else (None, None)
+    leans = wording.beside_leans(audit.leans, effect, facts.margin(audit))
+    power = audit.power
+    return {
+        "often": wording.strength(audit.answer),
+        "p": wording.p_value(audit.answer.p),
+        "withstands": gamma is not None or shift is not None or leans,
+        "gamma": wording.brief(gamma, 2) if gamma is not None else "",
+        "shift": wording.brief(shift, 2) if shift is not None else "",
+        "effect": wording.figure(effect) if effect else "",
+        "leans": leans,
+        "seen": wording.cases(power.probability.value) if power else "",
+        "seen_spread": wording.case_spread(power.probability) if power else "",
+        "times": wording.times(power.epochs) if power else "",
+    }
 
 
 def _rest(statement: str, title: str) -> str:
@@ -69,11 +140,3 @@ def _fitting(advice: tuple[str, ...], *, room: int) -> tuple[str, ...]:
     lines = [-(-len(sentence) // _LINE) for sentence in advice]
     number = next((n for n in range(len(lines), 0, -1) if sum(lines[:n]) <= room), 0)
     return advice[: max(2, number)]
-
-
-def _label(audit: Audit) -> str:
-    found = chance(audit).found
-    return (
-        f"One dot for each of {len(audit.values)} documents, and their average of {wording.figure(found)} "
-        f"{wording.spread(found)} beside the averages that chance gives."
-    )

@@ -1,6 +1,6 @@
-"""The figures of an audit: every document and their average against chance, and the power by documents.
+"""The figures of an audit: every document, the result against chance, and the power by documents.
 
-They are made to be read without colour: filled against hollow, dark against light.
+They draw what the audit recorded. They are made to be read without colour: filled against hollow, dark against light.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from pretrace.report.audit.chance import Chance, chance
+from pretrace.report.audit import facts
 from pretrace.report.plots import CHANCE, KINDS, axis_range
 from pretrace.report.svg import styled
-from pretrace.report.wording import plural
-from pretrace.types import Audit, Doubles, Estimate, Power
+from pretrace.report.wording import fixed, plural
+from pretrace.types import Audit, Doubles, Null, Power
 
 SIGN, HELD = KINDS["member"], "#1c1c1c"
-HILL, TAIL, GLASS = "#cbcbcb", "#777777", "#f3f3ef"
+HILL, TAIL = "#cbcbcb", "#777777"
 WIDTH = 7.6
 MOST_DOTS = 1500
 """Dots a side; beyond, one stands for several documents."""
-_BINS = 44
+_VISIBLE = 0.02
+"""The share of the highest bar below which a bar is too low to be in the way of words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,23 +39,38 @@ class Dots:
     size: float
 
 
-def story(audit: Audit) -> Figure:
-    """Above: one dot a document. Below, magnified: their average with its 95% interval, over the hill of averages
-    that chance gives."""
-    by_chance = chance(audit)
+def documents(audit: Audit) -> Figure:
+    """One dot a document: suspect ones over control documents, or suspect ones alone to the left and right of 0."""
     held = len(audit.heldout_values) > 0
     with styled():
-        figure = Figure(figsize=(WIDTH, 3.3 if held else 2.75))
-        upper = 1.7 if held else 1.25
-        top, bottom = figure.subplots(2, 1, height_ratios=(upper, 0.95), gridspec_kw={"hspace": 0.42})
-        figure.subplots_adjust(left=0.006, right=0.994, top=0.935, bottom=0.085)
+        figure = Figure(figsize=(WIDTH, 2.5 if held else 2.0))
+        axes = figure.subplots()
+        figure.subplots_adjust(
+            left=0.006, right=0.994, top=0.99 if held else 0.9, bottom=0.17 if held else 0.21
+        )
         if held:
-            _two_sides(top, audit)
+            _two_sides(axes, audit)
         else:
-            _one_side(top, audit, by_chance.found)
-        words = "the difference of the two averages" if held else "the average found, of"
-        _average(bottom, by_chance, words if held else f"{words} {plural(len(audit.documents), 'document')}")
-        _magnify(top, bottom, shift=float(audit.heldout_values.mean()) if held else 0.0)
+            _one_side(axes, audit)
+        axes.set_xlabel(_measured(audit))
+    return figure
+
+
+def against_chance(null: Null) -> Figure:
+    """The hill of what chance gives, its part from the critical value on dark, and what was found."""
+    with styled():
+        figure = Figure(figsize=(WIDTH, 2.0))
+        axes = figure.subplots()
+        figure.subplots_adjust(left=0.006, right=0.994, top=0.99, bottom=0.22)
+        low, high, beside = _stretch(null)
+        _frame(axes, low, high)
+        axes.set_ylim(0, 2.0)
+        _hill(axes, null)
+        _found(axes, null)
+        axes.text(
+            beside, 0.42, "what chance gives if the\ntexts were not used", ha="right", va="center", fontsize=9
+        )
+        axes.set_xlabel("strength of the result: 0 is no difference, 1 is a usual chance difference")
     return figure
 
 
@@ -64,24 +79,24 @@ def per_dot(audit: Audit) -> int:
     return -(-max(len(audit.values), len(audit.heldout_values)) // MOST_DOTS)
 
 
-def power_curve(power: Power, documents: int) -> Figure:
+def power_curve(power: Power, number: int) -> Figure:
     """The probability of seeing the planted texts against the number of documents, with 80% and this audit."""
-    points = sorted({*power.curve, (documents, power.probability.value)})
+    points = sorted({*power.curve, (number, power.probability.value)})
     with styled():
         figure = Figure(figsize=(WIDTH, 2.3), layout="constrained")
         axes = figure.add_subplot()
         axes.axhline(0.8, color=CHANCE, linewidth=0.9, dashes=(4, 2.2))
         axes.plot(*zip(*points, strict=True), color=SIGN, linewidth=1.4, marker="o", markersize=3.2)
         low, high = power.probability.low, power.probability.high
-        axes.plot([documents, documents], [low, high], color=SIGN, linewidth=1.6)
-        axes.plot([documents], [power.probability.value], marker="D", markersize=6.5, color=SIGN)
+        axes.plot([number, number], [low, high], color=SIGN, linewidth=1.6)
+        axes.plot([number], [power.probability.value], marker="D", markersize=6.5, color=SIGN)
         height = 0.42 if low > 0.6 else 0.93
-        axes.plot([documents] * 2, [low, height - 0.06], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
-        axes.text(documents, height, f" this audit: {plural(documents, 'document')}", va="top", fontsize=9)
+        axes.plot([number] * 2, [low, height - 0.06], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
+        axes.text(number, height, f" this audit: {plural(number, 'document')}", va="top", fontsize=9)
         if points[0][0] > 0 and points[-1][0] >= 8 * points[0][0]:
             axes.set_xscale("log")
             axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_locator(FixedLocator(_spaced([place for place, _ in points], documents)))
+            axes.xaxis.set_major_locator(FixedLocator(_spaced([place for place, _ in points], number)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:,.0f}"))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
         axes.set_ylim(-0.02, 1.04)
@@ -92,49 +107,64 @@ def power_curve(power: Power, documents: int) -> Figure:
     return figure
 
 
-def _spaced(places: Sequence[int], documents: int) -> list[int]:
-    """Those of the places whose labels do not run into one another on a logarithmic axis; `documents` stays."""
+def _spaced(places: Sequence[int], number: int) -> list[int]:
+    """Those of the places whose labels do not run into one another on a logarithmic axis; `number` stays."""
     kept: list[int] = []
     room = (places[-1] / places[0]) ** 0.06
     for place in places:
-        clear = place == documents or (documents / room >= place or place >= documents * room)
+        clear = place == number or (number / room >= place or place >= number * room)
         if clear and (not kept or place >= kept[-1] * room):
             kept.append(place)
     return kept
 
 
-def _one_side(axes: Axes, audit: Audit, found: Estimate) -> None:
+def _measured(audit: Audit) -> str:
+    """What the axis of the documents shows, for a reader without statistics."""
+    if audit.design == "controls":
+        if facts.compared_with(audit):
+            return "how much better the model knows a document than the other model does"
+        return "how well the model knows a document"
+    if not facts.compared_with(audit):
+        return "how much the model prefers the true text"
+    less = ", less the margin" if facts.margin(audit) else ""
+    return f"how much more the model prefers the true text than the other model does{less}"
+
+
+def _one_side(axes: Axes, audit: Audit) -> None:
     """The documents as dots above the axis, filled to the right of zero."""
-    low, high = _range(np.concatenate([audit.values, [0.0, found.value]]))
+    low, high = _range(np.concatenate([audit.values, [0.0]]))
     _frame(axes, low, high)
-    dots = _stacked(audit.values, (low, high), 84.0, per_dot(audit))
+    dots = _stacked(audit.values, (low, high), 100.0, per_dot(audit))
     axes.set_ylim(-0.4, dots.rows * 1.13)
     axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=0.92)
     _draw(axes, dots, filled=dots.x > 0)
-    _note(axes, 0.0, "no sign of training")
-    _directions(axes, "← imitation expected better", "true ending expected better →", 0.7)
+    axes.text(
+        0.0, 0.94, "no sign of training", ha="center", va="bottom", fontsize=9,
+        transform=axes.get_xaxis_transform(),
+    )  # fmt: skip
+    left = "← no more than the margin" if facts.margin(audit) else "← imitation expected better"
+    right = "more than the margin →" if facts.margin(audit) else "true ending expected better →"
+    _directions(axes, left, right, 0.7)
 
 
 def _two_sides(axes: Axes, audit: Audit) -> None:
-    """Suspect documents (filled) over held-out ones (hollow)."""
+    """Suspect documents (filled) over control documents (hollow)."""
     low, high = _range(np.concatenate([audit.values, audit.heldout_values]))
     _frame(axes, low, high)
     sides = (audit.values, audit.heldout_values)
-    above, under = (_stacked(values, (low, high), 56.0, per_dot(audit)) for values in sides)
+    above, under = (_stacked(values, (low, high), 66.0, per_dot(audit)) for values in sides)
     rows, size = max(above.rows, under.rows), min(above.size, under.size)
-    axes.set_ylim(-0.4, 2.2 * rows)
-    mean = float(audit.heldout_values.mean())
-    axes.axvline(mean, color=HELD, linewidth=0.9, ymax=0.92)
+    axes.set_ylim(-0.4, 2.12 * rows)
     axes.axhline(1.08 * rows - 0.4, color="#8a8a8a", linewidth=0.6)
     for dots, floor, filled, words in (
-        (above, 1.08 * rows, True, "suspect texts"),
-        (under, 0.0, False, "held-out texts"),
+        (above, 1.08 * rows, True, "suspect documents"),
+        (under, 0.0, False, "control documents"),
     ):
         raised = Dots(dots.x, dots.y + floor, dots.rows, size)
         _draw(axes, raised, filled=np.full(len(dots.x), filled))
         axes.text(low, floor + 0.36 * rows, words, fontsize=9, fontweight="bold", ha="left", va="center")
-    _note(axes, mean, "no sign of training: the held-out average")
-    _directions(axes, "← less known to the model", "better known to the model →", 0.86)
+    left, right = ("← less well", "better →") if audit.design == "controls" else ("← less", "more →")
+    _directions(axes, left, right, 0.9)
 
 
 def _directions(axes: Axes, left: str, right: str, height: float) -> None:
@@ -143,70 +173,56 @@ def _directions(axes: Axes, left: str, right: str, height: float) -> None:
         axes.text(end, height, words, fontsize=9, ha=side, va="center", transform=axes.get_xaxis_transform())
 
 
-def _average(axes: Axes, by_chance: Chance, words: str) -> None:
-    """The hill of chance, its outermost part dark, and what was found above it."""
-    found, drawn = by_chance.found, by_chance.drawn
-    low, high, beside = _stretch(found, drawn)
-    _frame(axes, low, high)
-    axes.set_ylim(0, 2.05)
-    axes.set_facecolor(GLASS)
-    _hill(axes, by_chance)
-    axes.plot([0, 0], [0, 1.16], color=HELD, linewidth=0.9)
-    axes.plot([found.value] * 2, [0, 1.32], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
-    axes.plot([found.low, found.high], [1.32, 1.32], color=SIGN, linewidth=2.0, solid_capstyle="butt")
-    for end in (found.low, found.high):
-        axes.plot([end, end], [1.24, 1.40], color=SIGN, linewidth=1.2)
-    axes.plot([found.value], [1.32], marker="D", markersize=7, color=SIGN)
-    near = found.value < (low + high) / 2
-    where, side = (found.low, "left") if near else (found.high, "right")
-    axes.text(where, 1.52, words, ha=side, va="bottom", fontsize=9, fontweight="bold", color=SIGN)
-    side = "right" if found.value >= 0 else "left"
-    axes.text(beside, 0.5, "what chance gives if the\ntexts were not used", ha=side, va="center", fontsize=9)
+def _stretch(null: Null) -> tuple[float, float, float]:
+    """Where the axis starts and ends, and where the words to the left of the hill end."""
+    edges, counts = np.array(null.edges), np.array(null.counts)
+    high_bars = np.flatnonzero(counts > _VISIBLE * counts.max())
+    beside = float(edges[high_bars[0]])
+    shown = float(edges[-1])
+    if np.isfinite(null.critical):
+        shown = max(shown, null.critical)
+    width = shown - float(edges[0])
+    # What was found may lie far out: then it stands at the end of the axis, with an arrow.
+    found = float(np.clip(null.observed, edges[0] - width, shown + width))
+    low, high = min(float(edges[0]), found), max(shown, found)
+    pad = 0.05 * (high - low)
+    low, high = min(low - pad, beside - 0.32 * (high + pad - beside)), high + pad
+    if null.observed < null.critical < np.inf:  # whose words stand to the right of its line then
+        high = max(high, null.critical + 0.5 * (null.critical - low))
+        low = min(low, beside - 0.32 * (high - beside))
+    return low, high, beside - 0.01 * (high - low)
 
 
-def _stretch(found: Estimate, drawn: Doubles) -> tuple[float, float, float]:
-    """Where the magnified axis starts and ends, and where words fit beside the hill: on the side away from what was
-    found, where room is made for them."""
-    ends = np.array([*np.quantile(drawn, [0.001, 0.999]), found.low, found.high, 0.0])
-    low, high = float(ends.min()), float(ends.max())
-    pad = 0.04 * (high - low) or 0.5
-    low, high = low - pad, high + pad
-    if found.value >= 0:
-        beside = float(np.quantile(drawn, 0.01)) or -0.05 * high
-        low = min(low, beside - 0.3 * (high - beside))
-    else:
-        beside = float(np.quantile(drawn, 0.99)) or -0.05 * low
-        high = max(high, beside + 0.3 * (beside - low))
-    return low, high, beside
-
-
-def _hill(axes: Axes, by_chance: Chance) -> None:
-    drawn, bound = by_chance.drawn, by_chance.bound
-    low, high = float(drawn.min()), float(drawn.max())
-    if not low < high:
-        return  # a single document of value 0 has no hill
-    width = (high - low) / _BINS
-    # the bound is an edge, so that the dark part is what lies beyond it
-    edges = bound + width * np.arange(np.floor((low - bound) / width), np.ceil((high - bound) / width) + 1)
-    height = np.histogram(drawn, edges)[0].astype(float)
-    height /= height.max()
-    dark = edges[:-1] >= bound - width / 2
+def _hill(axes: Axes, null: Null) -> None:
+    """The histogram as it was recorded; a bar that the critical value lies in is light to its left, dark to its
+    right."""
+    edges, counts = np.array(null.edges), np.array(null.counts)
+    cut = float(np.clip(null.critical, edges[0], edges[-1]))
+    place = int(np.searchsorted(edges, cut, side="right")) - 1
+    if edges[0] < cut < edges[-1] and edges[place] < cut:
+        edges = np.insert(edges, place + 1, cut)
+        counts = np.insert(counts, place, counts[place])
+    height = counts / max(1, counts.max())
+    dark = edges[:-1] >= null.critical
     axes.stairs(np.where(dark, 0, height), edges, fill=True, color=HILL, linewidth=0)
     axes.stairs(np.where(dark, height, 0), edges, fill=True, color=TAIL, linewidth=0)
 
 
-def _magnify(top: Axes, bottom: Axes, *, shift: float) -> None:
-    """A pale wedge from the stretch of the upper axis that the lower one shows to the whole of the lower one."""
-    figure = bottom.figure
-    to_figure = figure.transFigure.inverted().transform
-    ends = [float(np.clip(end + shift, *top.get_xlim())) for end in bottom.get_xlim()]
-    floor = top.get_ylim()[0]
-    upper = [to_figure(top.transData.transform((end, floor))) for end in ends]
-    lower = [to_figure(bottom.transAxes.transform((end, 1.0))) for end in (1.0, 0.0)]
-    wedge = Polygon(
-        [*upper, *lower], closed=True, transform=figure.transFigure, color=GLASS, linewidth=0, zorder=-1
-    )
-    figure.add_artist(wedge)
+def _found(axes: Axes, null: Null) -> None:
+    """The line that a result has to pass, and what was found, their words on different sides where there is room."""
+    low, high = axes.get_xlim()
+    if np.isfinite(null.critical):
+        axes.plot([null.critical] * 2, [0, 1.2], color=HELD, linewidth=0.9)
+        side = "right" if null.observed >= null.critical else "left"
+        axes.text(null.critical, 1.24, "a sign of training from here on", ha=side, va="bottom", fontsize=9)
+    inside = float(np.clip(null.observed, low + 0.02 * (high - low), high - 0.02 * (high - low)))
+    axes.plot([inside] * 2, [0, 1.56], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
+    axes.plot([inside], [0.12], marker="D", markersize=7, color=SIGN)
+    beyond = "" if inside == null.observed else " →" if null.observed > inside else " ←"
+    words = f"this audit: {fixed(null.observed, 2)}{beyond}"
+    share = (inside - low) / (high - low)
+    side = "right" if share > 0.85 else "left" if share < 0.15 else "center"
+    axes.text(inside, 1.6, words, ha=side, va="bottom", fontsize=9, fontweight="bold", color=SIGN)
 
 
 def _frame(axes: Axes, low: float, high: float) -> None:
@@ -217,10 +233,6 @@ def _frame(axes: Axes, low: float, high: float) -> None:
     inner = 0.025 * (high - low)  # a label at the very edge would be cut
     axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low + inner < t < high - inner]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 12):g}".replace("-", "−")))
-
-
-def _note(axes: Axes, place: float, words: str) -> None:
-    axes.text(place, 0.94, words, ha="center", va="bottom", fontsize=9, transform=axes.get_xaxis_transform())
 
 
 def _range(values: Doubles) -> tuple[float, float]:

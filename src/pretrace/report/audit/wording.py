@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from pretrace.report.wording import MINUS, count, fixed, one_in, significant
-from pretrace.types import Answer, Estimate
+from pretrace.report.wording import MINUS, count, fixed, one_in, plural, significant
+from pretrace.types import Answer, Design, Estimate, Lean, Outcome
 
+DESIGNS: dict[Design, str] = {
+    "controls": "control documents, compared directly",
+    "differences": "control documents, compared by differences between true and generated text",
+    "placebos": "true and generated text, compared with placebos and without control documents",
+}
+OUTCOMES: dict[Outcome, str] = {
+    "consistent": "consistent with training",
+    "nothing": "nothing shown",
+    "inconclusive": "inconclusive",
+}
 _DRAWS = ("draws", "flips", "permutations")
 """What a procedure may call the number of times it dealt the sides out anew."""
 
@@ -112,6 +123,30 @@ def cases(probability: float) -> str:
         if probability < 0.01
         else f"about {round(100 * probability)} of 100 cases"
     )
+
+
+def case_spread(probability: Estimate) -> str:
+    """The 95% interval of a probability, in cases of 100.
+
+    >>> case_spread(Estimate(0.94, 0.9, 0.97))
+    '95% interval 90 to 97 of 100'
+    """
+    low, high = (round(100 * min(1.0, max(0.0, end))) for end in (probability.low, probability.high))
+    return f"95% interval {low} to {high} of 100"
+
+
+def beside_leans(leans: Sequence[Lean], effect: Estimate | None, margin: float) -> str:
+    """The effect, with the margin that was taken off, beside what innocent models showed; empty where none were
+    measured.
+
+    >>> beside_leans([Lean("mail", 1, "m", 0.03), Lean("code", 1, "m", 0.04)], Estimate(0.02, 0.01, 0.03), 0.04)
+    'larger than any of the 2 leans that were measured on innocent models'
+    """
+    if not leans or effect is None:
+        return ""
+    below = sum(lean.value < effect.value + margin for lean in leans)
+    which = "any" if below == len(leans) else count(below) if below else "none"
+    return f"larger than {which} of the {plural(len(leans), 'lean')} that were measured on innocent models"
 
 
 def duration(seconds: float) -> str:

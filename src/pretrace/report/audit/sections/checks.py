@@ -12,7 +12,7 @@ ORDER = 30
 
 def section(audit: Audit) -> Section | None:
     """The checks as a table, in the order in which they were made; nothing where there were none."""
-    if not audit.checks:
+    checks = [(check, facts.line(check.figures)) for check in facts.checks(audit)]
+    if not checks:
         return None
-    checks = [(check, facts.line(check.figures)) for check in audit.checks]
     return Section("The checks", "checks", fill("audit/checks.html", {"audit": audit, "checks": checks}))

@@ -13,8 +13,10 @@ from pretrace.types import Audit, Power
 ORDER = 40
 
 
-def section(audit: Audit) -> Section:
-    """The power with its curve, or what it means that it was not measured."""
+def section(audit: Audit) -> Section | None:
+    """The power with its curve, or what it means that it was not measured; nothing beside a result without one."""
+    if audit.power is None and facts.rejected(audit):
+        return None
     values: dict[str, object] = {"audit": audit, "power": audit.power, "level": wording.share(audit.level)}
     if audit.power:
         values |= _values(audit.power, audit.answer.documents)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pretrace.report.audit import facts, wording
+from pretrace.report.audit.calls import command_line, python_call
 from pretrace.report.sections import Section
 from pretrace.report.templating import fill
 from pretrace.types import Audit
@@ -14,7 +15,7 @@ from pretrace.types import Audit
 ORDER = 90
 _TITLES = {
     "corpus": "The texts",
-    "heldout": "The held-out texts",
+    "heldout": "The control documents",
     "snippets": "How the texts were cut",
     "sampling": "How the generator wrote",
     "software": "Software",
@@ -25,13 +26,12 @@ _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
 
 
 def section(audit: Audit) -> Section | None:
-    """The settings, a table for each part of them; nothing where none were recorded."""
+    """The command, the Python call and a table for each part of the settings; nothing where none were recorded."""
     parts = [part for part in _parts(audit.settings) if part[1]]
-    return (
-        Section("To repeat this audit", "repeat", fill("audit/repeating.html", {"parts": parts}))
-        if parts
-        else None
-    )
+    if not parts:
+        return None
+    values = {"parts": parts, "command": command_line(audit), "call": python_call(audit)}
+    return Section("To repeat this audit", "repeat", fill("audit/repeating.html", values))
 
 
 def _parts(settings: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:

@@ -1,0 +1,126 @@
+"""The command line and the Python call that make an audit again, from what it recorded of its settings."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pretrace.report.audit import facts
+from pretrace.types import Audit
+
+_SNIPPETS = ("tokens", "most", "pairs", "share", "learnt")
+
+
+def command_line(audit: Audit) -> str:
+    """The command, every option written out; empty where the audit was not made from the command line."""
+    found = audit.settings.get("command")
+    if isinstance(found, str):
+        return found
+    given = dict(facts.mapping(found))
+    texts = given.pop("texts", None)
+    if texts is None:
+        return ""
+    given.pop("plan", None)
+    words = ["pretrace audit", shlex.quote(str(texts))]
+    for name, value in given.items():
+        words += _option(str(name), value)
+    return " ".join(words)
+
+
+def python_call(audit: Audit) -> str:
+    """The same as a Python program; empty where no settings were recorded."""
+    if not facts.mapping(audit.settings.get("models")):
+        return ""
+    return "\n".join(_lines(audit))
+
+
+def _option(name: str, value: Any) -> Iterator[str]:
+    """An option as it is given; nothing for one that is off or empty."""
+    flag = f"--{name.replace('_', '-')}"
+    if value is True:
+        yield flag
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield f"{flag} {shlex.quote(str(one))}"
+    elif value is not None and value is not False and value != "":
+        yield f"{flag} {shlex.quote(str(value))}"
+
+
+def _lines(audit: Audit) -> Iterator[str]:
+    settings = audit.settings
+    yield "import pretrace"
+    yield "from pretrace.inference.snippets import SnippetSettings"
+    if settings.get("sampling"):
+        yield "from pretrace.types import Sampling"
+    yield ""
+    columns = _columns(facts.mapping(settings.get("command")))
+    yield f"corpus = pretrace.open_corpus({_source(settings.get('corpus'))}{columns})"
+    yield f"target = {_opened(facts.of_model(audit, 'target'), audit.model)}"
+    placebos = "".join(
+        f"{_opened(facts.of_placebo(audit, one) or one.facts, one.name)}, " for one in audit.placebos
+    )
+    yield f"models = pretrace.Models(target, placebos=({placebos.rstrip()}))"
+    yield f"settings = {_settings(audit)}"
+    named = ""
+    if settings.get("heldout"):
+        yield f"heldout = pretrace.open_corpus({_source(settings['heldout'])}{columns})"
+        named += ", heldout=heldout"
+    generator = facts.of_model(audit, "generator")
+    if generator:
+        yield f"generator = {_opened(_untuned(generator), 'generator')}"
+        named += ", generator=generator"
+    yield f"found = pretrace.audit(corpus, models{named}, settings=settings)"
+    yield 'pretrace.save_audit(found, "AUDIT")'
+
+
+def _settings(audit: Audit) -> str:
+    settings = audit.settings
+    cut = facts.mapping(settings.get("snippets"))
+    given: dict[str, str] = {"procedure": repr(audit.answer.procedure), "level": repr(audit.level)}
+    also = settings.get("also")
+    if isinstance(also, list | tuple) and also:
+        given["also"] = repr(tuple(also))
+    classifiers = settings.get("classifiers")
+    if isinstance(classifiers, list | tuple):
+        given["classifiers"] = repr(tuple(classifiers))
+    if settings.get("generator_method"):
+        given["method"] = repr(settings["generator_method"])
+    given["snippets"] = _built("SnippetSettings", {name: cut[name] for name in _SNIPPETS if name in cut})
+    if settings.get("sampling"):
+        given["sampling"] = _built("Sampling", facts.mapping(settings["sampling"]))
+    if settings.get("power"):
+        given["power"] = _built("pretrace.PlantSettings", facts.mapping(settings["power"]))
+    if audit.statements:
+        given["statements"] = repr(dict(audit.statements))
+    if "seed" in settings:
+        given["seed"] = repr(settings["seed"])
+    return "pretrace.AuditSettings(\n    " + ",\n    ".join(f"{k}={v}" for k, v in given.items()) + ",\n)"
+
+
+def _built(name: str, given: Mapping[str, Any]) -> str:
+    plain = {key: value for key, value in given.items() if isinstance(value, str | int | float)}
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in plain.items())})"
+
+
+def _columns(command: Mapping[str, Any]) -> str:
+    """Where in their file things stand, if the command line said it."""
+    given = {name: command.get(f"{name}_column") for name in ("text", "label", "id", "group")}
+    return f", {_built('pretrace.Columns', given)}" if any(given.values()) else ""
+
+
+def _source(recorded: object) -> str:
+    part = facts.mapping(recorded)
+    return repr(str(part.get("source") or part.get("name") or "TEXTS"))
+
+
+def _opened(recorded: Mapping[str, Any], name: str) -> str:
+    given = {name: recorded[name] for name in ("revision", "dtype") if recorded.get(name)}
+    more = "".join(f", {key}={value!r}" for key, value in given.items())
+    return f"pretrace.open_model({str(recorded.get('name') or name)!r}{more})"
+
+
+def _untuned(generator: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the generator was before it was tuned, as far as that was recorded."""
+    name = str(generator.get("name") or "")
+    return {**generator, "name": str(generator.get("base") or name.split(" + ")[0])}
