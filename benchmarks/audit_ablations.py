@@ -6,7 +6,9 @@ A setting leaves one part out or puts another in its place, as the rows of the p
 held-out texts otherwise, 4 and 5 cut otherwise, 6 and 7 test otherwise, 8 is the whole method). For each it measures
 how far apart suspect and held-out texts are as texts (table 2), and what the paper's procedure and the default one say
 of audits whose answer is known: texts that the target was trained on (kind "member"), and others of the same draw
-(kind "null"). Targets and documents are those of benchmarks/audit_errors.py and made where they are not there yet.
+(kind "null"). Targets, documents and what a generator of other documents writes are made where they are not there yet
+(benchmarks/ablation_*.py). The default procedure is the one the results on file were made with: one constant margin
+(`audit_ablation_settings.MARGIN`) and no control documents.
 
 Writes benchmarks/results/audit_ablations.json and a plot, with the paper's figures beside; texts, adapters and models
 are kept in the folder --work. Killed at any time it goes on with the same command.
@@ -23,12 +25,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.ablation_documents import DOMAINS, Setup
+from benchmarks.ablation_trials import BASE, LEVEL, METHOD, WITHOUT, Trials, default_answer
 from benchmarks.audit_ablation_plots import draw_ablations
 from benchmarks.audit_ablation_settings import NOTES, SETTINGS, TEXTS, published, summary
-from benchmarks.audit_documents import DOMAINS, Setup
-from benchmarks.audit_errors import METHOD, Experiment
-from benchmarks.audit_pieces import PLAIN, SAMPLINGS, Piece
-from benchmarks.audit_trials import BASE, LEVEL, WITHOUT
 from benchmarks.experiments import DATA, RESULTS, Ledger, Row, explained, interval
 from benchmarks.held_out_writing import Material, Writer, Writing, Written
 from benchmarks.preferring import SimPO
@@ -40,12 +40,19 @@ from pretrace.inference.classifiers import classifiers
 from pretrace.inference.gap import pair_gap
 from pretrace.inference.procedures.paper import PaperSettings, paper
 from pretrace.inference.quality import examples, quality
-from pretrace.inference.settings import ORIGINAL, PAPER, PRETRACE, AuditSettings
+from pretrace.inference.settings import ORIGINAL, PAPER, AuditSettings
 from pretrace.inference.sides import Sides
 from pretrace.store.traces import cache_folder
-from pretrace.types import Answer, Instructed, Pair
+from pretrace.types import Answer, Backend, Instructed, Pair, Sampling
 
 CLASSIFIERS = ("words", "gpt2")
+SIZES = {
+    "documents": (800, "evaluation documents of a domain (default 800)"),
+    "learning": (80, "documents a generator of other documents learns from (default 80)"),
+    "layers": (4, "layers of a base (default 4)"),
+    "width": (192, "width of a base (default 192)"),
+    "learnt-apart": (6, "at most so many snippets of each learning document (default 6)"),
+}
 
 
 @dataclass(eq=False)
@@ -58,12 +65,9 @@ class Ablations:
     _writers: dict[str, Writer] = field(default_factory=dict)
 
     @cached_property
-    def errors(self) -> Experiment:
-        """The experiment whose targets are audited here."""
-        usual = {"audit": self.given.pairs, "snippets": 1, "learnt": self.given.learnt_apart}
-        return Experiment(
-            self.setup, argparse.Namespace(**usual, method=self.how.method, dtype=self.given.dtype)
-        )
+    def trials(self) -> Trials:
+        """The targets that are audited, and their documents."""
+        return Trials(self.setup, self.how.method, self.given.learnt_apart, self.given.dtype)
 
     @cached_property
     def model(self) -> HuggingFace:
@@ -78,7 +82,7 @@ class Ablations:
     def writer(self, domain: str) -> Writer:
         """What writes the held-out texts of a domain."""
         if domain not in self._writers:
-            corpus = self.errors.divided[domain].evaluation
+            corpus = self.trials.divided[domain].evaluation
             material = Material.of(corpus, 2 * self.given.pairs, self.model.spans, self.how)
             folder = self.setup.work / "ablations" / domain
             self._writers[domain] = Writer(material, self.model, self._instructed, self.how, folder)
@@ -89,7 +93,7 @@ class Ablations:
         way, writer = SETTINGS[setting].written, self.writer(domain)
         if way == "apart":
             judged = {snippet.id for snippet in writer.material.judged}
-            pairs = tuple(p for p in self.errors.pairs(domain, PLAIN) if p.id in judged)
+            pairs = tuple(p for p in self.trials.pairs(domain) if p.id in judged)
             return Written(pairs, {"asked": len(judged), "written": len(pairs)})
         found = writer.written(way)
         return Written(whole(found.pairs), found.facts) if setting == "whole" else found
@@ -121,9 +125,9 @@ class Ablations:
         self, domain: str, setting: str, pairs: Sequence[Pair], *, seed: int
     ) -> tuple[list[Row], Row]:
         """One member and one null audit of a target, by every procedure."""
-        target, base, labelled = self.errors.target(Piece(domain, seed))
+        target, base, labelled = self.trials.target(domain, seed)
         models = Models(open_model(target, dtype="float32"))
-        placebo = Models(open_model(base, dtype="float32"))
+        placebo = open_model(base, dtype="float32")
         rows: list[Row] = []
         for kind, member in (("member", True), ("null", False)):
             names = {text.id for text in labelled.texts if text.member is member}
@@ -131,9 +135,7 @@ class Ablations:
             order = np.random.default_rng([seed, int(member)]).permutation(len(some))[: self.given.pairs]
             sides = Sides.of_pairs([some[i] for i in sorted(order.tolist())])
             settings = AuditSettings(classifiers=(self.given.classifier,), seed=seed)
-            without = Case(sides, models, settings)
-            beside = Case(sides, Models(models.target, placebo=placebo), settings)
-            for against, answer in _answers(setting, without, beside):
+            for against, answer in _answers(setting, Case(sides, models, settings), placebo):
                 rows.append({"kind": kind, "placebo": against, **_row(answer)})
         return rows, {"target": Path(target).name, "base": Path(base).name}
 
@@ -143,23 +145,23 @@ class Ablations:
         return open_instructed(self.how.instructed, dtype=self.given.dtype)
 
 
-def _answers(setting: str, without: Case, beside: Case) -> Iterator[tuple[str, Answer]]:
+def _answers(setting: str, case: Case, placebo: Backend) -> Iterator[tuple[str, Answer]]:
     """What the procedures say of one audit, each with the placebo it had."""
-    tests = SETTINGS[setting].tests
+    tests, seed = SETTINGS[setting].tests, case.settings.seed
     if not tests:
-        yield BASE, beside.answer(PRETRACE)
-        yield WITHOUT, without.answer(PAPER)
+        yield BASE, default_answer(case.sides, case.target, placebo, seed=seed)
+        yield WITHOUT, case.answer(PAPER)
         return
     how = PaperSettings(
-        outliers=outlier_share(without.parameters),
+        outliers=outlier_share(case.parameters),
         constraint=tests != "weight constraint",
         calibrate=tests != "calibration",
     )
-    seed, classifier = without.settings.seed, classifiers.make(without.settings.classifiers[0])
-    yield WITHOUT, paper(without.features, classifier=classifier, seed=seed, settings=how)
+    classifier = classifiers.make(case.settings.classifiers[0])
+    yield WITHOUT, paper(case.features, classifier=classifier, seed=seed, settings=how)
     if tests == "calibration":
-        yield WITHOUT, without.answer(ORIGINAL)
-        yield WITHOUT, without.answer(PRETRACE)
+        yield WITHOUT, case.answer(ORIGINAL)
+        yield WITHOUT, default_answer(case.sides, case.target, seed=seed)
 
 
 def whole(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -232,9 +234,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--folds", type=int, default=5, help="of the gap; 0 learns from one half, as the paper"
     )
-    for name, usual in (("documents", 800), ("learning", 80), ("layers", 4), ("width", 192)):
-        parser.add_argument(f"--{name}", type=int, default=usual, help="as in audit_errors.py")
-    parser.add_argument("--learnt-apart", type=int, default=6, help="as --learnt in audit_errors.py")
+    for name, (usual, words) in SIZES.items():
+        parser.add_argument(f"--{name}", type=int, default=usual, help=words)
     return parser.parse_args()
 
 
@@ -254,7 +255,7 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     how = Writing(
         given.method,
-        SAMPLINGS[PLAIN],
+        Sampling(),
         learnt=given.learnt,
         preferences=given.preferences,
         instructed=given.instructed,

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from tiny import SENTENCES
 
-from benchmarks import audit_ablations, audit_errors
+from benchmarks import ablation_trials, audit_ablations
+from benchmarks.ablation_documents import DOMAINS
 from benchmarks.audit_ablation_settings import SETTINGS, published, summary
 from benchmarks.audit_ablations import pieces, whole
-from benchmarks.audit_documents import DOMAINS
 from benchmarks.held_out_writing import WAYS, Material, Writer, Writing
 from benchmarks.instructions import COMPLETION, PARAPHRASE, continued, instruction
 from benchmarks.preferring import SimPO
@@ -252,7 +252,7 @@ def test_the_whole_experiment(tmp_path: Path, model_folder: Path, monkeypatch: p
     assert "auc_text" not in by["uncalibrated", "paper", "member"]
     assert (tmp_path / "ablations.png").read_bytes().startswith(PNG)
     monkeypatch.setattr(audit_ablations, "open_model", None)  # nothing is left to be asked
-    monkeypatch.setattr(audit_errors, "open_model", None)
+    monkeypatch.setattr(ablation_trials, "open_model", None)
     assert call(monkeypatch, tmp_path, model_folder)["rows"] == found["rows"]
     with pytest.raises(SystemExit, match="other settings"):
         call(monkeypatch, tmp_path, model_folder, "--shots", 2)
