@@ -10,6 +10,7 @@ can be killed, goes on with the first piece that is not on file, and can be shar
 - `pairs`: one generator for all domains, and what it writes in each
 - `train`: models trained on known members
 - `read`: what all of them say of the texts
+- `large`: the same for two copies of SmolLM2
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.audit_documents import DOMAINS, KEPT_APART, MEASURED, Divided, Setup, all_divided, halved
+from benchmarks.audit_documents import (
+    DOMAINS,
+    KEPT_APART,
+    MEASURED,
+    PILE,
+    Divided,
+    Setup,
+    all_divided,
+    halved,
+)
 from benchmarks.audit_models import Target, home, make_base, make_target
 from benchmarks.experiments import DATA, Spoken
 from pretrace import Models, detect, open_model
@@ -65,6 +75,8 @@ class Material:
     first: tuple[Pair, ...]
 
 
+LARGE_PART = 24
+"""Documents of a domain that a large target is trained on."""
 LONGER = ("hackernews", "pubmed_abstracts", "github", "arxiv")
 """Domains whose targets are also trained for two and four epochs."""
 STREAM = Target(0, stream=True)
@@ -184,6 +196,29 @@ class Store:
                 found |= dict(said(model, material.first, "first"))
         _save(path, found)
 
+    def write_large(self) -> None:
+        """Two copies of SmolLM2, each trained on some documents of every Pile domain, and what they and SmolLM2 say."""
+        path = self.work / "large.npz"
+        if path.exists():
+            return
+        found: dict[str, npt.NDArray[Any]] = {}
+        for seed in (0, 1):
+            part = slice(seed * LARGE_PART, (seed + 1) * LARGE_PART)
+            members = [text for name in PILE for text in self.divided[name].evaluation.texts[part]]
+            target = Target(seed, large=True)
+            make_target(self.setup, target, self.setup.model, members, self.folder("all", target))
+        folders = {str(seed): str(self.folder("all", Target(seed, large=True))) for seed in (0, 1)}
+        for name, folder in {OWN: self.setup.model, **folders}.items():
+            model = open_model(folder)
+            for domain in PILE:
+                found |= dict(said(model, self.large_pairs(domain), f"{name} {domain}"))
+        _save(path, found)
+
+    def large_pairs(self, domain: str) -> list[Pair]:
+        """The pairs of the first documents of a domain: two parts to train on, two for controls."""
+        first = {text.id for text in self.divided[domain].evaluation.texts[: 4 * LARGE_PART]}
+        return [pair for pair in self.material(domain).drawn if pair.document in first]
+
     def read_target(self, domain: str, target: Target) -> None:
         """What a target says of a domain's texts."""
         path = self.work / f"target-{domain}-{target.name}.npz"
@@ -208,7 +243,7 @@ class Store:
 def said(model: Backend, pairs: Sequence[Pair], name: str) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Arrays `name/true` (log-probabilities of prefix and true suffix, one after the other), `name/lengths` and
     `name/before` (tokens a pair, and those of them in the prefix), and the same of the generated suffixes alone."""
-    for kind in ("true", "generated") if pairs[0].generated else ("true",):
+    for kind in ("true", "generated") if any(pair.generated for pair in pairs) else ("true",):
         texts = [pair.prefix + getattr(pair, kind) for pair in pairs]
         traces = trace(model, texts, Quantity.LOGP, store=open_store(None))
         ends = [model.spans(text)[:, 1] for text in texts]
@@ -234,9 +269,9 @@ def _features(model: Backend, base: Backend, pairs: Sequence[Pair]) -> npt.NDArr
     """The literature's features of true and generated suffixes, float32 [2, pairs, features]; the last one is the
     ratio to the base."""
     texts = [pair.true for pair in pairs] + [pair.generated for pair in pairs]
-    found = detect(
-        _numbered(texts), Models(model, reference=base), expressions(True), Options(cache=False)
-    ).matrix
+    run = detect(_numbered(texts), Models(model, reference=base), expressions(True), Options(cache=False))
+    found = np.full((len(texts), run.matrix.shape[1]), np.nan)  # a text without a prediction has no row
+    found[[int(name) for name in run.ids]] = run.matrix
     return np.stack([found[: len(pairs)], found[len(pairs) :]]).astype(np.float32)
 
 
@@ -271,6 +306,8 @@ def run(store: Store, given: argparse.Namespace) -> None:
         generator = store.generator()
         for domain in given.domains:
             store.write_pairs(domain, generator)
+    elif given.stage == "large":
+        store.write_large()
     for domain in given.domains if given.stage in ("train", "read") else ():
         if given.stage == "read":
             store.read_beside(domain)
@@ -283,7 +320,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=("prepare", "bases", "pairs", "train", "read"))
+    parser.add_argument("stage", choices=("prepare", "bases", "pairs", "train", "read", "large"))
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--model", default="smollm2", help="what generators and large targets are made of")

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.audit_readings import ALONE
+from benchmarks.experiments import Row
 from pretrace.inference.reading import Reading, bounded_lead, token_scale
+from pretrace.statistics.permutation import by_document
 from pretrace.types import Doubles, Pair
 
 Arrays = dict[str, npt.NDArray[Any]]
+LEVEL = 0.05
+DRAWS = 2000
+SNIPPET, WHOLE = "a snippet", "256 tokens"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,17 +74,63 @@ class Domain:
     @cached_property
     def beside(self) -> Arrays:
         """What the placebos said."""
-        return _loaded(self.work / f"beside-{self.name}.npz")
+        return loaded(self.work / f"beside-{self.name}.npz")
 
     def target(self, name: str) -> Arrays:
         """What a target said."""
-        return _loaded(self.work / f"target-{self.name}-{name}.npz")
+        return loaded(self.work / f"target-{self.name}-{name}.npz")
 
     @cached_property
     def names(self) -> list[str]:
         """The targets that were read."""
         found = self.work.glob(f"target-{self.name}-*.npz")
         return sorted(path.stem.removeprefix(f"target-{self.name}-") for path in found)
+
+
+class Values(NamedTuple):
+    """One value a document: its names, the values, and which of them the target was trained on."""
+
+    names: tuple[str, ...]
+    values: Doubles
+    members: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One target in one domain."""
+
+    domain: Domain
+    name: str
+    arrays: Arrays
+
+    @property
+    def epochs(self) -> int:
+        """How often it read its members."""
+        return int(self.name.partition("-e")[2][0])
+
+    @property
+    def key(self) -> Row:
+        """What its rows are told apart by."""
+        model = "SmolLM2" if "smollm2" in self.name else "Llama 3.3M"
+        stream = "-stream" in self.name
+        return {"domain": self.domain.name, "model": model, "epochs": self.epochs, "stream": stream}
+
+    def said(self) -> Said:
+        """What it said of the pairs."""
+        return Said.of(self.arrays, "drawn", self.domain.pairs["drawn"])
+
+    def by_document(self, values: Doubles, *, whole: bool = False) -> Values:
+        """One value a document from one a pair (or a text, where `whole`)."""
+        owners = [text["group"] for text in self.domain.texts.values()]
+        members = dict(zip(owners, self.arrays["member"].tolist(), strict=True))
+        pieces = owners if whole else self.domain.documents(self.domain.pairs["drawn"]).tolist()
+        names, found = by_document(values, pieces)
+        return Values(names, found, np.array([members[name] for name in names]))
+
+
+def subjects(domain: Domain) -> list[Subject]:
+    """The targets of a domain that were read."""
+    return [Subject(domain, name, domain.target(name)) for name in domain.names]
 
 
 def leads(target: Reading, placebo: Reading, scale: float | None = None) -> Doubles:
@@ -101,6 +153,31 @@ def alone(arrays: Arrays, name: str, score: str) -> Doubles:
     return np.asarray(arrays[f"{name}/scores"][:, ALONE.index(score)], dtype=np.float64)
 
 
+def differences(subject: Subject, name: str) -> Doubles:
+    said = subject.said()
+    assert said.generated is not None
+    placebo = Said.of(subject.domain.beside, name, subject.domain.pairs["drawn"])
+    assert placebo.generated is not None
+    scale = scale_of(said, placebo)
+    return leads(said.true, placebo.true, scale) - leads(said.generated, placebo.generated, scale)
+
+
+def counted(p: Sequence[float]) -> Row:
+    return {
+        "audits": len(p),
+        "rejections": sum(one <= LEVEL for one in p),
+        "p": [float(f"{one:.3g}") for one in p],
+    }
+
+
+def blocks(number: int, size: int) -> range:
+    return range(0, number - size + 1, size)
+
+
+def part(values: Doubles, k: int, size: int) -> Doubles:
+    return values[k * size : (k + 1) * size]
+
+
 def _split(arrays: Arrays, name: str) -> list[Doubles]:
     ends = np.cumsum(arrays[f"{name} lengths"].astype(np.int64))[:-1]
     return np.split(arrays[name].astype(np.float64), ends)
@@ -110,6 +187,7 @@ def _reading(logp: list[Doubles], texts: list[str]) -> Reading:
     return Reading(tuple(logp), np.array([len(text.encode("utf-8", "replace")) for text in texts]))
 
 
-def _loaded(path: Path) -> Arrays:
+def loaded(path: Path) -> Arrays:
+    """The arrays of a file."""
     with np.load(path) as found:
         return dict(found)

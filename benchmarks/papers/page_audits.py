@@ -4,44 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scipy.stats import binomtest
-
 from benchmarks.audit_ablation_settings import SETTINGS
+from benchmarks.audit_documents import KEPT_APART
+from benchmarks.audit_error_plots import Rate, counts, lanes
 from benchmarks.papers.page_tables import Found, Row, estimate, grid
 
 
 def audits(found: Found) -> str:
-    """Error rates of audits: how often each procedure rejects true nulls and finds members."""
+    """Error rates of audits: how often each design and procedure rejects true nulls and finds members."""
+    rows = [row for row in found["rows"] if row["domain"] != KEPT_APART]
     made = []
-    groups: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for row in found["rows"]:
-        one = groups.setdefault((row["model"], row["procedure"]), {}).setdefault(row["kind"], [0, 0])
-        one[0] += row["rejections"]
-        one[1] += row["audits"]
-    for (model, procedure), kinds in groups.items():
-        made.append([model, f"`{procedure}`", *(_rate(kinds.get(kind)) for kind in ("null", "member"))])
+    for name, test in lanes().items():
+        some = [row for row in rows if test(row)]
+        rates = [_rate([row for row in some if counts(row, kind)]) for kind in ("null", "member")]
+        if any(rates):
+            made.append([name, *rates])
     return f"""## Dataset inference: how often an audit errs
 
-File: [audit_errors.json](../benchmarks/results/audit_errors.json). Planted models, 200 documents an audit, one epoch
-of exposure, level 0.05. A *false alarm* is a rejection for texts the model was not trained on. In brackets are
-Clopper-Pearson intervals, which take audits as independent; those of one domain share a generator and, in part,
-documents ([how](../benchmarks/README.md)).
+File: [audit_errors.json](../benchmarks/results/audit_errors.json). Planted models of 3.3 million parameters, eight
+domains, level 0.05. A *false alarm* is a rejection for texts the model was not trained on, at any exposure; members
+were read once. In brackets are Clopper-Pearson intervals, which take audits as independent; those of one domain share
+a generator and, in part, documents ([how](../benchmarks/README.md), [what follows](audit.md#how-often-it-errs)).
 
-{grid(["target", "procedure", "false alarms", "members found"], made, left=2)}
+{grid(["design or procedure", "false alarms", "members found"], made)}
 
 ![error rates](../benchmarks/results/audit_errors.png)
 
-Other placebos, samplings, sizes and exposures:
-
-![variants](../benchmarks/results/audit_errors_variants.png)
+![by domain](../benchmarks/results/audit_errors_domains.png)
 """
 
 
-def _rate(counted: Sequence[int] | None) -> str:
-    if not counted or not counted[1]:
-        return ""
-    interval = binomtest(counted[0], counted[1]).proportion_ci(method="exact")
-    return f"{counted[0]} of {counted[1]} ({interval.low:.2f} to {interval.high:.2f})"
+def _rate(rows: Sequence[Row]) -> str:
+    return str(Rate.of(rows)) if sum(row["audits"] for row in rows) else ""
 
 
 def ablations(found: Found) -> str:

@@ -73,11 +73,13 @@ def test_the_blind_baseline_decides_the_words(blind: float, said: bool) -> None:
 
 
 def test_error_rates_are_counted_over_domains() -> None:
+    same = {"procedure": "paper", "design": "paper", "placebo": "none", "epochs": 1, "stream": False}
     rows = [
-        {"model": "m", "procedure": "pretrace", "kind": kind, "rejections": k, "audits": 10}
-        for kind, k in (("null", 1), ("null", 0), ("member", 9), ("member", 10))
+        {**same, "domain": domain, "kind": kind, "rejections": k, "audits": 10}
+        for domain, kind, k in (("a", "null", 1), ("b", "null", 0), ("a", "member", 9), ("b", "member", 10))
     ]
-    text = page_audits.audits({"rows": rows})
+    kept_apart = {**same, "domain": "dm_mathematics", "kind": "null", "rejections": 10, "audits": 10}
+    text = page_audits.audits({"rows": [*rows, kept_apart]})
     assert "1 of 20 (0.00 to 0.25)" in text
     assert "19 of 20" in text
 

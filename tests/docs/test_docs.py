@@ -97,14 +97,20 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
     }
     for name, pattern in patterns.items():
-        files[name] = [
-            {"id": f"{name}{i}", "text": "".join(pattern.format(i, j + i, 17 * i % 59 + j) for j in range(8))}
-            for i in range(30)
-        ]
+        files[name] = _made(name, pattern, range(0, 60, 2))
+    files["drafts"] = _made("drafts", patterns["my_posts"], range(1, 61, 2))  # control documents: the same kind
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     return tmp_path
+
+
+def _made(name: str, pattern: str, numbers: range) -> list[dict[str, str]]:
+    """Documents of eight sentences each, with numbers in them."""
+    return [
+        {"id": f"{name}{i}", "text": "".join(pattern.format(i, j + i, 17 * i % 59 + j) for j in range(8))}
+        for i in numbers
+    ]
 
 
 def put_in(text: str, names: dict[str, str]) -> str:

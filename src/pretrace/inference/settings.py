@@ -24,8 +24,9 @@ PROCEDURES = {
     ORIGINAL: "dataset inference without calibration: linear regression, t-test (Maini et al. 2024)",
 }
 
-ALONE = "min_k_plus_plus(k=1.0)"
-"""The score of a document under the target alone, where control documents stand beside it and no placebo does."""
+ALONE = "min_k_plus_plus(k=0.2)"
+"""The score of a document under the target alone, where control documents stand beside it and no placebo does: of nine
+scores the one with the most power, whichever of eight domains is left out (docs/audit.md)."""
 
 _TUNED = (
     "lora(rank=32, epochs={}, learning_rate={}, schedule='linear', warmup=0.03, weight_decay=0.0, on='all')"
