@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
+from pretrace.backends import open_model
+from pretrace.backends.huggingface import HuggingFace
 from pretrace.cli import main
+from pretrace.corpora import open_corpus
 from pretrace.runs import load_audit
+from pretrace.tuning.planting import PlantSettings, plant
 
 Call = Callable[..., tuple[str, str]]
 
@@ -39,41 +44,91 @@ def written(path: Path, number: int, *, seed: int, words: int = 60) -> Path:
     return path
 
 
-def timetable(path: Path) -> Path:
-    """Documents that say much the same, each with its own numbers."""
-    line = "The {0} train left platform {1} at {2} and reached the valley on time. "
-    rows = [
-        {"id": f"d{i}", "text": "".join(line.format(i, j + i, 17 * i % 59 + j) for j in range(8))}
-        for i in range(30)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+@dataclass(frozen=True)
+class Culprit:
+    """A model that learnt the posts by heart, the model it was before, and texts it never saw."""
+
+    posts: Path
+    drafts: Path
+    target: Path
+    base: Path
+
+
+@pytest.fixture(scope="module")
+def culprit(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Culprit:
+    folder = tmp_path_factory.mktemp("culprit")
+    posts, drafts = (
+        written(folder / f"{name}.jsonl", 40, seed=i) for i, name in enumerate(("posts", "drafts"))
+    )
+    how = PlantSettings(share=0.9, epochs=60, batch=16, learning_rate=5e-3, threads=1)
+    base = open_model(str(model_folder))
+    assert isinstance(base, HuggingFace)
+    plant(open_corpus(str(posts)), settings=how, folder=folder / "target", start=(base.model, base.tokenizer))
+    return Culprit(posts, drafts, folder / "target", model_folder)
 
 
 def test_planted_texts_are_found_and_the_exit_code_says_so(
-    ask: Call, tmp_path: Path, model_folder: Path
+    ask: Call, tmp_path: Path, culprit: Culprit
 ) -> None:
-    posts = timetable(tmp_path / "posts.jsonl")
-    ask("plant", posts, "--model", model_folder, "--epochs", 1, "--out", tmp_path / "target")
-    models = ("--model", tmp_path / "target", "--placebo", model_folder)
-    writing = ("--generator", model_folder, "--generator-dtype", "float32", "--tokens", 16)
-    out = tmp_path / "AUDIT"
-    said, _ = ask("audit", posts, *models, *writing, "--out", out, code=3)
+    out, said_of = tmp_path / "AUDIT", ("--requested-by", "the authors", "--heldout-note", "their drawers")
+    common = ("--generator", "none", "--tokens", 32, "--heldout", culprit.drafts, "--out", out, *said_of)
+    asked = ("audit", culprit.posts, "--model", culprit.target, *common)
+    said, told = ask(*asked, "--placebo", culprit.base, code=3)
     assert "consistent with training" in " ".join(said.split())
     assert f"Report: {out / 'report.html'}" in said.replace("\n", "")
+    assert "Design: control documents, compared directly." in " ".join(told.split())
     verdict = json.loads((out / "verdict.json").read_text())
     assert verdict["outcome"] == "consistent"
     assert verdict["exit_code"] == 3
-    assert verdict["settings"]["command"]["placebo"] == str(model_folder)
+    assert verdict["settings"]["command"]["placebo"] == [str(culprit.base)]
+    kept = load_audit(out)
+    assert kept.statements == {"requested_by": "the authors", "controls": "their drawers"}
     before = (out / "report.html").read_text()
     (out / "report.html").unlink()
     ask("report", out)
     assert (out / "report.html").read_text() == before
-    # the other way round: what the model knew before is held against what it learnt
-    swapped = ("--model", model_folder, "--placebo", tmp_path / "target")
-    said, _ = ask("audit", posts, *swapped, *writing, "--out", out, "--also", "original", code=4)
+    # the same files without a placebo: control documents that are alike need none
+    ask(*asked, code=3)
+    assert load_audit(out).answer.facts["placebo"] is None
+    # the model it was before knows nothing of them
+    innocent = ("audit", culprit.posts, "--model", culprit.base, *common)
+    said, _ = ask(*innocent, "--also", "original", code=4)
     assert "Inconclusive" in said
     assert [one.procedure for one in load_audit(out).variants] == ["original"]
+
+
+def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(
+    ask: Call, tmp_path: Path, culprit: Culprit
+) -> None:
+    out = tmp_path / "AUDIT"
+    asked = ("audit", culprit.posts, "--model", culprit.target, "--generator", culprit.base, "--out", out)
+    said, told = ask(*asked, code=4)
+    assert "This audit could not have answered." in " ".join(said.split())
+    assert "--heldout" in said
+    assert "--placebo" in said
+    assert not out.exists()
+    assert not told
+    planned, _ = ask(*asked, "--plan", code=4)
+    assert planned == said
+    assert not out.exists()
+
+
+def test_a_plan_says_what_would_be_done_and_does_nothing(ask: Call, tmp_path: Path, culprit: Culprit) -> None:
+    out = tmp_path / "AUDIT"
+    out.write_text("a file, where no audit could be written")
+    asked = ("audit", culprit.posts, "--model", culprit.target, "--tokens", 32, "--out", out, "--plan")
+    said, _ = ask(*asked, "--heldout", culprit.drafts, "--generator", "none")
+    said = " ".join(said.split())
+    assert "Texts: 40 documents" in said
+    assert "40 control documents" in said
+    assert "Possible outcomes: consistent with training (exit code 3); inconclusive (exit code 4)" in said
+    assert "passes of a text through a model, about" in said
+    said, _ = ask(*asked, "--placebo", culprit.base, "--generator", culprit.base, "--power")
+    said = " ".join(said.split())
+    assert "Design: placebos, without control documents." in said
+    assert f"Placebo: {culprit.base}" in said
+    assert "nothing shown (exit code 0)" in said
+    assert out.read_text() == "a file, where no audit could be written"
 
 
 def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Path) -> None:
@@ -91,7 +146,7 @@ def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Pat
     [
         (
             ("--procedure", "magic"),
-            "no procedure is called 'magic'; there are pretrace, calibrated, paper, original.",
+            "no procedure is called 'magic'; there are pretrace, calibrated, paper, release, original.",
         ),
         (("--level", 0.7), "the level of a test is between 0 and 0.5, found 0.7."),
         (("--tokens", 4), "a snippet has at least 8 tokens, found 4."),
@@ -99,7 +154,10 @@ def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Pat
         (("--classifiers", "wrods"), "no text classifier is called 'wrods'; did you mean words?"),
         (("--method", "lorra"), "no tuning method is called 'lorra'"),
         (("--placebo", "MODEL"), "is the target itself"),
-        (("--heldout", "TEXTS"), "held-out texts are among the suspect ones"),
+        (("--placebo", "OTHER", "--placebo", "OTHER"), "names OTHER twice: name each model once."),
+        (("--heldout", "TEXTS"), "control documents are among the suspect texts"),
+        (("--heldout", "FEW"), "gives 19 control documents long enough for a snippet"),
+        (("--generator", "none"), "--generator names a model"),
         (("--power", "--procedure", "paper"), "power is measured for tests on documents"),
         (("--tokens", 200), "at least 20 snippets of 200 tokens"),
         (("--heldout", "nowhere.jsonl"), "nowhere.jsonl"),
@@ -109,7 +167,8 @@ def test_errors_name_the_cure_and_nothing_is_left(
     ask: Call, tmp_path: Path, model_folder: Path, options: tuple[object, ...], message: str
 ) -> None:
     texts = written(tmp_path / "texts.jsonl", 30, seed=1)
-    given = [{"MODEL": model_folder, "TEXTS": texts}.get(str(option), option) for option in options]
+    known = {"MODEL": model_folder, "TEXTS": texts, "FEW": written(tmp_path / "few.jsonl", 19, seed=2)}
+    given = [known.get(str(option), option) for option in options]
     common = ("--model", model_folder, "--generator", model_folder, "--out", tmp_path / "AUDIT")
     _, error = ask("audit", texts, *common, *given, code=2)
     assert message in error

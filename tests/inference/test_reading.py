@@ -13,8 +13,8 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.likeness import likeness
 from pretrace.backends.loading import ModelSettings
 from pretrace.errors import ModelError
-from pretrace.inference.placebo import check_placebo, graded, placebo_check
-from pretrace.inference.reading import Reading, Readings, bounded_leads, lead, read, read_sides
+from pretrace.inference.placebo import check_placebos, closeness, graded
+from pretrace.inference.reading import Reading, bounded_lead, bytewise, lead, read, read_sides, token_scale
 from pretrace.inference.sides import Piece, Sides
 from pretrace.types import Pair
 
@@ -87,18 +87,23 @@ def said(*logp: list[float], size: int = 10) -> Reading:
 
 
 def test_no_token_counts_for_more_than_the_median_one() -> None:
-    target = Readings(said([-1.0, -2.0], [-3.0]), said([-1.0], [-5.0, -5.0]))
-    placebo = Readings(said([-1.5, -12.0], [-3.5]), said([-2.0], [-4.0, -5.5]))
-    found = bounded_leads(target, placebo)
+    suspect = said([-1.0, -2.0], [-3.0]), said([-1.5, -12.0], [-3.5])
+    heldout = said([-1.0], [-5.0, -5.0]), said([-2.0], [-4.0, -5.5])
     # leads 0.5, 10, 0.5, 1, -1, 0.5: the median without signs is 0.75
-    assert found.scale == 0.75
+    scale = token_scale([suspect, heldout])
+    assert scale == 0.75
     third = 0.5 / 0.75
-    assert found.suspect == pytest.approx([(third + 1) / 2, third])
-    assert found.heldout == pytest.approx([1.0, (-1 + third) / 2])
-    assert np.abs(bounded_leads(target, target).suspect).max() == 0
-    assert bounded_leads(target, target).scale == 0
-    by_byte = bounded_leads(target, placebo, by_byte=True)
-    assert by_byte.scale == pytest.approx(np.median([1.05, 0.05, 0.1, 0.05]))
+    assert bounded_lead(*suspect, scale) == pytest.approx([(third + 1) / 2, third])
+    assert bounded_lead(*heldout, scale) == pytest.approx([1.0, (-1 + third) / 2])
+    by_byte = token_scale([suspect, heldout], by_byte=True)
+    assert by_byte == pytest.approx(np.median([1.05, 0.05, 0.1, 0.05]))
+    assert bounded_lead(*suspect, by_byte, by_byte=True) == pytest.approx([1.0, 0.05 / by_byte])
+
+
+def test_models_that_agree_have_no_lead() -> None:
+    one = said([-1.0, -2.0], [-3.0])
+    assert token_scale([(one, one)]) == 0
+    assert bounded_lead(one, one, 0.0).tolist() == [0.0, 0.0]
 
 
 def test_a_cut_snippet_is_an_error() -> None:
@@ -142,17 +147,16 @@ def test_a_placebo_is_graded_by_tokens_weights_and_family() -> None:
         [Pair(str(i), p.document, p.prefix, p.text, p.text[::-1]) for i, p in enumerate(PIECES)]
     )
     known = read_sides(model, sides)
-    found = {}
+    grade, close = {}, {}
     for other in (moved(model, 0.01, "own"), apart("sibling"), back_end("llama", start=True, name="other")):
-        found[other.name] = graded(model, other, (known, read_sides(other, sides)))
-    assert found["own"].grade == "own"
-    assert found["sibling"].grade == "sibling"
-    assert found["other"].grade == "other"
-    assert found["own"].closeness > found["sibling"].closeness
-    assert [placebo_check(one).status for one in found.values()] == ["passed", "passed", "failed"]
-    assert placebo_check(None).status == "failed"
+        grade[other.name] = graded(model, other).grade
+        by_byte = bytewise(model, other)
+        close[other.name] = closeness(known, read_sides(other, sides), by_byte=by_byte)
+    assert grade == {"own": "own", "sibling": "sibling", "other": "other"}
+    assert close["own"] > close["sibling"]
+    assert graded(model, apart("sibling")).closeness is None  # before anything is read
 
 
 def test_the_target_is_no_placebo_of_itself() -> None:
     with pytest.raises(ModelError, match="has the very weights of the target"):
-        check_placebo(back_end(), back_end())
+        check_placebos(back_end(), (back_end(),))
