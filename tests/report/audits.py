@@ -128,21 +128,21 @@ class Numbers:
         )
 
 
-def consistent(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Audit:
-    """Design "placebos": own checkpoint, and a copy of it that the audit tuned; all checks passed."""
+def placebos(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Audit:
+    """Design "placebos": own checkpoint, and a copy of it that the audit tuned. It rejects, and nothing is concluded
+    from it without control documents."""
     audit = Audit(
         corpus="Harbour notes 2009–2021",
         model=MODEL,
         design="placebos",
-        outcome="consistent",
-        statement=f"What {MODEL} makes of Harbour notes 2009–2021 is consistent with training on these texts, or on "
-        "copies of them.",
+        outcome="inconclusive",
+        statement=f"Inconclusive: this audit cannot say whether {MODEL} was trained on Harbour notes 2009–2021.",
         level=LEVEL,
         answer=Answer("pretrace", 1.0, "", 0, 0),
-        checks=CHECKS,
+        checks=(*CHECKS, NO_CONTROLS),
         documents=(),
         values=np.zeros(0),
-        advice=("Repeat the audit with another seed and another generator before anything rests on it.",),
+        advice=(GIVE_CONTROLS, CHECKS[-1].cure),
         variants=VARIANTS,
         placebos=(OWN,),
         leans=LEANS,
@@ -161,12 +161,13 @@ def consistent(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> A
     return replace(
         audit,
         answers=(first, answer),
-        reasons=(found_words(answer),),
+        reasons=(found_words(answer), f"{NO_CONTROLS.title}: no. {NO_CONTROLS.words}"),
         plan=AuditPlan(
             design="placebos",
             why="There are no control documents. The suspect texts are compared with what a generator wrote in their "
-            "place, and the target with models that never saw them.",
-            outcomes=("consistent", "inconclusive"),
+            "place, and the target with models that never saw them. That has accused the innocent on kinds of text "
+            "that nobody had measured, so no accusation is made on it alone.",
+            outcomes=("inconclusive",),
             documents=documents,
             snippets=6 * documents,
             placebos=(replace(OWN, closeness=None),),
@@ -179,7 +180,7 @@ def consistent(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> A
 
 def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Audit:
     """Design "controls": suspect and control documents compared directly, with the own checkpoint beside."""
-    audit = consistent()
+    audit = placebos()
     audit = numbers(mean, documents, seed, -0.09, 74).of(audit, placebo=PLACEBO, control_documents=74)
     gaps = (
         Gap("words", Estimate(0.53, 0.47, 0.59), 402, "logistic regression on word counts"),
@@ -191,6 +192,7 @@ def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Aud
         design="controls",
         why="A classifier that sees only texts (words) tells suspect texts from control documents with an AUC of 0.53 "
         "[0.47, 0.59]; 0.5 is a coin. They are alike as texts, so the documents of both sides are compared directly.",
+        outcomes=("consistent", "inconclusive"),
         documents=documents,
         control_documents=74,
         gaps=gaps,
@@ -199,6 +201,9 @@ def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Aud
     return replace(
         audit,
         design="controls",
+        outcome="consistent",
+        statement=f"What {MODEL} makes of Harbour notes 2009–2021 is consistent with training on these texts, or on "
+        "copies of them.",
         answers=(audit.answer,),
         reasons=(found_words(audit.answer),),
         advice=(),
@@ -255,7 +260,7 @@ def nothing() -> Audit:
 
 def inconclusive() -> Audit:
     """A check failed, nothing was planted, the placebo is another family's and the texts are few."""
-    audit = consistent(documents=38, seed=3, mean=0.044)
+    audit = placebos(documents=38, seed=3, mean=0.044)
     gap = replace(
         CHECKS[4],
         status="failed",
@@ -279,13 +284,13 @@ def inconclusive() -> Audit:
         statement=f"Inconclusive: this audit cannot say whether {MODEL} was trained on Harbour notes 2009–2021.",
         answer=replace(audit.answer, facts={**audit.answer.facts, "placebo": other.name}),
         answers=(),
-        checks=(*CHECKS[:4], gap, CHECKS[5], placebo, CHECKS[7]),
+        checks=(*CHECKS[:4], gap, CHECKS[5], placebo, CHECKS[7], NO_CONTROLS),
         reasons=(
             found_words(audit.answer),
             f"{gap.title}: no. {gap.words}",
             f"{placebo.title}: no. {placebo.words}",
         ),
-        advice=(gap.cure, placebo.cure, CHECKS[7].cure, GIVE_CONTROLS),
+        advice=(gap.cure, placebo.cure, GIVE_CONTROLS, CHECKS[7].cure),
         placebos=(other,),
         statements={},
     )
@@ -359,7 +364,7 @@ def bare() -> Audit:
 def hostile() -> Audit:
     """Names and texts that would break a page, in every place that holds a text."""
     evil = '<script>alert("x")</script>\u202e\x00\ud800{{ 7*7 }}'
-    audit = consistent(documents=5)
+    audit = placebos(documents=5)
     check = Check(evil, evil, "failed", evil, evil, {evil: evil})
     return replace(
         audit,
@@ -500,7 +505,7 @@ CHECKS = (
     ),
     Check(
         "gap",
-        "The two sets of texts are alike as texts",
+        "The two sets of texts are alike as texts, as far as this design needs it",
         "passed",
         "A classifier that never saw the model (gpt2) tells your texts from the generated ones with an AUC of 0.54 "
         "[0.50, 0.58]; 0.5 is a coin, and above 0.70 nothing else is believed.",
@@ -532,6 +537,19 @@ CHECKS = (
         "There is no other model here that could take the target's place.",
         "Name one with --placebo.",
     ),
+)
+GIVE_CONTROLS = (
+    "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
+    "or unpublished pieces), at least 20 and better 50 or more. With them no other model is needed."
+)
+NO_CONTROLS = Check(
+    "controls",
+    "Control documents show how far an innocent model may lean",
+    "failed",
+    "There are none. A model that knows a kind of text well finds true text likelier than generated text even where it "
+    "never saw it. How far differs from one kind of text to another, and a margin that was measured on some kinds does "
+    "not hold on others.",
+    GIVE_CONTROLS,
 )
 POWERFUL = Check(
     "power",
@@ -570,10 +588,6 @@ LEANS = (
     Lean("Wikipedia", 1, "SmolLM2-135M", 0.021),
     Lean("Hacker News", 4, "SmolLM2-135M", 0.019),
     Lean("Wikipedia", 4, "SmolLM2-135M", MARGIN),
-)
-GIVE_CONTROLS = (
-    "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
-    "or unpublished pieces), at least 20 and better 50 or more. With them no other model is needed."
 )
 VARIANTS = (
     Answer("paper", 0.0007, "ten t-tests of the two differences, 1 − Π(1 − p)", 203, 602, None, "", None, {}),

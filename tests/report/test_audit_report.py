@@ -48,7 +48,7 @@ from pretrace.types import (
 )
 
 MAKERS = (
-    audits.consistent,
+    audits.placebos,
     audits.nothing,
     audits.inconclusive,
     audits.controls,
@@ -113,7 +113,7 @@ def test_any_pair_and_any_setting_stay_text(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("make", "words", "kind"),
     [
-        (audits.consistent, "Consistent with training on “Harbour notes 2009–2021”", "answer consistent"),
+        (audits.controls, "Consistent with training on “Harbour notes 2009–2021”", "answer consistent"),
         (audits.nothing, "Nothing was found HuggingFaceTB/SmolLM2-135M does not know", "answer nothing"),
         (audits.inconclusive, "Inconclusive This audit cannot say", "answer inconclusive"),
     ],
@@ -138,7 +138,10 @@ def test_the_first_page_has_no_term_of_the_trade() -> None:
 
 def test_what_failed_stands_first_and_says_why() -> None:
     text = first_text(audits.inconclusive()).partition("The checks")[2]
-    assert "failed The two sets of texts are alike as texts A classifier that never saw" in text
+    assert (
+        "failed The two sets of texts are alike as texts, as far as this design needs it A classifier that never saw"
+        in text
+    )
     assert text.index("failed") < text.index("passed") < text.index("not run") < text.index("Signature")
     assert (
         "two families differ" not in text.lower()
@@ -154,11 +157,11 @@ def test_without_a_failed_check_the_reasons_say_why() -> None:
 
 
 def test_a_test_that_the_figure_does_not_show_is_named() -> None:
-    text = first_text(with_answer(audits.consistent(), procedure="paper"))
+    text = first_text(with_answer(audits.placebos(), procedure="paper"))
     assert "(“paper”) and is made on single passages" in text
     assert "dark end" not in text
     assert "Rosenbaum" not in text
-    text = first_text(with_answer(audits.consistent(), procedure="calibrated"))
+    text = first_text(with_answer(audits.placebos(), procedure="calibrated"))
     assert "dark end" in text
     assert "Rosenbaum" in text
 
@@ -276,7 +279,7 @@ def test_every_number_comes_from_the_audit(change: str) -> None:
 
 def base() -> Audit:
     """An audit with something in every field."""
-    return replace(audits.consistent(), power=audits.POWER)
+    return replace(audits.placebos(), power=audits.POWER)
 
 
 @functools.cache
@@ -298,11 +301,11 @@ def test_each_design_is_explained_on_the_first_page() -> None:
     text = first_text(audits.nothing())
     assert "were not compared directly because they differ as texts" in text
     assert "prefer true endings more in them than in the control documents" in text
-    text = first_text(audits.consistent())
+    text = first_text(audits.placebos())
     assert "A margin of 0.03 was taken off: the most by which models" in text
     assert "larger than any of the 4 leans that were measured on innocent models" in text
     assert "The weakest of the 2 results is the one that counts" in text
-    assert "There were no control documents" in text
+    assert "without control documents this audit draws no conclusion from it" in text
     for audit in (audits.controls(), audits.nothing()):
         assert not re.search(r"\blean|held-out", whole_text(replace(audit, settings={})))
 
@@ -379,7 +382,7 @@ def test_the_least_audit_has_the_sections_that_always_speak() -> None:
 
 
 def test_every_model_has_a_table_and_every_setting_a_row() -> None:
-    audit = audits.consistent()
+    audit = audits.placebos()
     body = repeating.section(audit)
     assert body is not None
     text = text_of(f"<div>{body.body}</div>")
@@ -402,7 +405,7 @@ _APART = ("earlier", "timings")
 
 def test_each_document_is_one_dot_filled_where_it_lies_above_zero() -> None:
     audit = replace(
-        audits.consistent(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
+        audits.placebos(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
     )
     axes = plots.documents(audit).axes[0]
     dots = {
@@ -414,7 +417,7 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero() -> None:
 
 
 def test_many_documents_share_dots() -> None:
-    audit = audits.consistent(documents=4000)
+    audit = audits.placebos(documents=4000)
     assert plots.per_dot(audit) == 3
     assert "Each dot stands for 3 documents" in first_text(audit)
     axes = plots.documents(audit).axes[0]
@@ -452,7 +455,7 @@ def test_the_figure_draws_the_null_that_was_recorded() -> None:
     marks = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
     assert marks == [2.6]
     assert "this audit: 2.60" in [text.get_text() for text in axes.texts]
-    words = first_text(replace(audits.consistent(), null=null))
+    words = first_text(replace(audits.placebos(), null=null))
     assert "11 times over" in words
 
 
@@ -474,14 +477,14 @@ def test_any_result_has_its_place_in_the_figure(observed: float, critical: float
 
 
 def test_an_audit_that_recorded_no_null_says_so() -> None:
-    text = first_text(replace(audits.consistent(), null=None))
+    text = first_text(replace(audits.placebos(), null=None))
     assert "was not recorded by the version of pretrace that made this audit" in text
     assert "dark end" not in text
 
 
 def test_the_command_and_the_call_make_the_audit_again() -> None:
     audit = audits.controls()
-    command = command_line(audit)
+    command = command_line(audit).replace(" \\\n    ", " ")
     assert command.startswith("pretrace audit 'notes of Ines' --model HuggingFaceTB/SmolLM2-135M ")
     assert f"--placebo '{audits.PLACEBO}' --quick --level 0.05 --seed 0 --out AUDIT" in command
     assert "--trust-remote-code" not in command
@@ -503,7 +506,7 @@ def test_the_command_and_the_call_make_the_audit_again() -> None:
     assert command_line(made) == ""
     assert python_call(replace(audit, settings={})) == ""
     text = section_text(audit, "repeat")
-    assert "The command pretrace audit 'notes of Ines'" in text
+    assert "The command pretrace audit 'notes of Ines' \\ --model" in text
     assert "The same in Python import pretrace" in text
 
 
@@ -578,6 +581,6 @@ def test_the_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_the_margin_is_told_on_the_first_page() -> None:
-    told = with_answer(replace(audits.consistent(), leans=()), facts={"margin": 0.04, "placebo": "p"})
+    told = with_answer(replace(audits.placebos(), leans=()), facts={"margin": 0.04, "placebo": "p"})
     assert "A margin of 0.04 was taken off as well, since no imitation is perfect." in first_text(told)
     assert "margin" not in first_text(with_answer(told, facts={"margin": 0.0, "placebo": "p"}))

@@ -30,7 +30,7 @@ from pretrace.store.runs import save_run
 from pretrace.types import Answer, Audit, Check, Estimate, Null, Pair, Placebo, Run
 
 MAKERS = (
-    audits.consistent,
+    audits.placebos,
     audits.nothing,
     audits.inconclusive,
     audits.controls,
@@ -54,7 +54,7 @@ ODD = (
 
 
 def changed(**fields: Any) -> Audit:
-    return dataclasses.replace(audits.consistent(documents=6), **{"power": audits.POWER, **fields})
+    return dataclasses.replace(audits.placebos(documents=6), **{"power": audits.POWER, **fields})
 
 
 def assert_equal(one: Audit, two: Audit) -> None:
@@ -114,7 +114,7 @@ def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path: Path) -> Non
 def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
     for make, outcome, code in (
         (audits.nothing, "nothing", 0),
-        (audits.consistent, "consistent", 3),
+        (audits.controls, "consistent", 3),
         (audits.inconclusive, "inconclusive", 4),
     ):
         audit = make()
@@ -135,7 +135,7 @@ def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
 
 def test_the_hypothesis_says_what_is_compared_with_what() -> None:
     first = f"{audits.MODEL} was not trained on “Harbour notes 2009–2021”, so that"
-    assert hypothesis(audits.consistent()) == (
+    assert hypothesis(audits.placebos()) == (
         f"{first}, compared with {audits.TUNED}, what stands in the suspect documents is no easier for it to predict "
         "than what a generator wrote in its place, or only by the margin of 0.031."
     )
@@ -174,7 +174,7 @@ def test_people_can_read_the_tables(tmp_path: Path) -> None:
 
 
 def test_the_verdict_holds_what_the_report_shows(tmp_path: Path) -> None:
-    audit = audits.consistent()
+    audit = audits.placebos()
     save_audit(audit, tmp_path / "audit")
     verdict = json.loads((tmp_path / "audit" / "verdict.json").read_bytes())
     assert verdict["pretrace_audit"] == 2
@@ -182,7 +182,7 @@ def test_the_verdict_holds_what_the_report_shows(tmp_path: Path) -> None:
     assert verdict["null"]["counts"] == list(audit.null.counts)
     assert verdict["null"]["critical"] == audit.null.critical
     assert verdict["sensitivity"]["gamma_sign"] > 1
-    assert verdict["plan"]["outcomes"] == ["consistent", "inconclusive"]
+    assert verdict["plan"]["outcomes"] == ["inconclusive"]
     assert [placebo["name"] for placebo in verdict["placebos"]] == [audits.PLACEBO]
     assert [answer["facts"]["placebo"] for answer in verdict["answers"]] == [audits.PLACEBO, audits.TUNED]
     assert len(verdict["leans"]) == 4

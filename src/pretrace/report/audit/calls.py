@@ -22,10 +22,10 @@ def command_line(audit: Audit) -> str:
     if texts is None:
         return ""
     given.pop("plan", None)
-    words = ["pretrace audit", shlex.quote(str(texts))]
+    words = [f"pretrace audit {shlex.quote(str(texts))}"]
     for name, value in given.items():
         words += _option(str(name), value)
-    return " ".join(words)
+    return " \\\n    ".join(words)
 
 
 def python_call(audit: Audit) -> str:

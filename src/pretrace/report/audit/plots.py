@@ -214,7 +214,7 @@ def _found(axes: Axes, null: Null) -> None:
     if np.isfinite(null.critical):
         axes.plot([null.critical] * 2, [0, 1.2], color=HELD, linewidth=0.9)
         side = "right" if null.observed >= null.critical else "left"
-        axes.text(null.critical, 1.24, "a sign of training from here on", ha=side, va="bottom", fontsize=9)
+        axes.text(null.critical, 1.24, "more than chance from here on", ha=side, va="bottom", fontsize=9)
     inside = float(np.clip(null.observed, low + 0.02 * (high - low), high - 0.02 * (high - low)))
     axes.plot([inside] * 2, [0, 1.56], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
     axes.plot([inside], [0.12], marker="D", markersize=7, color=SIGN)
