@@ -13,18 +13,25 @@ import numpy.typing as npt
 import pytest
 from audited_domains import made_up
 
-from benchmarks import audit_errors
+from benchmarks import audit_errors, audit_literature, audit_wrong_controls
 from benchmarks.audit_documents import KEPT_APART
-from benchmarks.audit_errors import Subject, Values, against_controls, lean, placebo_rows, subjects
+from benchmarks.audit_errors import against_controls, lean, placebo_rows
+from benchmarks.audit_literature import literature_rows
 from benchmarks.audit_models import Target
 from benchmarks.audit_readings import ALONE, EARLIER, OWN, TUNED
-from benchmarks.audit_samples import Domain
+from benchmarks.audit_samples import Domain, Subject, Values, subjects
+from benchmarks.audit_wrong_controls import wrong_control_rows
+from pretrace.inference.features import expressions
+from pretrace.types import Features
 
 LEANS = {"hackernews": 0.0, "arxiv": 0.1, KEPT_APART: 0.3}
 """By how many nats a token a target of the domain finds true text likelier, whoever is a member."""
 RAISED = 0.4
 """By how many nats a token it finds members likelier."""
-TEXTS, TOKENS, PREFIX = 240, 16, 8
+TEXTS, TOKENS, PREFIX = 420, 16, 8
+"""Texts of a domain, tokens of each, and those of them in the prefix."""
+AWAY = 60
+"""Texts of arXiv that the target of Hacker News read as well."""
 
 
 def by_size(rows: list[dict[str, Any]]) -> dict[tuple[str, int, int], dict[str, Any]]:
@@ -89,9 +96,15 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for name, array in said(which, np.zeros(TEXTS), rng).items()
         }
         beside[f"{OWN}/scores"] = rng.normal(size=(TEXTS, len(ALONE)))
+        if domain == "hackernews":
+            beside |= said("first", np.zeros(TEXTS), rng)
         np.savez(folder / f"beside-{domain}.npz", **beside)  # type: ignore[arg-type]
         target = {"member": np.array(member), **said("drawn", lead, rng)}
-        target["drawn/scores"] = beside[f"{OWN}/scores"] + np.array(member)[:, None]
+        target["drawn/scores"] = beside[f"{OWN}/scores"] + 3.0 * np.array(member)[:, None]
+        if domain == "hackernews":
+            target |= said("first", lead, rng) | said("arxiv", np.zeros(AWAY), rng)
+            target["features"] = np.arange(2.0 * TEXTS)[:, None] + np.zeros(len(expressions(True)))
+            target["features"] = target["features"].reshape(2, TEXTS, -1)
         np.savez(folder / f"target-{domain}-{Target(0).name}.npz", **target)  # type: ignore[arg-type]
     with gzip.open(folder / "documents.json.gz", "wt", encoding="utf-8") as file:
         json.dump({"domains": domains}, file)
@@ -102,14 +115,15 @@ def said(
     name: str, lead: npt.NDArray[np.float64], rng: np.random.Generator
 ) -> dict[str, npt.NDArray[np.float64]]:
     """What a model said, as `audit_readings.said` keeps it: true suffixes are likelier by the lead."""
-    true = rng.normal(-3, 0.2, (TEXTS, TOKENS))
+    number = len(lead)
+    true = rng.normal(-3, 0.2, (number, TOKENS))
     true[:, PREFIX:] += lead[:, None]
-    lengths = np.full(TEXTS, TOKENS)
+    lengths = np.full(number, TOKENS)
     return {
         f"{name}/true": true.ravel(),
         f"{name}/true lengths": lengths,
-        f"{name}/before": np.full(TEXTS, PREFIX),
-        f"{name}/generated": rng.normal(-3, 0.2, TEXTS * (TOKENS - PREFIX)),
+        f"{name}/before": np.full(number, PREFIX),
+        f"{name}/generated": rng.normal(-3, 0.2, number * (TOKENS - PREFIX)),
         f"{name}/generated lengths": lengths - PREFIX,
     }
 
@@ -155,9 +169,9 @@ def test_without_controls_the_margin_is_taken_off(work: Path, monkeypatch: pytes
 
     small, large = rejected(0.0), rejected(0.95)
     for name in (OWN, EARLIER, TUNED, audit_errors.MAX):
-        assert small[name, "left out", "null"] == small[name, "none", "null"] == (2, 2)  # it leans
-        assert large[name, "left out", "null"] == (0, 2)
-        assert large[name, "none", "null"] == (2, 2)
+        assert small[name, "left out", "null"] == small[name, "none", "null"] == (4, 4)  # it leans
+        assert large[name, "left out", "null"] == (0, 4)
+        assert large[name, "none", "null"] == (4, 4)
 
 
 def test_every_design_is_tried_and_the_leans_are_kept(
@@ -166,6 +180,8 @@ def test_every_design_is_tried_and_the_leans_are_kept(
     monkeypatch.setattr(audit_errors, "DRAWS", 200)
     monkeypatch.setattr(audit_errors, "GRID", ((25, 25), (25, 50)))
     monkeypatch.setattr(audit_errors, "LEANS", tmp_path / "leans.json")
+    monkeypatch.setattr(audit_errors, "literature_rows", lambda subject: ())
+    monkeypatch.setattr(audit_errors, "wrong_control_rows", lambda subject: [{"wrong": "one"}])
     seen: dict[str, dict[str, float]] = {}
     real = audit_errors.placebo_rows
     monkeypatch.setattr(
@@ -188,8 +204,74 @@ def test_every_design_is_tried_and_the_leans_are_kept(
         assert sum(row["rejections"] for row in members) == sum(row["audits"] for row in members) > 0
         nulls = [row for row in some if row["kind"] == "null"]
         assert sum(row["rejections"] for row in nulls) < 0.3 * sum(row["audits"] for row in nulls)
-    assert {row["wrong"] for row in found["wrong_controls"]} == {"another period"}
+    assert found["wrong_controls"] == [{**the_subject(work, name).key, "wrong": "one"} for name in LEANS]
     kept = json.loads((tmp_path / "leans.json").read_text())["leans"]
     assert {row["domain"]: row["value"] for row in kept} == {
         name: value for name, value in leaning.items() if name != KEPT_APART
     }
+
+
+def test_wrong_control_documents_are_told_by_their_texts(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_wrong_controls, "DRAWS", 200)
+    rows = list(wrong_control_rows(the_subject(work, "hackernews")))
+    found = [(row["wrong"], row["share"], row["documents"], row["controls"]) for row in rows]
+    assert (
+        found
+        == [("domain arxiv", 1.0, 100, 60)] * 2
+        + [("domain arxiv", 0.25, 100, 100)] * 2
+        + [("cut elsewhere", 1.0, 100, 100)] * 2
+    )
+    whole, quarter, cut = (np.array([row["auc"] for row in rows[i : i + 2]]) for i in (0, 2, 4))
+    assert (whole[:, 1] > 0.75).all()  # each text says where it is from
+    assert (quarter[:, 0] < whole[:, 0] - 0.1).all()
+    assert (np.abs(cut[:, 0] - 0.5) < 0.3).all()
+    assert ["p_differences" in row for row in rows] == [True] * 4 + [False] * 2
+
+
+def test_documents_of_another_period_are_not_suspect_and_control_at_once(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_wrong_controls, "DRAWS", 200)
+    met: list[tuple[list[str], list[str]]] = []
+    real = audit_wrong_controls._auc
+
+    def noted(suspect: Any, controls: Any, rng: Any) -> list[float]:
+        met.append((list(suspect), list(controls)))
+        return real(suspect, controls, rng)
+
+    monkeypatch.setattr(audit_wrong_controls, "_auc", noted)
+    subject = the_subject(work, "arxiv")
+    assert {row["wrong"] for row in wrong_control_rows(subject)} == {"another period"}
+    numbers = {row["text"]: int(name.partition("-")[2]) for name, row in subject.domain.texts.items()}
+    for suspect, controls in met:
+        for side, later in ((suspect, False), (controls, True)):
+            assert {numbers[text] >= TEXTS // 2 for text in side} == {later}
+            assert not any(numbers[text] % 4 < 2 for text in side)  # nobody is a member
+
+
+def test_the_literature_gets_features_with_and_without_the_base(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[str, Features]] = []
+
+    def asked(procedure: str, features: Features, classifier: Any) -> float:
+        given.append((procedure, features))
+        return 0.01
+
+    monkeypatch.setattr(audit_literature, "_asked", asked)
+    rows = list(literature_rows(the_subject(work, "hackernews")))
+    assert [(row["kind"], row["placebo"], row["procedure"]) for row in rows] == [
+        (kind, placebo, procedure)
+        for kind in ("null", "member")
+        for placebo in ("none", OWN)
+        for procedure in ("paper", "original", "release")
+    ]
+    for row, (procedure, features) in zip(rows, given, strict=True):
+        assert row["procedure"] == procedure
+        assert ("ref" in features.names) == (row["placebo"] == OWN)
+        assert features.suspect.shape == features.heldout.shape == (200, len(features.names))
+        places = features.suspect[:, 0].astype(int)
+        assert features.suspect_documents == tuple(f"hackernews-{i}" for i in places)
+        np.testing.assert_array_equal(features.heldout, features.suspect + TEXTS)
+        assert ((places % 4 < 2) == (row["kind"] == "member")).all()
+    assert not list(literature_rows(the_subject(work, "arxiv")))

@@ -20,6 +20,7 @@ from pretrace import Models, detect, open_model
 from pretrace.detection import Options
 from pretrace.inference.reading import read_sides
 from pretrace.inference.sides import Sides
+from pretrace.types import Pair
 
 STAGES = ("prepare", "bases", "pairs", "train", "read")
 READ = ("hackernews", "arxiv")
@@ -169,6 +170,18 @@ def test_a_target_knows_who_is_a_member_and_reads_other_domains(store: Store, do
     stream = domain.target(STREAM.name)
     assert stream["member"].tolist() == found["member"].tolist()
     assert "features" not in stream
+
+
+def test_a_pair_without_a_generated_text_has_no_tokens_there(model_folder: Path) -> None:
+    model = open_model(str(model_folder))
+    pairs = [
+        Pair("a", "a", "The cat sat", " on the mat", ""),
+        Pair("b", "b", "one two three", " four", " five six"),
+    ]
+    found = Said.of(dict(audit_readings.said(model, pairs, "some")), "some", pairs)
+    assert found.generated is not None
+    ends = model.spans("one two three five six")[:, 1]
+    assert found.generated.tokens.tolist() == [0, int((ends > len("one two three")).sum())]
 
 
 def test_scores_of_whole_texts(store: Store, domain: Domain) -> None:
