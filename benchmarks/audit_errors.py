@@ -53,9 +53,11 @@ NONE, MAX = "none", "largest p of own and tuned"
 LEANS = Path(__file__).parents[1] / "src/pretrace/inference/leans.json"
 
 
-def against_controls(found: Values, grid: Sequence[tuple[int, int]] = GRID) -> Iterator[Row]:
-    """Rows of two-sample audits: a row a kind and size."""
-    rng = np.random.default_rng(0)
+def against_controls(
+    found: Values, grid: Sequence[tuple[int, int]] = GRID, *, seed: int = 0
+) -> Iterator[Row]:
+    """Rows of two-sample audits: a row a kind and size; `seed` draws who is in which audit."""
+    rng = np.random.default_rng(seed)
     mine, others = (
         found.values[rng.permutation(np.flatnonzero(side))] for side in (found.members, ~found.members)
     )
@@ -80,23 +82,23 @@ def control_rows(subject: Subject) -> Iterator[Row]:
     for name in (OWN, EARLIER):
         placebo = Said.of(subject.domain.beside, name, pairs)
         values = leads(said.whole, placebo.whole, scale_of(said, placebo))
-        for row in against_controls(subject.by_document(values)):
+        for row in against_controls(subject.by_document(values), seed=subject.seed):
             yield {"design": "controls", "placebo": name, "text": SNIPPET, **row}
     if "drawn/scores" not in subject.arrays:
         return
     values = alone(subject.arrays, "drawn", "loss") - alone(subject.domain.beside, OWN, "loss")
-    for row in against_controls(subject.by_document(values, whole=True)):
+    for row in against_controls(subject.by_document(values, whole=True), seed=subject.seed):
         yield {"design": "controls", "placebo": OWN, "text": WHOLE, **row}
     for score in ALONES:
         values = alone(subject.arrays, "drawn", score)
-        for row in against_controls(subject.by_document(values, whole=True)):
+        for row in against_controls(subject.by_document(values, whole=True), seed=subject.seed):
             yield {"design": "controls", "placebo": NONE, "score": score, "text": WHOLE, **row}
 
 
 def difference_rows(subject: Subject) -> Iterator[Row]:
     """True less generated, in suspect and in control documents."""
     for name in (OWN, TUNED):
-        for row in against_controls(subject.by_document(differences(subject, name))):
+        for row in against_controls(subject.by_document(differences(subject, name)), seed=subject.seed):
             yield {"design": "differences", "placebo": name, "text": SNIPPET, **row}
 
 
@@ -110,7 +112,7 @@ def placebo_rows(subject: Subject, margins: dict[str, float]) -> Iterator[Row]:
     """Without control documents: p of each placebo beyond its margin, and the largest of two."""
     found = {name: subject.by_document(differences(subject, name)) for name in (OWN, EARLIER, TUNED)}
     first = found[OWN]
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(subject.seed)
     for documents in (50, 100, 200):
         for kind, side in (("null", ~first.members), ("member", first.members)):
             order = rng.permutation(np.flatnonzero(side))

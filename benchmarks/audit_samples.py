@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,6 +108,11 @@ class Subject:
     def epochs(self) -> int:
         """How often it read its members."""
         return int(self.name.partition("-e")[2][0])
+
+    @property
+    def seed(self) -> int:
+        """What its audits are drawn with: another for each target, so that they are not the same audits again."""
+        return zlib.crc32(f"{self.domain.name} {self.name}".encode())
 
     @property
     def key(self) -> Row:

@@ -26,23 +26,25 @@ def wrong_control_rows(subject: Subject) -> Iterator[Row]:
     scale = scale_of(said, base)
     innocent = ~subject.by_document(said.true.per_token).members
     texts = np.array([pair.prefix + pair.true for pair in own])
-    here = _Kind(
-        texts, leads(said.whole, base.whole, scale), differences(subject, OWN), domain.documents(own)
-    )
+    own_leads = leads(said.whole, base.whole, scale)
+    alone = base.whole.per_token
+    here = _Kind(texts, alone, own_leads, differences(subject, OWN), domain.documents(own))
     names = np.array(subject.by_document(said.true.per_token).names)[innocent]
     rows = np.flatnonzero(np.isin(here.documents, names))
     rng = np.random.default_rng(0)
     for kind, wrong in _wrong(subject, here, scale).items():
-        for share in (1.0, 0.25) if kind.startswith("domain") else (1.0,):
+        for share in (1.0, 0.25) if kind.startswith("domain") else (0.0 if kind.startswith("none") else 1.0,):
             for _ in range(2):
                 yield _wrong_row(kind, share, here, wrong, rows, rng)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kind:
-    """Pieces of one kind: texts, bounded leads, differences (None where nothing was generated), documents."""
+    """Pieces of one kind: texts, what the base alone makes of them, bounded leads, differences (None where nothing was
+    generated), documents."""
 
     texts: npt.NDArray[np.str_]
+    alone: Doubles
     leads: Doubles
     differences: Doubles | None
     documents: npt.NDArray[np.str_]
@@ -64,16 +66,14 @@ def _wrong(subject: Subject, here: _Kind, scale: float) -> dict[str, _Kind]:
             assert base.generated is not None
             differences = leads(mine.true, base.true, scale) - leads(mine.generated, base.generated, scale)
             texts = np.array([pair.prefix + pair.true for pair in some])
-            found[f"domain {other}"] = _Kind(
-                texts, leads(mine.whole, base.whole, scale), differences, away.documents(some)
-            )
+            whole, alone = leads(mine.whole, base.whole, scale), base.whole.per_token
+            found[f"domain {other}"] = _Kind(texts, alone, whole, differences, away.documents(some))
     if "first/true" in subject.arrays:
         first = domain.pairs["first"]
         mine, base = Said.of(subject.arrays, "first", first), Said.of(domain.beside, "first", first)
         texts = np.array([pair.prefix + pair.true for pair in first])
-        found["cut elsewhere"] = _Kind(
-            texts, leads(mine.whole, base.whole, scale), None, domain.documents(first)
-        )
+        whole, alone = leads(mine.whole, base.whole, scale), base.whole.per_token
+        found["cut elsewhere"] = _Kind(texts, alone, whole, None, domain.documents(first))
     periods = np.array(
         [domain.texts[pair.document]["meta"].get("period", "") for pair in domain.pairs["drawn"]]
     )
@@ -81,8 +81,13 @@ def _wrong(subject: Subject, here: _Kind, scale: float) -> dict[str, _Kind]:
         later = periods == "later"
         assert here.differences is not None
         found["another period"] = _Kind(
-            here.texts[later], here.leads[later], here.differences[later], here.documents[later]
+            here.texts[later],
+            here.alone[later],
+            here.leads[later],
+            here.differences[later],
+            here.documents[later],
         )
+    found["none: as they should be"] = here
     return found
 
 
@@ -110,6 +115,9 @@ def _wrong_row(
     seen = _auc([*here.texts[suspect]], [*here.texts[good], *wrong.texts[bad]], rng)
     controls = np.append(here.leads[good], wrong.leads[bad])
     row = {"wrong": kind, "share": share, "documents": number, "controls": len(controls), "auc": seen}
+    seen_by_base = here.alone[suspect], np.append(here.alone[good], wrong.alone[bad])
+    either = [two_sample(*pair, permutations=DRAWS) for pair in (seen_by_base, seen_by_base[::-1])]
+    row["p_placebo"] = _short(min(1.0, 2 * min(either)))
     row["p_controls"] = _short(two_sample(here.leads[suspect], controls, permutations=DRAWS))
     if wrong.differences is not None and here.differences is not None:
         differences = np.append(here.differences[good], wrong.differences[bad])

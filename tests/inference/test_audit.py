@@ -201,7 +201,7 @@ def test_control_documents_that_differ_as_texts_are_compared_by_differences(trai
         assert set(result.heldout_documents) == {text.id for text in UNLIKE.texts}
         assert result.pairs
         assert {pair.document for pair in result.control_pairs} == set(result.heldout_documents)
-        assert [answer.facts["placebo"] for answer in result.answers] == [trained.base.name]
+        assert [answer.facts["placebo"] for answer in result.answers] == [f"{trained.base.name} + lora"]
         assert result.answer.facts["margin"] == 0
         assert not result.leans
     assert found.outcome == "consistent", found.reasons
@@ -338,8 +338,6 @@ def test_wrong_uses_are_refused_before_anything_is_asked(trained: Trained) -> No
             heldout=FRESH,
             settings=CHARACTERS,
         )
-    with pytest.raises(ModelError, match="has no weights here"):
-        against(trained, MEMBERS, Remembers(trained.base, "on a server"))
     with pytest.raises(ModelError, match="--power trains a copy of the target"):
         direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, power=PlantSettings()))
     with pytest.raises(ExpressionError, match="no procedure is called 'magic'"):

@@ -14,7 +14,7 @@ from pretrace.cli.job import Auditing, Opening, Source, Writing
 from pretrace.cli.planning import described
 from pretrace.cli.progress import Stages
 from pretrace.corpora import Columns, open_corpus
-from pretrace.errors import DesignError, ExpressionError, ModelError
+from pretrace.errors import DesignError, ExpressionError, MissingPackageError, ModelError
 from pretrace.store.atomic import check_writable
 
 if TYPE_CHECKING:
@@ -200,7 +200,12 @@ def _generator(opening: Opening, writing: Writing, *, needed: bool) -> Backend |
         return None
     names = ("device", "trust_remote_code", "allow_pickle")
     settings = {name: opening.settings[name] for name in names}
-    return open_model(writing.generator, dtype=_dtype(writing.generator_dtype), **settings)
+    try:
+        return open_model(writing.generator, dtype=_dtype(writing.generator_dtype), **settings)
+    except MissingPackageError:
+        if needed:
+            raise
+        return None  # control documents may do without one; where they do not, the plan says so
 
 
 def _dtype(wanted: str) -> str:

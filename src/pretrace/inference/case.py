@@ -116,6 +116,11 @@ class Case:
         both = (*by_document(values, mine), *by_document(suspect[1] - heldout[1], theirs))
         return DocumentValues(*both, unit=unit)
 
+    def by_itself(self, placebo: Backend) -> DocumentValues:
+        """What the placebo makes of suspect and of control documents: mean log-probability a token, in nats."""
+        said = self.said(placebo)[0]
+        return self._values([said.suspect.per_token], [said.heldout.per_token], "nats a token")
+
     @cached_property
     def _alone(self) -> DocumentValues:
         """The target's own score `ALONE`, for documents that are compared with documents."""

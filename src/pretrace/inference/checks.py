@@ -64,6 +64,19 @@ def reverse_check(found: DocumentValues, *, seed: int) -> Check:
     return _check("reverse", title, p > STRICT, words, cure, {"p": p})
 
 
+def innocent_check(name: str, found: DocumentValues, *, seed: int) -> Check:
+    """Whether a model that never saw the texts finds suspect and control documents equally likely, as it must where
+    they are alike; it can see differences that a classifier of words does not."""
+    title = "A model that never saw the texts finds both sides equally likely"
+    turned = DocumentValues(found.heldout_documents, found.heldout_values, found.documents, found.values)
+    p = min(1.0, 2 * min(p_value(found, seed=seed), p_value(turned, seed=seed)))
+    words = (
+        f"The test was made on what {name} alone makes of suspect texts and control documents, in either direction: "
+        f"p = {p:.3g}."
+    )
+    return _check("innocent", title, p > STRICT, words, CLOSER, {"p": p})
+
+
 def shuffled_check(
     draw: Callable[[np.random.Generator], float], *, repeats: int, level: float, seed: int
 ) -> Check:

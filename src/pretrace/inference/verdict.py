@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pretrace.types import Answer, Check, Outcome, Power
 
-_WITHHOLD_EITHER = ("documents", "halves", "reverse", "shuffled", "gap", "copies")
+_WITHHOLD_EITHER = ("documents", "halves", "reverse", "innocent", "shuffled", "gap", "copies")
 _WITHHOLD_REJECTION = (*_WITHHOLD_EITHER, "placebo", "controls", "stand-in")
 
 
