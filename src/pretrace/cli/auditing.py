@@ -40,7 +40,9 @@ def carry_out(source: Source, opening: Opening, writing: Writing, auditing: Audi
     out = auditing.out
     if not auditing.plan:
         if out is None:
-            raise ExpressionError("an audit is written to a folder: name it with --out, or ask for the --plan alone.")
+            raise ExpressionError(
+                "an audit is written to a folder: name it with --out, or ask for the --plan alone."
+            )
         check_writable(out)
     corpus = open_corpus(source.texts, source.columns)
     heldout = open_corpus(writing.heldout, source.columns) if writing.heldout else None
