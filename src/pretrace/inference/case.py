@@ -35,7 +35,7 @@ from pretrace.statistics.permutation import by_document
 from pretrace.types import Answer, Backend, Design, Doubles, Features
 
 UNIT = "of a typical token's lead"
-ALONE_UNIT = "of the score " + ALONE
+ALONE_UNIT = "in units of the score " + ALONE
 
 
 @dataclass(eq=False)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pretrace.errors import ModelError
+from pretrace.inference.designs import PLACEBO
 from pretrace.inference.reading import Readings, lead
 from pretrace.types import Backend, Check, Design, Doubles, Placebo
 
@@ -57,22 +58,18 @@ def closeness(target: Readings, placebo: Readings, *, by_byte: bool) -> float:
 def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
     """Whether what the target is held against can carry a verdict of this design."""
     title = "The target is held against a model that never saw the texts"
-    cure = (
-        "Name the base the target was tuned from, its last checkpoint before the texts can have come in (--placebo, "
-        "--placebo-revision), or a sibling trained as long without them."
-    )
     family = [one for one in placebos if one.grade != "other"]
     if design == "controls" and not family:
         words = (
             "No model of the target's family took part: the target was looked at alone. Control documents that are "
             "like the suspect ones make the test valid without one; a placebo would let it see more."
         )
-        return Check("placebo", title, "not run", words, cure)
+        return Check("placebo", title, "not run", words, PLACEBO)
     if not family:
         words = (
             "There is no placebo of the target's family. What sets these texts apart in the target may set "
         )
-        return Check("placebo", title, "failed", words + "them apart in any model.", cure)
+        return Check("placebo", title, "failed", words + "them apart in any model.", PLACEBO)
     words = " ".join(_sentence(one) for one in family)
     words += " That it never saw the texts is the statement of the one who asks; no test can show it."
     figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}

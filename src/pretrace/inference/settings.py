@@ -25,7 +25,7 @@ PROCEDURES = {
 }
 
 ALONE = "min_k_plus_plus(k=0.2)"
-"""The score of a document under the target alone, where control documents stand beside it and no placebo does: of nine
+"""The score of a document under the target alone, where control documents stand beside it and no placebo does: of five
 scores the one with the most power, whichever of eight domains is left out (docs/audit.md)."""
 
 _TUNED = (
