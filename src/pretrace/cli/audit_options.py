@@ -119,7 +119,7 @@ Quick = Annotated[
     bool,
     typer.Option(
         "--quick",
-        help="At most 400 snippets, a generator tuned on at most 300: some minutes on two cores.",
+        help="At most 200 snippets of suspect texts and of controls, a generator tuned on at most 100 of each.",
         rich_help_panel=_AUDIT,
     ),
 ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pretrace.tuning.planting import PlantMethod
     from pretrace.types import Audit, AuditPlan, Backend, Gap
 
-QUICK_PAIRS, QUICK_LEARNT = 400, 300
+QUICK_PAIRS, QUICK_LEARNT = 200, 100
 CANNOT_ANSWER = 4
 """The exit code where no verdict is possible with what there is, the same as for a verdict that is withheld."""
 
