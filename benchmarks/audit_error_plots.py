@@ -121,7 +121,7 @@ def draw_domains(found: Mapping[str, Any], path: Path) -> None:
             for place, domain in enumerate(domains):
                 some = [r for r in found["rows"] if test(r) and r["domain"] == domain and r["kind"] == "null"]
                 _rate(axes, place, some, "null")
-        figure.suptitle("Innocent, and accused, by domain: all sizes and exposures", fontsize=9)
+        figure.suptitle("Innocent, and accused, by domain: all sizes, models and exposures", fontsize=9)
     save_png(figure, path, dpi=150)
 
 

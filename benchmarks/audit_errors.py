@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.audit_documents import KEPT_APART, MEASURED
+from benchmarks.audit_error_plots import draw_domains, draw_rates
 from benchmarks.audit_large import large_rows
 from benchmarks.audit_literature import literature_rows
 from benchmarks.audit_readings import EARLIER, OWN, TUNED
@@ -174,6 +175,8 @@ def run(work: Path, out: Path) -> None:
     rows += large_rows(work)
     ledger.content["rows"] = rows
     ledger.save(leans=found, wrong_controls=wrong)
+    draw_rates(ledger.content, out.with_suffix(".png"), apart=KEPT_APART)
+    draw_domains(ledger.content, out.with_name(f"{out.stem}_domains.png"))
     plain = [
         {"domain": f["domain"], "epochs": f["epochs"], "model": f["model"], "value": f[OWN]}
         for f in found
