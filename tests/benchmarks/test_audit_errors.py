@@ -220,12 +220,14 @@ def test_wrong_control_documents_are_told_by_their_texts(work: Path, monkeypatch
         == [("domain arxiv", 1.0, 100, 60)] * 2
         + [("domain arxiv", 0.25, 100, 100)] * 2
         + [("cut elsewhere", 1.0, 100, 100)] * 2
+        + [("none: as they should be", 0.0, 100, 100)] * 2
     )
     whole, quarter, cut = (np.array([row["auc"] for row in rows[i : i + 2]]) for i in (0, 2, 4))
     assert (whole[:, 1] > 0.75).all()  # each text says where it is from
     assert (quarter[:, 0] < whole[:, 0] - 0.1).all()
     assert (np.abs(cut[:, 0] - 0.5) < 0.3).all()
-    assert ["p_differences" in row for row in rows] == [True] * 4 + [False] * 2
+    assert ["p_differences" in row for row in rows] == [True] * 4 + [False] * 2 + [True] * 2
+    assert all(0 < row["p_placebo"] <= 1 for row in rows)
 
 
 def test_documents_of_another_period_are_not_suspect_and_control_at_once(
@@ -241,9 +243,12 @@ def test_documents_of_another_period_are_not_suspect_and_control_at_once(
 
     monkeypatch.setattr(audit_wrong_controls, "_auc", noted)
     subject = the_subject(work, "arxiv")
-    assert {row["wrong"] for row in wrong_control_rows(subject)} == {"another period"}
+    rows = list(wrong_control_rows(subject))
+    assert {row["wrong"] for row in rows} == {"another period", "none: as they should be"}
     numbers = {row["text"]: int(name.partition("-")[2]) for name, row in subject.domain.texts.items()}
-    for suspect, controls in met:
+    for row, (suspect, controls) in zip(rows, met, strict=True):
+        if row["wrong"] != "another period":
+            continue
         for side, later in ((suspect, False), (controls, True)):
             assert {numbers[text] >= TEXTS // 2 for text in side} == {later}
             assert not any(numbers[text] % 4 < 2 for text in side)  # nobody is a member

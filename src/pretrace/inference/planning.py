@@ -10,7 +10,7 @@ from pretrace.inference.designs import FEWEST_DOCUMENTS, Given, choose
 from pretrace.inference.gap import gap
 from pretrace.inference.placebo import graded
 from pretrace.inference.preparing import TRAINING, WRITING, cut_alike
-from pretrace.inference.settings import AuditSettings
+from pretrace.inference.settings import PRETRACE, AuditSettings
 from pretrace.inference.sides import Sides
 from pretrace.inference.snippets import Cut
 from pretrace.inference.watch import Action, Stage, guessed_seconds
@@ -42,7 +42,8 @@ def planned(
     """
     cuts = cut_alike(corpus, heldout, generator or target, settings)
     controls = cuts[1].documents if heldout is not None else 0
-    if heldout is not None and controls < FEWEST_DOCUMENTS:
+    ours = PRETRACE in (settings.procedure, *settings.also)
+    if heldout is not None and ours and controls < FEWEST_DOCUMENTS:
         raise TextsError(
             f"{heldout.name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
             f"least {FEWEST_DOCUMENTS}: add control documents, or take shorter snippets with --tokens."
