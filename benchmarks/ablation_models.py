@@ -104,9 +104,9 @@ def _learn(
 ) -> None:
     """Train the model on the members of the corpus, read as start, text, end, and write it to the folder."""
     from pretrace.backends.tokens import Tokens
+    from pretrace.tuning.batches import windows
     from pretrace.tuning.planted import write_planted
     from pretrace.tuning.training import train
-    from pretrace.tuning.windows import windows
 
     print(f"training {folder.name}", flush=True)
     texts = [text.text for text in corpus.texts if text.member]

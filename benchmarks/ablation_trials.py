@@ -15,15 +15,15 @@ from benchmarks.ablation_models import make_base, make_target
 from benchmarks.audit_ablation_settings import MARGIN
 from benchmarks.experiments import Row, Spoken
 from pretrace import open_model
-from pretrace.inference import documents
-from pretrace.inference.documents import DocumentValues
-from pretrace.inference.generation import Draw, complete, tuned_generator
-from pretrace.inference.reading import bounded_lead, bytewise, read_sides, token_scale
-from pretrace.inference.settings import GENERATOR
-from pretrace.inference.sides import Sides
-from pretrace.inference.snippets import SnippetSettings, cut
-from pretrace.statistics.permutation import by_document
-from pretrace.store.atomic import atomic_text
+from pretrace.auditing import documents
+from pretrace.auditing.documents import DocumentValues
+from pretrace.auditing.generation import Draw, complete, tuned_generator
+from pretrace.auditing.reading import bounded_lead, bytewise, read_sides, token_scale
+from pretrace.auditing.settings import GENERATOR
+from pretrace.auditing.sides import Sides
+from pretrace.auditing.snippets import SnippetSettings, cut
+from pretrace.results.atomic import atomic_text
+from pretrace.statistics.documents import by_document
 from pretrace.types import Answer, Backend, Corpus, Pair, Sampling
 
 METHOD = GENERATOR.replace("epochs=6", "epochs=3")

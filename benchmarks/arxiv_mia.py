@@ -29,7 +29,7 @@ from benchmarks.experiments import (
 from benchmarks.fitted_plots import draw_arxiv_mia
 from benchmarks.published import na_pdd_arxiv_mia
 from pretrace import Models, Options, PretraceError, detect, evaluate, open_corpus, open_model
-from pretrace.setting_aside import set_aside
+from pretrace.scoring.holdout import set_aside
 from pretrace.types import Backend, Corpus
 
 FITTED = (

@@ -33,16 +33,16 @@ from benchmarks.experiments import DATA, RESULTS, Ledger, Row, explained, interv
 from benchmarks.held_out_writing import Material, Writer, Writing, Written
 from benchmarks.preferring import SimPO
 from pretrace import Models, PretraceError, open_model
+from pretrace.auditing.data import Case
+from pretrace.auditing.procedures.calibration import outlier_share
+from pretrace.auditing.procedures.paper import PaperSettings, paper
+from pretrace.auditing.quality import examples, quality
+from pretrace.auditing.settings import ORIGINAL, PAPER, AuditSettings
+from pretrace.auditing.sides import Sides
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.inference.calibration import outlier_share
-from pretrace.inference.case import Case
-from pretrace.inference.classifiers import classifiers
-from pretrace.inference.gap import pair_gap
-from pretrace.inference.procedures.paper import PaperSettings, paper
-from pretrace.inference.quality import examples, quality
-from pretrace.inference.settings import ORIGINAL, PAPER, AuditSettings
-from pretrace.inference.sides import Sides
-from pretrace.store.traces import cache_folder
+from pretrace.baselines.classifiers import classifiers
+from pretrace.baselines.gap import pair_gap
+from pretrace.cache.traces import cache_folder
 from pretrace.types import Answer, Backend, Instructed, Pair, Sampling
 
 CLASSIFIERS = ("words", "gpt2")
@@ -140,7 +140,7 @@ class Ablations:
         return rows, {"target": Path(target).name, "base": Path(base).name}
 
     def _instructed(self) -> Instructed:
-        from pretrace.backends.instructed import open_instructed
+        from pretrace.building.instructed import open_instructed
 
         return open_instructed(self.how.instructed, dtype=self.given.dtype)
 

@@ -43,8 +43,8 @@ from benchmarks.audit_samples import (
 )
 from benchmarks.audit_wrong_controls import wrong_control_rows
 from benchmarks.experiments import RESULTS, Ledger, Row
+from pretrace.results.atomic import atomic_text
 from pretrace.statistics.permutation import sign_flip_test, two_sample
-from pretrace.store.atomic import atomic_text
 from pretrace.types import Doubles
 
 GRID = ((25, 50), (50, 50), (50, 200), (100, 100), (200, 200))

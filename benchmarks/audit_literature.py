@@ -10,11 +10,11 @@ import numpy.typing as npt
 from benchmarks.audit_readings import OWN
 from benchmarks.audit_samples import SNIPPET, Subject, blocks, counted
 from benchmarks.experiments import Row
-from pretrace.inference.classifiers import classifiers
-from pretrace.inference.features import expressions
-from pretrace.inference.procedures.original import original
-from pretrace.inference.procedures.paper import paper
-from pretrace.inference.procedures.release import release
+from pretrace.auditing.features import expressions
+from pretrace.auditing.procedures.original import original
+from pretrace.auditing.procedures.paper import paper
+from pretrace.auditing.procedures.release import release
+from pretrace.baselines.classifiers import classifiers
 from pretrace.types import Doubles, Features, Pair, TextClassifier
 
 NONE = "none"

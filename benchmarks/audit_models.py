@@ -115,8 +115,8 @@ def _learn(
 ) -> None:
     """Train the model on the texts, read as start, text, end."""
     from pretrace.backends.tokens import Tokens
+    from pretrace.tuning.batches import windows
     from pretrace.tuning.training import train
-    from pretrace.tuning.windows import windows
 
     end = [int(tokenizer.eos_token_id)]
     encoded = Tokens(tokenizer, start="always").encode(texts)

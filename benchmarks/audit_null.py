@@ -28,15 +28,8 @@ import numpy.typing as npt
 
 from benchmarks.audit_null_plots import draw
 from benchmarks.experiments import RESULTS, Ledger, interval
-from pretrace.statistics.permutation import (
-    TIE,
-    guard,
-    satterthwaite,
-    share_interval,
-    sign_flip,
-    skew_corrected,
-    two_sample,
-)
+from pretrace.statistics.intervals import satterthwaite, share_interval
+from pretrace.statistics.permutation import TIE, guard, sign_flip, skew_corrected, two_sample
 from pretrace.types import Doubles
 
 DOCUMENTS = (20, 50, 100, 200, 500)

@@ -40,14 +40,14 @@ from benchmarks.audit_documents import (
 from benchmarks.audit_models import Target, home, make_base, make_target
 from benchmarks.experiments import DATA, Spoken
 from pretrace import Models, detect, open_model
-from pretrace.detection import Options
-from pretrace.inference.features import expressions
-from pretrace.inference.generation import Draw, complete, tuned_generator
-from pretrace.inference.settings import GENERATOR
-from pretrace.inference.snippets import SnippetSettings, cut
-from pretrace.store.atomic import atomic_bytes, atomic_text, write_atomically
-from pretrace.store.traces import open_store
-from pretrace.tracing import trace
+from pretrace.auditing.features import expressions
+from pretrace.auditing.generation import Draw, complete, tuned_generator
+from pretrace.auditing.settings import GENERATOR
+from pretrace.auditing.snippets import SnippetSettings, cut
+from pretrace.cache.traces import open_store
+from pretrace.results.atomic import atomic_bytes, atomic_text, write_atomically
+from pretrace.scoring.detect import Options
+from pretrace.scoring.evidence import trace
 from pretrace.types import Backend, Corpus, Generator, Pair, Quantity, Sampling, Text
 
 ALONE = (

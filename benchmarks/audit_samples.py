@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from benchmarks.audit_readings import ALONE
 from benchmarks.experiments import Row
-from pretrace.inference.reading import Reading, bounded_lead, token_scale
-from pretrace.statistics.permutation import by_document
+from pretrace.auditing.reading import Reading, bounded_lead, token_scale
+from pretrace.statistics.documents import by_document
 from pretrace.types import Doubles, Pair
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from benchmarks.machine import commit, machine
 from pretrace.frequencies import Counting, count
-from pretrace.frequencies.pieces import distinct, joined, merged
+from pretrace.frequencies.encoding import distinct, joined, merged
 from pretrace.frequencies.seams import Seams, find_seams
 
 ROUNDS = 3

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.machine import commit, machine
 from benchmarks.texts import DATA
 from pretrace.errors import PretraceError
-from pretrace.store.atomic import atomic_text
+from pretrace.results.atomic import atomic_text
 from pretrace.types import Corpus, Estimate, Run, Text
 
 if TYPE_CHECKING:

@@ -48,8 +48,8 @@ def hooks(case: Case) -> Rows:
 
     from benchmarks.speed import timed
     from pretrace import Models
-    from pretrace.fitting import prepare
-    from pretrace.tracing import Asker
+    from pretrace.scoring.evidence import Asker
+    from pretrace.scoring.plan import prepare
     from pretrace.types import Firing, Quantity
 
     model = _opened(case)

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.experiments import RESULTS
+from pretrace.results.atomic import atomic_text
 from pretrace.statistics.conformal import Method, adjusted, drawn_pieces, flagged, p_values
-from pretrace.statistics.permutation import by_document
+from pretrace.statistics.documents import by_document
 from pretrace.statistics.shift import set_shift
-from pretrace.store.atomic import atomic_text
 from pretrace.types import Doubles
 
 Row = dict[str, Any]

@@ -65,7 +65,7 @@ def _random_llama(setting: Setting, dtype: str) -> HuggingFace:
     """A Llama of 1.07 billion random parameters, made on the device in its dtype; of two layers in a tiny run."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from pretrace.tuning.vocabulary import train_vocabulary
+    from pretrace.tuning.architectures import train_vocabulary
 
     size = 1024 if setting.tiny else 49_152
     tokenizer = train_vocabulary(texts_of(setting), size=min(size, 8192), max_tokens=2048)

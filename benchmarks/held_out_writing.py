@@ -21,13 +21,13 @@ import numpy as np
 from benchmarks.experiments import Row, Spoken
 from benchmarks.instructions import COMPLETION, PARAPHRASE, continued, instruction
 from benchmarks.preferring import Choice, SimPO, prefer
+from pretrace.auditing.generation import Draw, complete
+from pretrace.auditing.snippets import Snippet, SnippetSettings, Spans, cut
 from pretrace.backends import open_adapter
 from pretrace.backends.generation import Completer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import TextsError
-from pretrace.inference.generation import Draw, complete
-from pretrace.inference.snippets import Snippet, SnippetSettings, Spans, cut
-from pretrace.store.atomic import atomic_text
+from pretrace.results.atomic import atomic_text
 from pretrace.tuning import tune
 from pretrace.types import Corpus, Instructed, Pair, Sampling, Text
 

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.experiments import RESULTS, Ledger, interval
-from pretrace.statistics.findings.texts import effective_documents
-from pretrace.statistics.permutation import share_interval
+from pretrace.scoring.findings.texts import effective_documents
+from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Doubles
 

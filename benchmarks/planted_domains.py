@@ -46,9 +46,9 @@ from pretrace import (
 )
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ModelError, TextsError
-from pretrace.setting_aside import Parts, set_aside
-from pretrace.statistics.findings import BLIND
-from pretrace.store.atomic import atomic_text
+from pretrace.results.atomic import atomic_text
+from pretrace.scoring.findings import BLIND
+from pretrace.scoring.holdout import Parts, set_aside
 from pretrace.types import Backend, Corpus
 
 if TYPE_CHECKING:

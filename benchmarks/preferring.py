@@ -22,7 +22,7 @@ from torch.nn.functional import cross_entropy, logsigmoid
 from pretrace.backends.adapters import attach, inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ModelError, TextsError
-from pretrace.store.atomic import check_writable
+from pretrace.results.atomic import check_writable
 from pretrace.tuning.adapter_card import Adapter, read_adapter, write_adapter
 from pretrace.tuning.batches import epoch_batches, padded, rate
 from pretrace.tuning.plan import AT_ONCE, OnStep, Progress, TrainingPlan

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.experiments import RESULTS, Ledger
-from pretrace.inference.calibration import Bools, scaled_by_suspect
-from pretrace.inference.procedures.calibrated import CalibratedSettings, calibrated
-from pretrace.inference.procedures.original import OriginalSettings, original
-from pretrace.inference.procedures.paper import PaperSettings, paper
-from pretrace.inference.procedures.release import ReleaseSettings, release
-from pretrace.inference.procedures.student import any_of, t_test
-from pretrace.statistics.permutation import share_interval
-from pretrace.types import Answer, Doubles, Features
+from pretrace.auditing.procedures.calibrated import CalibratedSettings, calibrated
+from pretrace.auditing.procedures.calibration import scaled_by_suspect
+from pretrace.auditing.procedures.original import OriginalSettings, original
+from pretrace.auditing.procedures.paper import PaperSettings, paper
+from pretrace.auditing.procedures.release import ReleaseSettings, release
+from pretrace.auditing.procedures.student import any_of, t_test
+from pretrace.statistics.intervals import share_interval
+from pretrace.types import Answer, Bools, Doubles, Features
 
 PLAIN, RATIO = 21, "ref"
 """Scores of the target alone, and the one that holds it against its base."""

@@ -195,7 +195,7 @@ def main() -> None:
 
 def save(path: Path, found: dict[str, Any]) -> None:
     """Written whole or not at all."""
-    from pretrace.store.atomic import atomic_text
+    from pretrace.results.atomic import atomic_text
 
     path.parent.mkdir(exist_ok=True)
     atomic_text(path, json.dumps(found, indent=1) + "\n")

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tiny import SENTENCES, make_model, make_tokenizer
 
+pytest_plugins = ["processes"]
+
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:

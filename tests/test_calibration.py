@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pretrace.statistics.permutation import by_document, sign_flip, two_sample
+from pretrace.statistics.documents import by_document
+from pretrace.statistics.permutation import sign_flip, two_sample
 
 AUDITS, DRAWS = 500, 199
 SHARED = 0.05

@@ -10,18 +10,18 @@ import pretrace
 ROOT = Path(pretrace.__file__).parent
 FLOORS = [
     {"types", "errors", "registry", "rewrites"},
-    {"statistics", "store"},
+    {"statistics", "cache", "results"},
     {"scores", "backends", "corpora", "frequencies", "testing"},
     {"tuning"},
-    {"tracing", "examples", "record"},
-    {"fitting", "setting_aside", "building"},
-    {"detection", "inference"},
+    {"baselines"},
+    {"scoring", "building"},
+    {"auditing"},
     {"flagging"},
     {"report"},
     {"runs"},
     {"scale", "web", "cli", "demo", "__init__", "__main__"},
 ]
-TORCH = {"backends", "tuning"}
+TORCH = {"backends", "tuning", "building"}
 
 
 def room(path: Path) -> str:

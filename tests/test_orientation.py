@@ -14,8 +14,8 @@ from tiny import WORDS, make_model, make_tokenizer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.proposals import open_proposer
-from pretrace.detection import Models, Options, detect
 from pretrace.scores import scores
+from pretrace.scoring.detect import Models, Options, detect
 from pretrace.statistics.roc import auc
 from pretrace.testing import FakeBackend
 from pretrace.tuning.kept import tuned_model

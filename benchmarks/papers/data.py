@@ -13,7 +13,7 @@ from benchmarks.texts import DATA
 from pretrace import Frequencies, count, known_corpora, open_corpus
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import TextsError
-from pretrace.setting_aside import Parts, set_aside
+from pretrace.scoring.holdout import Parts, set_aside
 from pretrace.types import Corpus
 
 AT_HAND = {"arxivtection": DATA / "arxivtection.csv.gz", "arxiv_mia": DATA / "arxiv_mia.jsonl.gz"}

@@ -15,10 +15,10 @@ from benchmarks.papers.data import Given, counted, divided, opened, spoken
 from benchmarks.papers.figures import Figure
 from pretrace import Models, Options, detect, evaluate, open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.detection import check_labels
 from pretrace.errors import ModelError, PretraceError, TextsError
-from pretrace.fitting import uses
-from pretrace.setting_aside import Parts
+from pretrace.scoring.detect import check_labels
+from pretrace.scoring.holdout import Parts
+from pretrace.scoring.plan import uses
 from pretrace.tuning.methods import Method, expression, methods
 from pretrace.types import Corpus, Text, Tuned
 

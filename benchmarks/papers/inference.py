@@ -18,10 +18,10 @@ from benchmarks.experiments import Row, interval
 from benchmarks.papers.data import Given, opened
 from benchmarks.papers.detection import Piece
 from pretrace import AuditSettings, Models, audit, gap, open_model
+from pretrace.auditing.settings import PROCEDURES
+from pretrace.auditing.snippets import SnippetSettings
+from pretrace.baselines.classifiers import classifiers
 from pretrace.errors import TextsError
-from pretrace.inference.classifiers import classifiers
-from pretrace.inference.settings import PROCEDURES
-from pretrace.inference.snippets import SnippetSettings
 from pretrace.types import Answer, Backend, Corpus, Text
 
 METRICS = ("p", "auc", "auc_text", "auc_combined")

@@ -11,7 +11,7 @@ from benchmarks.experiments import RESULTS
 from benchmarks.papers import page_audits
 from benchmarks.papers import page_tables as t
 from benchmarks.papers.figures import tables
-from pretrace.store.atomic import atomic_text
+from pretrace.results.atomic import atomic_text
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "results.md"
 SHOWN = "../benchmarks/results"

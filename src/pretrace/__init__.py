@@ -10,17 +10,17 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
+from pretrace.auditing.audit import audit
+from pretrace.auditing.settings import AuditSettings
 from pretrace.backends import open_adapter, open_model, open_proposer
+from pretrace.baselines.gap import gap
 from pretrace.corpora import Columns, known_corpora, open_corpus
-from pretrace.detection import Models, Options, detect, evaluate
 from pretrace.errors import PretraceError
 from pretrace.flagging import FlagSettings, flag
 from pretrace.frequencies import Frequencies, count
-from pretrace.inference.audit import audit
-from pretrace.inference.gap import gap
-from pretrace.inference.settings import AuditSettings
 from pretrace.runs import load_audit, load_flags, load_run, save_audit, save_flags, save_run
-from pretrace.setting_aside import set_aside
+from pretrace.scoring.detect import Models, Options, detect, evaluate
+from pretrace.scoring.holdout import set_aside
 from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant

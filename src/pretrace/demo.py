@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pretrace.backends import open_model
 from pretrace.corpora import open_corpus
-from pretrace.detection import Options, detect, evaluate
 from pretrace.runs import save_run
-from pretrace.tracing import Progress, Silent
+from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.evidence import Progress, Silent
 from pretrace.types import Corpus, Run, Text
 
 if TYPE_CHECKING:

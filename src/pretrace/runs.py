@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pretrace.store import audits, flags, runs
+from pretrace.results import audit as audits
+from pretrace.results import flags
+from pretrace.results import run as runs
 from pretrace.types import Audit, Flagged, Run
 
 REPORT = "report.html"

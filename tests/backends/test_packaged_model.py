@@ -11,8 +11,8 @@ import torch
 
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.store.traces import cache_folder, open_store
-from pretrace.tracing import trace
+from pretrace.cache.traces import cache_folder, open_store
+from pretrace.scoring.evidence import trace
 from pretrace.types import Quantity
 
 TEXT = "The quick brown fox jumps over the lazy dog."

@@ -17,12 +17,12 @@ from benchmarks.ablation_documents import DOMAINS, Setup, all_divided, halved
 from benchmarks.ablation_models import home
 from benchmarks.ablation_trials import Trials, default_answer
 from pretrace import Models, open_model
+from pretrace.auditing.data import Case
+from pretrace.auditing.settings import PRETRACE, AuditSettings
+from pretrace.auditing.sides import Piece, Sides
+from pretrace.cache.traces import open_store
 from pretrace.errors import TextsError
-from pretrace.inference.case import Case
-from pretrace.inference.settings import PRETRACE, AuditSettings
-from pretrace.inference.sides import Piece, Sides
-from pretrace.store.traces import open_store
-from pretrace.tracing import trace
+from pretrace.scoring.evidence import trace
 from pretrace.types import Corpus, Quantity, Text
 
 POOL = " ".join(SENTENCES).split()

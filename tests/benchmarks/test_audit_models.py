@@ -11,8 +11,8 @@ from audited_domains import made_up, small
 
 from benchmarks.audit_models import Base, Target, home, make_base, make_target
 from pretrace import open_model
-from pretrace.store.traces import open_store
-from pretrace.tracing import trace
+from pretrace.cache.traces import open_store
+from pretrace.scoring.evidence import trace
 from pretrace.types import Doubles, Quantity, Text
 
 

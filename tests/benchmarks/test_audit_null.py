@@ -13,7 +13,7 @@ from scipy import stats
 
 from benchmarks import audit_null
 from benchmarks.audit_null import LAWS, Block, Law
-from pretrace.statistics.clustering import intraclass
+from pretrace.statistics.documents import intraclass
 from pretrace.statistics.permutation import sign_flip_test
 
 PNG = b"\x89PNG"

@@ -17,9 +17,9 @@ from benchmarks.audit_models import Target
 from benchmarks.audit_readings import ALONE, EARLIER, OWN, STREAM, TUNED, Store, run, targets
 from benchmarks.audit_samples import Domain, Said, alone, leads, scale_of
 from pretrace import Models, detect, open_model
-from pretrace.detection import Options
-from pretrace.inference.reading import read_sides
-from pretrace.inference.sides import Sides
+from pretrace.auditing.reading import read_sides
+from pretrace.auditing.sides import Sides
+from pretrace.scoring.detect import Options
 from pretrace.types import Pair
 
 STAGES = ("prepare", "bases", "pairs", "train", "read")

@@ -361,7 +361,7 @@ sys.path[:0] = [{tests!r}, {here!r}]
 from test_ccnews import sayings
 from pretrace.building.ccnews import CcnewsSettings, build_ccnews
 from pretrace.building.ccnews_transforms import BackTranslation
-from pretrace.backends.translating import Translator
+from pretrace.building.translating import Translator
 real, left = Translator._batch, int(sys.argv[1])
 def batch(self, texts):
     global left

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pretrace.auditing.settings import AuditSettings
 from pretrace.cli.auditing import audit_settings
 from pretrace.cli.job import Auditing, Writing
-from pretrace.inference.settings import AuditSettings
 
 
 def settings(**given: Any) -> AuditSettings:

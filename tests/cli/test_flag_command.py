@@ -15,7 +15,7 @@ from pretrace.corpora import open_corpus
 from pretrace.errors import PretraceError
 from pretrace.flagging import FlagSettings
 from pretrace.report.flagging import page
-from pretrace.store.flags import load_flags
+from pretrace.results.flags import load_flags
 from pretrace.tuning.planting import PlantSettings, plant
 
 app = typer.Typer(pretty_exceptions_enable=False)

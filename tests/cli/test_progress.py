@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
+from pretrace.auditing.watch import Outlook, Stage
 from pretrace.cli import progress
 from pretrace.cli.progress import Stages
-from pretrace.inference.watch import Outlook, Stage
 from pretrace.tuning.plan import Progress
 
 

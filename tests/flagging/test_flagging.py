@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, LeakError, ModelError, TextsError
-from pretrace.fitting import Models
 from pretrace.flagging import FlagSettings, flag, plan
+from pretrace.scoring.plan import Models
 from pretrace.statistics.conformal import p_values
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text, Tuned
@@ -254,7 +254,7 @@ def test_bad_settings_are_refused(settings, message):
 
 
 def test_a_score_whose_model_was_tuned_on_a_known_text_is_refused():
-    from pretrace.store.traces import text_key
+    from pretrace.cache.traces import text_key
 
     tuned = Tuned(target([], name="tuned"), frozenset({text_key(KNOWN.texts[3].text)}), {})
     with pytest.raises(LeakError, match="such as 'KNOWN: 3'"):
@@ -362,7 +362,7 @@ def scored(monkeypatch):
     """Makes `flag` see the scores it is given, by text, in place of a model's; the placebo's are others."""
 
     def as_if(target, placebo=None):
-        from pretrace.detection import detect
+        from pretrace.scoring.detect import detect
 
         def scoring(both, models, score, how):
             run = detect(both, models, score, how)

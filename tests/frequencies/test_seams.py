@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models
 from tokenizers import pre_tokenizers as pre
 
-from pretrace.frequencies import pieces as pieces_module
-from pretrace.frequencies.encoding import ByPieces
-from pretrace.frequencies.neighbours import SEAM
-from pretrace.frequencies.patterns import GPT2, understood
-from pretrace.frequencies.pieces import START, cut, distinct, joined, merged
+from pretrace.frequencies import encoding as pieces_module
+from pretrace.frequencies.encoding import START, ByPieces, cut, distinct, joined, merged
+from pretrace.frequencies.patterns import GPT2, SEAM, understood
 from pretrace.frequencies.seams import Seamless, Seams, find_seams
 
 Build = Callable[[str], Tokenizer]

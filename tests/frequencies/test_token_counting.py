@@ -12,7 +12,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from pretrace.errors import ExpressionError, TableError
-from pretrace.frequencies import Counting, Frequencies, count, counting, patterns, tally
+from pretrace.frequencies import Counting, Frequencies, count, counting, patterns
+from pretrace.frequencies import checkpoint as tally
 
 Build = Callable[[str], Tokenizer]
 

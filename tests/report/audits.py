@@ -8,14 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.statistics.permutation import (
-    PermutationTest,
-    difference_interval,
-    mean_interval,
-    sign_flip_test,
-    standardised,
-    two_sample_test,
-)
+from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
+from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.statistics.sensitivity import sensitivity
 from pretrace.types import (
     Answer,

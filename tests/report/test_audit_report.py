@@ -23,9 +23,9 @@ from report import audits
 from report.test_report_html import HIDDEN, Page, check_safe
 
 import pretrace
+from pretrace.auditing.settings import AuditSettings
+from pretrace.auditing.snippets import SnippetSettings
 from pretrace.errors import OutputError
-from pretrace.inference.settings import AuditSettings
-from pretrace.inference.snippets import SnippetSettings
 from pretrace.report.audit import facts, plots, wording
 from pretrace.report.audit.calls import command_line, python_call
 from pretrace.report.audit.first import first_page

@@ -11,10 +11,10 @@ import pytest
 
 from pretrace.corpora.benchmarks.ccnewspdd import CARD as NEWS
 from pretrace.corpora.benchmarks.wikimia import CARD
-from pretrace.record import record_corpus
 from pretrace.report.html import render
 from pretrace.report.sections import sections
 from pretrace.report.sections.benchmark import section
+from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Corpus, Run, Text
 
 Make = Callable[..., Run]

@@ -12,8 +12,8 @@ import numpy as np
 from pretrace import compare
 from pretrace.report.html import render
 from pretrace.report.sections.comparisons import section
-from pretrace.statistics.evaluation import evaluate
-from pretrace.store.runs import load_run, save_run
+from pretrace.results.run import load_run, save_run
+from pretrace.scoring.evaluation import evaluate
 from pretrace.types import Run
 
 TEXTS = [f"a{i % 5} b{i % 3}" for i in range(120)]

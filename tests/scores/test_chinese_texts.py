@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from pretrace.backends import open_model
-from pretrace.detection import Options, detect
 from pretrace.errors import TextsError
-from pretrace.fitting import Models
-from pretrace.rewrites.lower import Lower
+from pretrace.rewrites.forms import Lower
 from pretrace.scores import scores
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Recipe, Score, Text
 

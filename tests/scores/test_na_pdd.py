@@ -15,13 +15,13 @@ from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
+from pretrace.cache.traces import open_store
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
 from pretrace.scores.neurons import NAPDD, Overlap
+from pretrace.scoring.evidence import Want, trace
 from pretrace.statistics.roc import auc
-from pretrace.store.traces import open_store
 from pretrace.testing import make_trace
-from pretrace.tracing import Want, trace
 from pretrace.types import Evidence, Firing, Fitted, Needs, Recipe, Reference, Text, View
 
 ACTIVATIONS: dict[str, Callable[[Any], list[torch.nn.Module]]] = {
@@ -301,7 +301,8 @@ def test_the_sensitivity_is_cross_fitted() -> None:
 
 
 def test_the_sensitivity_at_the_chosen_settings_by_hand() -> None:
-    from pretrace.statistics.splits import Grouping, grouped_folds
+    from pretrace.statistics.documents import Grouping
+    from pretrace.statistics.splits import grouped_folds
 
     given = recipe("na_pdd(k=2)")
     known = scattered(given, 40, signal=0.1, group=2)

@@ -6,15 +6,15 @@ import math
 
 import pytest
 
+from pretrace.auditing.features import RELEASE, expressions
+from pretrace.cache.traces import text_key
 from pretrace.errors import ExpressionError
-from pretrace.inference.features import RELEASE, expressions
 from pretrace.rewrites import disturbances
 from pretrace.scores import parse, scores
 from pretrace.scores.likelihood import Lowercase
 from pretrace.scores.perturbed import Perturbed
-from pretrace.store.traces import text_key
+from pretrace.scoring.evidence import Asker
 from pretrace.testing import FakeBackend, make_evidence, make_trace
-from pretrace.tracing import Asker
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Score, Text, View
 
 TEXT = Text("t", "In 1869 the Railway reached the valley; nothing was the same again.")

@@ -16,7 +16,7 @@ from pretrace.statistics.conformal import (
     p_values,
     resolution,
 )
-from pretrace.statistics.permutation import by_document
+from pretrace.statistics.documents import by_document
 
 
 def test_the_formula_with_ties_counted_against_the_text():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.controls import survives
-from pretrace.statistics.evaluation import evaluate
 from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference
 from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve, tpr_at_fpr
 from pretrace.statistics.splits import grouped_split

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.evaluation import evaluate
+from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.paired import compare, for_few, holm
 from pretrace.statistics.resampling import tail_share
 from pretrace.statistics.roc import auc, tpr_at_fpr

@@ -11,17 +11,13 @@ from scipy import stats
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics import permutation
-from pretrace.statistics.clustering import effective, intraclass
+from pretrace.statistics.documents import by_document, effective, intraclass
+from pretrace.statistics.intervals import difference_interval, mean_interval, share_interval, standardised
 from pretrace.statistics.permutation import (
-    by_document,
     critical,
-    difference_interval,
-    mean_interval,
-    share_interval,
     sign_flip,
     sign_flip_test,
     skew_corrected,
-    standardised,
     two_sample,
     two_sample_test,
 )

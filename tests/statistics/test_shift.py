@@ -9,7 +9,7 @@ import pytest
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.conformal import drawn_pieces, p_values
-from pretrace.statistics.permutation import by_document
+from pretrace.statistics.documents import by_document
 from pretrace.statistics.shift import set_shift
 
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.tuning.architectures import Architecture, new_model
-from pretrace.tuning.vocabulary import END, train_vocabulary
+from pretrace.tuning.architectures import END, Architecture, new_model, train_vocabulary
 
 TEXTS = [f"the cat number {i} sat on the mat and looked at the dog" for i in range(20)]
 TINY = Architecture(layers=2, width=32, heads=2, vocabulary=300, max_tokens=64)

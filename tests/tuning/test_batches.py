@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.errors import ExpressionError
-from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
+from pretrace.tuning.batches import epoch_batches, padded, pieces, rate, windows
 from pretrace.tuning.plan import TrainingPlan
-from pretrace.tuning.windows import windows
 
 
 @given(

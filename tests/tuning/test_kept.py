@@ -9,8 +9,8 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
+from pretrace.cache.traces import cache_folder
 from pretrace.errors import ModelError
-from pretrace.store.traces import cache_folder
 from pretrace.testing import FakeBackend
 from pretrace.tuning import tune
 from pretrace.tuning.plan import Progress

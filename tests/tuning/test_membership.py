@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.tuning.membership import split_members
+from pretrace.tuning.batches import split_members
 from pretrace.types import Corpus, Text
 
 

@@ -8,8 +8,8 @@ from tiny import make_model, make_tokenizer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.errors import TextsError
+from pretrace.tuning.batches import select
 from pretrace.tuning.methods import Lora
-from pretrace.tuning.selection import select
 from pretrace.types import Corpus, Text
 
 

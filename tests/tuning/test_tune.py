@@ -19,12 +19,11 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
+from pretrace.cache.traces import text_key
 from pretrace.corpora.files import read_texts
 from pretrace.errors import ModelError, OutputError, TextsError
-from pretrace.store.traces import text_key
 from pretrace.tuning import adapters
-from pretrace.tuning.adapters import read_adapter, tune
-from pretrace.tuning.allocation import Allocation
+from pretrace.tuning.adapters import Allocation, read_adapter, tune
 from pretrace.tuning.methods import AdaLora, Ia3, Lora, methods
 from pretrace.tuning.targets import new_adapter, peft_settings
 from pretrace.types import Corpus, Quantity, Text

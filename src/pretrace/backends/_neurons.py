@@ -20,11 +20,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from pretrace.backends._hidden import Handle, Read, stream
-from pretrace.backends._pooling import bits, count
+from pretrace.backends._hidden import Handle, Read, bits, count, stream
 from pretrace.errors import ModelError
 from pretrace.types import Firing
-from pretrace.types.states import Pool
+from pretrace.types.traces import Pool
 
 _SEEN = 8  # neurons of a call that are kept to recognise a function by
 _FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stands for its tanh form too

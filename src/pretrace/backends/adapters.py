@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import ModelError
-from pretrace.store.replaceable import ADAPTER_CARD as CARD
-from pretrace.store.replaceable import ADAPTER_KEY as KEY
+from pretrace.results.output_checks import ADAPTER_CARD as CARD
+from pretrace.results.output_checks import ADAPTER_KEY as KEY
 from pretrace.types import Backend, Encoded, Quantity, States, Trace, Tuned
 
 if TYPE_CHECKING:

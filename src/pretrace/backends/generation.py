@@ -27,9 +27,9 @@ import torch
 from pretrace.backends import precision
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace
+from pretrace.cache.continuations import Draw
+from pretrace.cache.traces import text_key
 from pretrace.errors import ModelError, TextsError
-from pretrace.store.continuations import Draw
-from pretrace.store.traces import text_key
 from pretrace.types import Backend, Doubles, Sampling
 
 FORMAT = 1  # part of the fingerprint: raised whenever other continuations would be made

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.backends import packing
+from pretrace.backends import tokens as packing
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_pretrained, load_tokenizer
 from pretrace.backends.positions import logits_at
 from pretrace.backends.replacing import Candidates, Draft, Longs, Ranking, Vocabulary
 from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import locate, weights_hash
+from pretrace.cache.traces import cache_folder
 from pretrace.errors import ModelError
-from pretrace.store.traces import cache_folder
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
 TOP = 50

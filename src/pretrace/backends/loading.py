@@ -15,9 +15,9 @@ from safetensors import SafetensorError
 
 from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import Located, locate, weights_hash
+from pretrace.cache.traces import cache_folder
 from pretrace.errors import ModelError, OutputError
-from pretrace.store.atomic import check_writable, new_folder
-from pretrace.store.traces import cache_folder
+from pretrace.results.atomic import check_writable, new_folder
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _SMALL_GGUF = 300 << 20  # bytes

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from pretrace.store.measured import Choice, Round, interleaved, measured_once
+from pretrace.cache.measured import Choice, Round, interleaved, measured_once
 
 DEFAULT = "default"
 ONEDNN = "onednn"

@@ -38,9 +38,9 @@ from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.replacing import Candidates, Draft, Longs, Vocabulary
 from pretrace.backends.weights import Located, locate
+from pretrace.cache.neighbors import Neighbors, open_neighbors
+from pretrace.cache.traces import text_key
 from pretrace.errors import ModelError
-from pretrace.store.neighbors import Neighbors, open_neighbors
-from pretrace.store.traces import text_key
 from pretrace.types import Backend, Proposer
 
 

@@ -16,9 +16,9 @@ import tokenizers
 import torch
 
 from pretrace.backends.tokens import Tokens
+from pretrace.cache.traces import text_key
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
-from pretrace.store.traces import text_key
 from pretrace.types import Doubles, Ints
 
 Longs = npt.NDArray[np.int64]

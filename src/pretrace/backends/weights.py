@@ -142,7 +142,7 @@ def _file_hash(path: Path, memory: Path | None) -> str:
 
 def _remember(kept: Path, value: str) -> None:
     from pretrace.errors import OutputError
-    from pretrace.store.atomic import atomic_text
+    from pretrace.results.atomic import atomic_text
 
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)

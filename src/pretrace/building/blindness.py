@@ -42,7 +42,7 @@ class Told:
 def told_apart(rows: Sequence[Row], *, seed: int, why: str) -> Told:
     """How well words alone tell members from non-members (Das et al. 2024); `why` is what the reader should
     bear in mind where they do."""
-    from pretrace.statistics.evaluation import evaluate
+    from pretrace.scoring.evaluation import evaluate
 
     run = Run(
         corpus="",

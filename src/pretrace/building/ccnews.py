@@ -31,10 +31,10 @@ from pretrace.building.ccnews_texts import Candidate, candidates, contents, spli
 from pretrace.building.ccnews_transforms import Changed, Method, Transform
 from pretrace.building.writing import Built, LeftOut, Row, check_place, write
 from pretrace.errors import TextsError
-from pretrace.record import record_corpus, record_software
 from pretrace.registry import require
+from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.words import shared_words
-from pretrace.tracing import Progress, Silent
 from pretrace.types import Corpus
 
 MEMBERS, NONMEMBERS = "member", "nonmember"

@@ -17,7 +17,7 @@ from pretrace.types import Sampling
 if TYPE_CHECKING:
     from pretrace.backends.guessing import MaskedGuesser
     from pretrace.backends.proposals import Proposals
-    from pretrace.backends.translating import Translation, Translator
+    from pretrace.building.translating import Translation, Translator
     from pretrace.types import Instructed
 
 PLACE = "{text}"
@@ -83,7 +83,7 @@ class BackTranslation:
 
     def open(self) -> Transform:
         """Both translators, loaded."""
-        from pretrace.backends.translating import open_translator
+        from pretrace.building.translating import open_translator
 
         there, back = (
             open_translator(
@@ -161,7 +161,7 @@ class _Masking:
 
     def change(self, texts: Sequence[str], /, *, seed: int) -> list[Changed]:
         """The first neighbour of each piece, joined."""
-        from pretrace.backends.sentences import pieces
+        from pretrace.building.sentences import pieces
 
         parts = [pieces(text, self._piece, self._lengths) for text in texts]
         every = [part for some in parts for part in some]
@@ -196,7 +196,7 @@ class Rewriting:
 
     def open(self) -> Transform:
         """The model, loaded, or the server's address."""
-        from pretrace.backends.instructed import open_instructed
+        from pretrace.building.instructed import open_instructed
 
         model = open_instructed(
             self.model,

@@ -13,9 +13,8 @@ import numpy as np
 from pretrace import __version__
 from pretrace.building.blindness import told_apart
 from pretrace.building.cleaning import exact_key
-from pretrace.building.dates import Days, cutoff_day, days
 from pretrace.building.patents import OnProgress
-from pretrace.building.reading import Table, named
+from pretrace.building.reading import Days, Table, cutoff_day, days, named
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.files import shown

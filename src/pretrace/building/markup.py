@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
-from pretrace.building.dates import Days, days
+from pretrace.building.reading import Days, days
 
 _SECTIONS = frozenset(("abstract", "description", "claims"))
 _VOID = frozenset(

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pretrace.building.dates import days
 from pretrace.building.markup import Dates, read_markup, take_labels
-from pretrace.building.reading import Table, first_of, named
+from pretrace.building.reading import Table, days, first_of, named
 from pretrace.corpora.columns import Columns, mended
 from pretrace.corpora.files import found, shown
 from pretrace.corpora.formats import refused_politely

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.errors import OutputError
-from pretrace.store.atomic import atomic_bytes, atomic_text, check_writable, explained
+from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable, explained
 
 Row = dict[str, str | int]
 

@@ -9,9 +9,9 @@ from pretrace.backends import open_model
 from pretrace.cli.job import Job, Measuring
 from pretrace.cli.progress import trained
 from pretrace.corpora import open_corpus
-from pretrace.detection import Models, check_labels
 from pretrace.frequencies import Frequencies
-from pretrace.setting_aside import Parts
+from pretrace.scoring.detect import Models, check_labels
+from pretrace.scoring.holdout import Parts
 from pretrace.tuning.adapter_card import read_adapter
 from pretrace.types import Backend, Corpus, Tuned
 

@@ -15,11 +15,11 @@ from pretrace.cli.planning import described
 from pretrace.cli.progress import Stages
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError, ModelError
-from pretrace.store.atomic import check_writable
+from pretrace.results.atomic import check_writable
 
 if TYPE_CHECKING:
-    from pretrace.fitting import Models
-    from pretrace.inference.settings import AuditSettings
+    from pretrace.auditing.settings import AuditSettings
+    from pretrace.scoring.plan import Models
     from pretrace.tuning.planting import PlantMethod
     from pretrace.types import Audit, AuditPlan, Backend, Gap
 
@@ -33,7 +33,7 @@ def carry_out(source: Source, opening: Opening, writing: Writing, auditing: Audi
 
     On any error nothing is left there. With --plan it ends when the plan is said.
     """
-    from pretrace.inference.audit import audit, plan
+    from pretrace.auditing.audit import audit, plan
     from pretrace.runs import save_audit
 
     settings = audit_settings(writing, auditing)
@@ -79,9 +79,9 @@ def shown(plan: AuditPlan, console: Console) -> None:
 
 def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
     """The options as an audit takes them; ExpressionError for one that is wrong, before anything is opened."""
-    from pretrace.inference.classifiers import classifiers
-    from pretrace.inference.settings import GENERATOR, PAPER_GENERATOR, POWER_BATCH, AuditSettings
-    from pretrace.inference.snippets import SnippetSettings
+    from pretrace.auditing.settings import GENERATOR, PAPER_GENERATOR, POWER_BATCH, AuditSettings
+    from pretrace.auditing.snippets import SnippetSettings
+    from pretrace.baselines.classifiers import classifiers
     from pretrace.tuning.planting import PlantSettings
     from pretrace.types import Sampling
 
@@ -123,7 +123,7 @@ def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
 
 def printed(audit: Audit, out: Path) -> int:
     """Print what was found; the exit code that tells a script the outcome."""
-    from pretrace.store.audits import EXIT_CODES
+    from pretrace.results.audit import EXIT_CODES
 
     console = Console(highlight=False)
     console.print(Plain(audit.statement, style="bold"))
@@ -143,7 +143,7 @@ def printed(audit: Audit, out: Path) -> int:
 
 def compare(a: str, b: str, columns: Columns, *, classifiers: str, seed: int) -> None:
     """Print how well classifiers that see only texts tell two sets apart."""
-    from pretrace.inference.gap import gap
+    from pretrace.baselines.gap import gap
 
     found = gap(open_corpus(a, columns), open_corpus(b, columns), classifiers, seed=seed)
     Console(highlight=False).print(_gap_table(found))
@@ -169,7 +169,7 @@ def _gap_table(found: tuple[Gap, ...]) -> Table:
 def _models(opening: Opening, auditing: Auditing) -> Models:
     """Target, placebos and reference."""
     from pretrace.backends import open_model
-    from pretrace.fitting import Models
+    from pretrace.scoring.plan import Models
 
     names = list(auditing.placebo)
     if auditing.placebo_revision and not names:

@@ -12,7 +12,7 @@ from pretrace.cli.progress import counted_bytes
 from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.errors import OutputError
 from pretrace.frequencies import Counting, Frequencies, count
-from pretrace.store.atomic import check_writable
+from pretrace.results.atomic import check_writable
 
 
 class Sources:

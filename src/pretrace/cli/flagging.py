@@ -134,9 +134,9 @@ def carry_out(source: Source, opening: Opening, flagging: Flagging) -> Flagged:
     from pretrace.corpora import open_corpus
     from pretrace.flagging import flag as flag_texts
     from pretrace.flagging import plan
+    from pretrace.results.atomic import check_writable
     from pretrace.runs import save_flags
-    from pretrace.setting_aside import Parts
-    from pretrace.store.atomic import check_writable
+    from pretrace.scoring.holdout import Parts
 
     settings = flag_settings(opening, flagging)
     check_writable(flagging.out)
@@ -156,10 +156,10 @@ def carry_out(source: Source, opening: Opening, flagging: Flagging) -> Flagged:
 def flag_settings(opening: Opening, flagging: Flagging) -> FlagSettings:
     """The options as `flag` takes them; ExpressionError or ModelError for one that is wrong or has no use, before
     anything is opened."""
-    from pretrace.detection import check_scores
     from pretrace.errors import ExpressionError, ModelError
-    from pretrace.fitting import uses
     from pretrace.flagging import FlagSettings
+    from pretrace.scoring.detect import check_scores
+    from pretrace.scoring.plan import uses
 
     settings = FlagSettings(
         score=flagging.score,
@@ -191,8 +191,8 @@ def flag_settings(opening: Opening, flagging: Flagging) -> FlagSettings:
 
 def printed(flagged: Flagged, out: Path) -> int:
     """Print what was found; the exit code that tells a script the outcome."""
+    from pretrace.results.flags import EXIT_CODES
     from pretrace.runs import REPORT
-    from pretrace.store.flags import EXIT_CODES
 
     console = Console(highlight=False)
     console.print(Plain(flagged.statement, style="bold"))

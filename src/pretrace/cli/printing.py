@@ -135,11 +135,11 @@ def counted(table: Frequencies, out: Path) -> None:
 def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
     """A text's tokens coloured by surprise."""
     from pretrace.backends import open_model
+    from pretrace.cache.traces import open_store
     from pretrace.errors import TextsError
-    from pretrace.examples import heat_of
     from pretrace.report.heat import print_heat
-    from pretrace.store.traces import open_store
-    from pretrace.tracing import trace
+    from pretrace.scoring.evidence import trace
+    from pretrace.scoring.heat import heat_of
     from pretrace.types import Quantity, Text
 
     content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
@@ -152,8 +152,8 @@ def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
 
 def rendered(folder: Path) -> None:
     """The report of a run, an audit or a flagging, made anew."""
+    from pretrace.results.output_checks import FLAGS, VERDICT
     from pretrace.runs import REPORT, load_audit, load_flags, load_run
-    from pretrace.store.replaceable import FLAGS, VERDICT
 
     if (folder / VERDICT).exists():
         from pretrace.report.audit import page
@@ -172,12 +172,12 @@ def rendered(folder: Path) -> None:
 
 def names() -> None:
     """Scores, corpora and back ends, one line each."""
+    from pretrace.auditing.settings import PROCEDURES
     from pretrace.backends import BACKENDS
+    from pretrace.baselines.classifiers import classifiers
+    from pretrace.cache.measured import described
     from pretrace.corpora import known_corpora
-    from pretrace.inference.classifiers import classifiers
-    from pretrace.inference.settings import PROCEDURES
     from pretrace.scores import scores
-    from pretrace.store.measured import described
     from pretrace.tuning.methods import methods
 
     found = known_corpora()

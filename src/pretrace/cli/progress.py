@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from pretrace.inference.watch import Outlook, Stage
-from pretrace.tracing import Progress as TraceProgress
-from pretrace.tracing import Silent
+from pretrace.auditing.watch import Outlook, Stage
+from pretrace.scoring.evidence import Progress as TraceProgress
+from pretrace.scoring.evidence import Silent
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep

@@ -45,9 +45,9 @@ def quality(
 ) -> None:
     """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
     from pretrace.corpora import Columns, open_corpus
+    from pretrace.results.atomic import atomic_bytes, check_writable
+    from pretrace.results.encoding import to_json
     from pretrace.statistics.quality import Comparing, compare_sets
-    from pretrace.store.atomic import atomic_bytes, check_writable
-    from pretrace.store.encoding import to_json
 
     if json is not None:
         check_writable(json, folder=False)

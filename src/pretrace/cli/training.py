@@ -12,7 +12,7 @@ from pretrace.cli.job import Opening, Planting, Source
 from pretrace.cli.progress import trained
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError
-from pretrace.store.atomic import check_writable
+from pretrace.results.atomic import check_writable
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import Precision

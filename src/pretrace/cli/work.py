@@ -8,12 +8,12 @@ from pretrace.cli.assembling import assemble
 from pretrace.cli.job import Job, Measuring
 from pretrace.cli.progress import watched
 from pretrace.corpora import open_corpus, windows
-from pretrace.detection import Options, check_labels, check_rewrites, check_scores, detect, evaluate
 from pretrace.errors import ExpressionError
-from pretrace.fitting import uses
+from pretrace.results.atomic import check_writable
 from pretrace.runs import save_run
-from pretrace.setting_aside import Parts, set_aside
-from pretrace.store.atomic import check_writable
+from pretrace.scoring.detect import Options, check_labels, check_rewrites, check_scores, detect, evaluate
+from pretrace.scoring.holdout import Parts, set_aside
+from pretrace.scoring.plan import uses
 from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run
 

@@ -21,11 +21,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pretrace.statistics.blind import FEWEST_TEXTS, WIDENING, bag_of_words
-from pretrace.statistics.permutation import by_document
+from pretrace.baselines.blind import FEWEST_TEXTS, WIDENING, bag_of_words
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, by_document
 from pretrace.statistics.resampling import Spread, group_bootstrap
-from pretrace.statistics.splits import MEMBERS, NONMEMBERS, Bools, Grouping
-from pretrace.types import Check, Doubles, Estimate
+from pretrace.types import Bools, Check, Doubles, Estimate
 
 APART = 0.55
 """The AUC above which two sets count as different."""

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.detection import Options, detect
-from pretrace.fitting import Models
+from pretrace.auditing.placebo import check_placebos
 from pretrace.flagging import words
 from pretrace.flagging.checks import no_placebo, placebo_check, set_checks, with_set_test, withheld
 from pretrace.flagging.planning import KNOWN, TEXTS, Plan, plan, replanned
 from pretrace.flagging.settings import FlagSettings
 from pretrace.flagging.values import Sides
-from pretrace.inference.placebo import check_placebos
-from pretrace.record import record_corpus
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.plan import Models
+from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics import conformal
 from pretrace.statistics.controls import placebos
 from pretrace.statistics.shift import set_shift
-from pretrace.tracing import Progress, Silent
 from pretrace.types import Backend, Check, Corpus, Flagged, FlagOutcome, Judged, Known, Run, SetTest
 
 PLACEBO_RATE = 0.05

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pretrace.errors import TextsError
 from pretrace.flagging.settings import FlagSettings
 from pretrace.statistics.conformal import Method, Resolution, needed, resolution
-from pretrace.statistics.linking import linked
+from pretrace.statistics.documents import linked
 from pretrace.types import Corpus, Text
 
 FEWEST_KNOWN = 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pretrace.fitting import uses
 from pretrace.registry import require
 from pretrace.scores import parse
+from pretrace.scoring.plan import uses
 from pretrace.statistics.conformal import METHODS
 
 SCORE = "min_k_plus_plus"

@@ -12,9 +12,8 @@ from pretrace.errors import TextsError
 from pretrace.flagging.planning import FEWEST_KNOWN, Plan
 from pretrace.flagging.settings import FlagSettings
 from pretrace.statistics import conformal
-from pretrace.statistics.permutation import by_document
-from pretrace.statistics.splits import Bools
-from pretrace.types import Doubles, Run
+from pretrace.statistics.documents import by_document
+from pretrace.types import Bools, Doubles, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

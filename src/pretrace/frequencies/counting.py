@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pretrace.errors import TableError
-from pretrace.frequencies.checkpoint import load_checkpoint, save_checkpoint, text_hash
-from pretrace.frequencies.encoding import ByPieces, Part, Whole
-from pretrace.frequencies.pieces import longest_first
+from pretrace.frequencies.checkpoint import Tally, load_checkpoint, save_checkpoint, text_hash
+from pretrace.frequencies.encoding import ByPieces, Part, Whole, longest_first
 from pretrace.frequencies.seams import Seamless, find_seams
 from pretrace.frequencies.table import Frequencies
-from pretrace.frequencies.tally import Tally
 from pretrace.registry import require
-from pretrace.store.atomic import check_writable
+from pretrace.results.atomic import check_writable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -10,7 +10,134 @@ not understood, and its texts are encoded whole.
 from __future__ import annotations
 
 import string
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+SEAM = 1
+"""Between these two bytes is a seam."""
+AFTER, CONFIRMING = 2, 4
+"""Between an AFTER pair is a seam if the pair that ends with its first byte is CONFIRMING."""
+BEFORE, FOLLOWED = 8, 16
+"""Between a BEFORE pair is a seam if the pair that begins with its second byte is FOLLOWED."""
+
+_CONTINUATION = slice(128, 192)
+_OTHER = slice(128, 255)
+_UNICODE_SPACE = "\x85\xa0\u1680\u180e\u200b\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+"""All that is, or in some version of Unicode was, white space beyond ASCII."""
+
+Flags = npt.NDArray[np.uint8]
+
+
+def pattern_flags(known: Pattern) -> Flags:
+    """The seams of texts that are split by a pattern."""
+    flags = np.zeros((256, 256), dtype=np.uint8)
+    visible = [name for name in CLASSES if name not in SPACE]
+    for left in visible:
+        for right in CLASSES:
+            if left + right not in known.held:
+                flags[_area(left, right)] |= SEAM
+    for right in SPACE:
+        if not any(left + right in known.held for left in visible):
+            _after_other(flags, _codes(right), unsafe=_UNICODE_SPACE)
+    _behind_space(flags, known, visible)
+    _behind_symbols(flags, known)
+    return flags
+
+
+def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
+    """Seams in and behind white space, where a pattern looks ahead to what follows."""
+    lone_breaks = not known.breaks and "PR" not in known.held
+    for right in visible:
+        for left in SPACE:
+            if left + right in known.held:
+                continue
+            # White space of one character is one piece, whatever the pattern sees behind it.
+            flags[_area(left, right)] |= SEAM if left == "R" and known.breaks else AFTER
+            # The last of a run stands alone. Here it is cut off on both sides, or on neither.
+            if left == "R" and lone_breaks:
+                flags[_area(left, right)] |= FOLLOWED
+        flags[_area(right, SPACE)] |= CONFIRMING
+        # A space that ends a run belongs to what follows, or stands alone.
+        flags[32, _codes(right)] |= FOLLOWED
+    flags[_codes(SPACE), 32] |= BEFORE
+    if lone_breaks:
+        flags[_area(SPACE, "R")] |= BEFORE | CONFIRMING
+
+
+def _behind_symbols(flags: Flags, known: Pattern) -> None:
+    """A symbol behind a symbol or a space cannot begin a piece, and so not one that goes on with a letter."""
+    symbols = _codes("PA")
+    flags[np.ix_([32, *symbols], symbols)] |= CONFIRMING
+    flags[_area("PA", "L")] |= AFTER
+    if "RP" in known.held:  # but a slash behind line breaks ends their piece
+        flags[ord("/"), symbols] &= ~np.uint8(CONFIRMING)
+
+
+def _codes(names: str) -> list[int]:
+    return [ord(char) for name in names for char in CLASSES[name]]
+
+
+def _area(left: str, right: str) -> tuple[npt.NDArray[np.intp], ...]:
+    return np.ix_(_codes(left), _codes(right))
+
+
+def _after_other(flags: Flags, right: Sequence[int], *, unsafe: Iterable[str]) -> None:
+    """Seams between a character beyond ASCII and `right`, except behind the unsafe ones."""
+    flags[_OTHER, right] |= AFTER
+    flags[:, _CONTINUATION] |= CONFIRMING
+    for char in unsafe:
+        before, last = char.encode()[-2:]
+        flags[before, last] &= ~np.uint8(CONFIRMING)
+
+
+def cut_at_digits(flags: Flags, *, alone: bool) -> None:
+    """A Digits stage parts digits from everything else, and `alone` from each other, before any pattern."""
+    others = "".join(name for name in CLASSES if name != "N")
+    flags[_area(others, "N")] |= SEAM
+    flags[_area("N", others)] |= SEAM
+    flags[:, _codes("N")] &= ~np.uint8(FOLLOWED)  # white space before a digit ends there, like a text
+    if alone:
+        flags[_area("N", "N")] |= SEAM
+
+
+def joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
+    """Every pair of characters at which some merge joins two parts."""
+    parts = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges)
+    return {(left[-1], right[0]) for left, right in parts if left and right}
+
+
+def merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) -> Flags:
+    """The seams of texts that are one word of a BPE model, which calls a space `space`."""
+    flags = np.zeros((256, 256), dtype=np.uint8)
+    chars = [space if code == 32 else chr(code) for code in range(128)]
+    for right, after in enumerate(chars):
+        if after not in vocabulary:
+            continue  # unknown characters in a row may become one token
+        for left, before in enumerate(chars):
+            if (before, after) not in joins:
+                flags[left, right] |= SEAM
+    if space in vocabulary:
+        unsafe = {before for before, after in joins if after == space and not before.isascii()}
+        _after_other(flags, [32], unsafe=unsafe)
+    return flags
+
+
+def spare(flags: Flags, content: bytes, *, hidden: bool) -> None:
+    """Take away the seams inside an added token, and those that rely on what is there not being one."""
+    for left, right in pairwise(content):
+        flags[left, right] = 0
+        if hidden:  # a Kelvin sign, say, turns into the K on the left only when it is normalised
+            flags[_OTHER, right] = 0
+    # Pieces end before a token and begin behind it, whatever else stands there.
+    flags[_codes(SPACE), content[0]] &= SEAM | CONFIRMING
+    flags[content[-1], :] &= ~np.uint8(CONFIRMING)
+
 
 CLASSES = {
     "L": string.ascii_letters,

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.frequencies.neighbours import (
+from pretrace.frequencies.patterns import (
+    GPT2,
     SEAM,
     Flags,
     cut_at_digits,
@@ -30,8 +31,8 @@ from pretrace.frequencies.neighbours import (
     merge_flags,
     pattern_flags,
     spare,
+    understood,
 )
-from pretrace.frequencies.patterns import GPT2, understood
 
 Spec = Mapping[str, Any]
 

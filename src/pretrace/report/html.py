@@ -7,7 +7,7 @@ from pathlib import Path
 from pretrace.report.facts import model_name
 from pretrace.report.sections import sections
 from pretrace.report.templating import fill
-from pretrace.store.atomic import atomic_text
+from pretrace.results.atomic import atomic_text
 from pretrace.types import Run
 
 

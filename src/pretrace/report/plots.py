@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from pretrace.report.svg import styled
 from pretrace.report.visible import named
-from pretrace.store.atomic import write_atomically
+from pretrace.results.atomic import write_atomically
 from pretrace.types import Doubles, Measured
 
 # Paul Tol's "muted" scheme, in an order that keeps neighbours apart for colour-blind eyes and on grey paper.

@@ -10,9 +10,8 @@ import importlib
 import pkgutil
 
 from pretrace.rewrites.disturbing import Disturbance, disturbances
-from pretrace.rewrites.lower import Lower
+from pretrace.rewrites.forms import Lower, Plain
 from pretrace.rewrites.neighbors import Neighbors
-from pretrace.rewrites.plain import Plain
 from pretrace.rewrites.registered import Rewrite, Selective, rewrites
 from pretrace.rewrites.surrogates import readable
 

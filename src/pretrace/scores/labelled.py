@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pretrace.errors import TextsError
-from pretrace.statistics.splits import Bools
-from pretrace.types import Needs, Reference
+from pretrace.types import Bools, Needs, Reference
 
 
 def known(reference: Reference, score: str, needs: Needs) -> Bools:

@@ -40,9 +40,8 @@ import numpy.typing as npt
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
-from pretrace.types import Doubles
+from pretrace.types import Bools, Doubles
 
-Bools = npt.NDArray[np.bool_]
 Method = Literal["bh", "by"]
 METHODS: tuple[Method, ...] = ("bh", "by")
 

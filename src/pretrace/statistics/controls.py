@@ -13,8 +13,8 @@ import numpy as np
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS
-from pretrace.statistics.roc import Bools, Ladder, accuracy, best_threshold, roc_curve
-from pretrace.types import Control, Doubles, Estimate, Measured, Run, Survival
+from pretrace.statistics.roc import Ladder, accuracy, best_threshold, roc_curve
+from pretrace.types import Bools, Control, Doubles, Estimate, Measured, Run, Survival
 
 PLACEBO, SHUFFLED = "placebo", "shuffled"
 ENOUGH_SHUFFLES = 19

@@ -15,8 +15,8 @@ import numpy as np
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
 from pretrace.statistics.resampling import Spread, group_bootstrap, paired_difference
-from pretrace.statistics.splits import MEMBERS, NONMEMBERS, Grouping
 from pretrace.types import Comparison, Measure, Run
 
 USUAL_BASELINE = "loss"

@@ -48,16 +48,15 @@ test or check lets these pass has no power for normal values, so there is no che
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.statistics.splits import Grouping
-from pretrace.types import Doubles, Estimate
+from pretrace.statistics.documents import checked
+from pretrace.types import Doubles
 
 EXACT = 13
 """Up to so many documents all flips of signs are gone through."""
@@ -224,98 +223,6 @@ def chunks(rows: int, width: int) -> Iterator[int]:
     while rows > 0:
         yield min(rows, most)
         rows -= most
-
-
-def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
-    """The mean of one value a document with Student's interval at `level`; TextsError for fewer than two."""
-    found = checked(values, "an interval", fewest=2)
-    error = math.sqrt(float(found.var(ddof=1)) / len(found))
-    return _student(float(found.mean()), error, len(found) - 1, level)
-
-
-def difference_interval(suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
-    """How far the mean of `suspect` is above that of `heldout`, with Welch's interval at `level`.
-
-    One value a document on either side; TextsError where a side has fewer than two.
-    """
-    first, second = (checked(side, "an interval", fewest=2) for side in (suspect, heldout))
-    shares = [np.float64(side.var(ddof=1) / len(side)) for side in (first, second)]
-    error = math.sqrt(float(sum(shares)))
-    freedom = satterthwaite(shares[0], shares[1], (len(first), len(second)))
-    return _student(float(first.mean() - second.mean()), error, float(freedom), level)
-
-
-def satterthwaite(first: npt.ArrayLike, second: npt.ArrayLike, sizes: tuple[int, int]) -> Doubles:
-    """Degrees of freedom of Welch's t, from the variances of both means, any shape, and the numbers behind them."""
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    share = one / np.maximum(one + other, 1e-200)
-    parts = share**2 / max(1, sizes[0] - 1) + (1 - share) ** 2 / max(1, sizes[1] - 1)
-    return np.asarray(1 / parts)
-
-
-def share_interval(hits: int, trials: int) -> Estimate:
-    """The share of hits with its exact 95% interval (Clopper and Pearson 1934); ExpressionError without trials."""
-    from scipy.special import betaincinv
-
-    require(
-        0 <= hits <= trials > 0,
-        f"a share takes trials and no more hits than those, found {hits} of {trials}.",
-    )
-    low = float(betaincinv(hits, trials - hits + 1, 0.025)) if hits else 0.0
-    high = float(betaincinv(hits + 1, trials - hits, 0.975)) if hits < trials else 1.0
-    return Estimate(hits / trials, low, high)
-
-
-def standardised(values: npt.ArrayLike, heldout: npt.ArrayLike | None = None) -> float | None:
-    """The mean, or its distance from the mean of `heldout`, over the standard deviation between documents.
-
-    With two sides the deviation is the root of the mean of both variances. None where it has no meaning:
-    fewer than two documents on a side, or values that do not vary.
-    """
-    sides = [checked(side, "a standardised effect") for side in (values, heldout) if side is not None]
-    if min(map(len, sides)) < 2:
-        return None
-    deviation = math.sqrt(sum(float(side.var(ddof=1)) for side in sides) / len(sides))
-    effect = float(sides[0].mean()) - (float(sides[1].mean()) if len(sides) == 2 else 0.0)
-    largest = max(float(np.abs(side).max()) for side in sides)
-    return effect / deviation if deviation > largest * 1e-12 else None
-
-
-def by_document(values: npt.ArrayLike, documents: Sequence[str]) -> tuple[tuple[str, ...], Doubles]:
-    """The names of the documents, sorted, and the mean of each one's values, float64 [documents].
-
-    `documents` names the document of each value. TextsError without values, with one that is not finite, or
-    where the numbers do not agree.
-    """
-    found = checked(values, "means by document")
-    if len(found) != len(documents):
-        raise TextsError(f"wanted one document for each of {len(found):,} values, found {len(documents):,}.")
-    grouping = Grouping.of(documents)
-    sums = np.bincount(grouping.codes, weights=found, minlength=len(grouping))
-    return tuple(sorted(set(documents))), sums / grouping.sizes
-
-
-def checked(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
-    """The values as float64 [n]; TextsError where they are no list, too few, or one is not finite."""
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1:
-        raise TextsError(f"wanted one value a document for {what}, found an array of shape {found.shape}.")
-    if len(found) < fewest:
-        raise TextsError(
-            f"wanted values of {fewest} documents or more for {what}, found {len(found)}; give more documents."
-        )
-    odd = int(np.count_nonzero(~np.isfinite(found)))
-    if odd:
-        raise TextsError(f"wanted finite values for {what}, found {odd:,} of {len(found):,} NaN or infinite.")
-    return found
-
-
-def _student(value: float, error: float, freedom: float, level: float) -> Estimate:
-    from scipy.special import stdtrit  # heavy, and only needed once there is something to report
-
-    require(0 < level < 1, f"an interval takes a level between 0 and 1, found {level}.")
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
-    return Estimate(value, value - half, value + half)
 
 
 def _scaled(values: Doubles) -> Doubles:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.permutation import share_interval
+from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.resampling import tail_share
 from pretrace.statistics.simulation import Plan, Planted, rejections
 from pretrace.types import Estimate

@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
-from pretrace.statistics.roc import Bools, Ladder
-from pretrace.statistics.splits import MEMBERS, NONMEMBERS, Grouping
-from pretrace.types import Doubles, Estimate
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
+from pretrace.statistics.roc import Ladder
+from pretrace.types import Bools, Doubles, Estimate
 
 FPR = 0.05
 LOW_FPR = 0.001

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.types import Curve, Doubles
+from pretrace.types import Bools, Curve, Doubles
 
-Bools = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int32]
 
 CURVE_POINTS = 400

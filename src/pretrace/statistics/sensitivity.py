@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.permutation import checked, chunks, share_reached, welch_corrected
+from pretrace.statistics.documents import checked
+from pretrace.statistics.permutation import chunks, share_reached, welch_corrected
 from pretrace.types import Doubles, Sensitivity
 
 EXACT_RANKS = 200

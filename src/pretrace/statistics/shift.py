@@ -29,7 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.permutation import CELLS, TIE, checked
+from pretrace.statistics.documents import checked
+from pretrace.statistics.permutation import CELLS, TIE
 from pretrace.types import Doubles
 
 PERMUTATIONS = 9_999

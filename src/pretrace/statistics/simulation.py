@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.permutation import checked, satterthwaite, skew_corrected
+from pretrace.statistics.documents import checked
+from pretrace.statistics.intervals import satterthwaite
+from pretrace.statistics.permutation import skew_corrected
 from pretrace.types import Doubles
 
 BLOCK = 100

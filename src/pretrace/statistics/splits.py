@@ -8,53 +8,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from pretrace.errors import TextsError
 from pretrace.registry import require
-
-Bools = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
-Labels = Sequence[bool | None] | Bools
-
-MEMBERS, NONMEMBERS, UNLABELLED = 1, 2, 4
-"""Bits of a group's kind: what labels its texts have. MEMBERS | NONMEMBERS is a group with both."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Grouping:
-    """Texts gathered into groups: `codes` [texts] is each text's group, numbered by sorted name; `sizes`
-    [groups] counts texts; `kinds` [groups] says what labels a group's texts have, as bits."""
-
-    codes: Numbers
-    sizes: Numbers
-    kinds: Numbers
-
-    @classmethod
-    def of(cls, groups: Sequence[str], labels: Labels | None = None) -> Grouping:
-        """The grouping of the texts; without labels all groups are of one kind. TextsError without texts."""
-        if not len(groups):
-            raise TextsError("wanted texts to split or resample, found none; check the file and its columns.")
-        number = {name: code for code, name in enumerate(sorted(set(groups)))}
-        codes = np.fromiter((number[name] for name in groups), dtype=np.int64, count=len(groups))
-        kinds = np.zeros(len(number), dtype=np.int64)
-        np.bitwise_or.at(kinds, codes, _bits(labels, len(groups)))
-        return cls(codes, np.bincount(codes, minlength=len(number)), kinds)
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    @property
-    def strata(self) -> tuple[Numbers, ...]:
-        """The groups of each kind that occurs: members alone, non-members alone, both, …"""
-        return tuple(np.flatnonzero(self.kinds == kind) for kind in np.unique(self.kinds))
-
-    def holding(self, bit: int) -> int:
-        """How many groups hold at least one text of a label: MEMBERS or NONMEMBERS."""
-        return int(np.count_nonzero(self.kinds & bit))
+from pretrace.statistics.documents import Grouping, Labels, Numbers
+from pretrace.types import Bools
 
 
 def grouped_split(groups: Sequence[str], share: float, seed: int, labels: Labels | None = None) -> Bools:
@@ -113,12 +72,3 @@ def _drawn(order: Numbers, sizes: Numbers, share: float) -> Numbers:
     if len(picked) == len(order):
         picked.pop()
     return order[picked]
-
-
-def _bits(labels: Labels | None, texts: int) -> Numbers:
-    if labels is None:
-        return np.full(texts, UNLABELLED, dtype=np.int64)
-    if len(labels) != texts:
-        raise TextsError(f"wanted one label for each of {texts} texts, found {len(labels)}.")
-    bits = (UNLABELLED if label is None else MEMBERS if label else NONMEMBERS for label in labels)
-    return np.fromiter(bits, dtype=np.int64, count=texts)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.backends.adapters import FORMAT, WEIGHTS, read_card
 from pretrace.errors import ExpressionError, ModelError
-from pretrace.store.atomic import new_folder
-from pretrace.store.replaceable import ADAPTER_CARD as CARD
-from pretrace.store.replaceable import ADAPTER_KEY as KEY
+from pretrace.results.atomic import new_folder
+from pretrace.results.output_checks import ADAPTER_CARD as CARD
+from pretrace.results.output_checks import ADAPTER_KEY as KEY
 from pretrace.tuning.methods import Method, methods
 from pretrace.tuning.written import file_hashes, read_texts, versions, write_texts
 from pretrace.types import Corpus

@@ -4,11 +4,149 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.statistics.documents import linked
+from pretrace.tuning.methods import Method, On
 from pretrace.tuning.plan import TrainingPlan
+from pretrace.types import Backend, Corpus, Text
+
+
+def windows(tokens: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """Consecutive windows of at most `max_tokens` (2 or more) tokens; none where there is nothing to predict.
+
+    Each begins with the last token of the one before, so every token but the very first is predicted
+    exactly once.
+
+    >>> windows([1, 2, 3, 4, 5, 6], 4)
+    [[1, 2, 3, 4], [4, 5, 6]]
+    """
+    return [list(tokens[i : i + max_tokens]) for i in range(0, len(tokens) - 1, max_tokens - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Texts to tune on, in an order that is theirs alone, each with the token ids that are read of it.
+
+    `cut_texts` of them were cut, by `cut_tokens` in all. `left_out` names texts with nothing to predict.
+    """
+
+    texts: tuple[Text, ...]
+    sequences: tuple[tuple[int, ...], ...]
+    cut_texts: int
+    cut_tokens: int
+    left_out: tuple[str, ...]
+
+
+def select(corpus: Corpus, backend: Backend, method: Method, *, seed: int) -> Selection:
+    """The texts of the side the method wants, as the back end reads them, `limit` of them at random.
+
+    Nothing depends on the order of the corpus, and a larger limit with the same seed adds texts to those
+    of a smaller one. TextsError where no text is left, or fewer than the limit.
+    """
+    side = _side(corpus, method.on) if method.limit != 0 else []
+    # By content: copies of one text are alike to the training, whatever they are called.
+    side = sorted(side, key=lambda text: (text.text, text.id))
+    encoded = backend.encode([text.text for text in side])
+    kept, left_out = [], []
+    for text, e in zip(side, encoded, strict=True):
+        read = min(e.length, method.max_tokens or e.length)
+        if read > max(1, len(e.prefix)):
+            ids = [*e.prefix.tolist(), *e.tokens.tolist()][:read]
+            kept.append((text, tuple(ids), e.cut + e.length - read))
+        else:
+            left_out.append(text.id)
+    kept = [kept[i] for i in _drawn(len(kept), method, seed=seed, corpus=corpus.name)]
+    return Selection(
+        texts=tuple(text for text, _, _ in kept),
+        sequences=tuple(ids for _, ids, _ in kept),
+        cut_texts=sum(cut > 0 for _, _, cut in kept),
+        cut_tokens=sum(cut for _, _, cut in kept),
+        left_out=tuple(left_out),
+    )
+
+
+def _side(corpus: Corpus, on: On) -> list[Text]:
+    """The texts with the label wanted, or all where `on` says so or no text has a label."""
+    labels = [text.member for text in corpus.texts]
+    if on == "all" or all(label is None for label in labels):
+        texts = list(corpus.texts)
+    else:
+        texts = [text for text in corpus.texts if text.member is (on == "members")]
+    if not texts:
+        wanted = {"members": "known members", "nonmembers": "known non-members", "all": "texts"}[on]
+        cure = "give it some." if on == "all" or not labels else f"give it some, or choose {_OTHERS[on]}."
+        raise TextsError(f"tuning on={on!r} wants {wanted}, and {corpus.name} has {_counted(labels)}: {cure}")
+    return texts
+
+
+_OTHERS = {"members": "on='nonmembers' or on='all'", "nonmembers": "on='members' or on='all'"}
+
+
+def _counted(labels: Sequence[bool | None]) -> str:
+    if not labels:
+        return "no texts"
+    names = {True: "members", False: "non-members", None: "texts without a label"}
+    return ", ".join(f"{labels.count(label)} {name}" for label, name in names.items() if label in labels)
+
+
+def _drawn(found: int, method: Method, *, seed: int, corpus: str) -> list[int]:
+    if method.limit == 0:
+        return []
+    if not found:
+        raise TextsError(f"tuning wants texts of 2 tokens or more, and none in {corpus} has as many.")
+    if method.limit is None:
+        return list(range(found))
+    if method.limit > found:
+        raise TextsError(
+            f"tuning with limit={method.limit} wants as many texts, and {corpus} has {found} for "
+            f"on={method.on!r}: choose a limit of {found} or less, or give it more texts."
+        )
+    return sorted(np.random.default_rng(seed).permutation(found)[: method.limit].tolist())
+
+
+def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
+    """The corpus with every text labelled: whole groups drawn at random are members, the rest are not.
+
+    The members hold about `share` of the characters: groups are taken in a random order until taking
+    another would lead further away, so that no group is passed over for its size and members differ from
+    non-members by chance alone. Groups that have a text in common (but for white space at its ends) are
+    drawn as one, else a non-member would be trained on. Labels the corpus had are replaced. The draw
+    depends on the names of the groups, their sizes and the seed, not on the order of the texts.
+    TextsError where there is nothing to divide, ExpressionError unless 0 < share < 1.
+    """
+    require(0 < share < 1, f"the members' share of the text must be between 0 and 1, found {share}.")
+    require(seed >= 0, f"a seed is 0 or more, found {seed}.")
+    document = linked(corpus.texts)
+    sizes: dict[str, int] = dict.fromkeys(sorted(set(document.values())), 0)
+    for text in corpus.texts:
+        sizes[document[text.document]] += len(text.text)
+    if len(sizes) < 2:
+        raise TextsError(_indivisible(corpus, len(document)))
+    names = list(sizes)
+    order = np.random.default_rng(seed).permutation(len(names))
+    reached = np.cumsum([sizes[names[i]] for i in order])
+    # At least one group on either side; the first of equally near places, so the answer is one.
+    taken = int(np.argmin(np.abs(reached[:-1] - share * reached[-1]))) + 1
+    members = {names[i] for i in order[:taken]}
+    texts = tuple(replace(text, member=document[text.document] in members) for text in corpus.texts)
+    return replace(corpus, texts=texts)
+
+
+def _indivisible(corpus: Corpus, documents: int) -> str:
+    if documents >= 2:
+        return (
+            f"all {documents} groups of {corpus.name} share texts with one another, so none can be a member "
+            "without the others: take the repeated texts out."
+        )
+    found = f"1 group with {len(corpus)} texts" if corpus.texts else "no texts"
+    return f"drawing members wants at least 2 groups (documents) of texts; {corpus.name} has {found}."
+
 
 # Sequences are sorted by length within buckets of so many batches: wide enough that little is padded,
 # narrow enough that the batches of an epoch stay a random draw.

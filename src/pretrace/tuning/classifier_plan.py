@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.tuning.architectures import SMALLEST
 from pretrace.tuning.plan import TrainingPlan
-from pretrace.tuning.vocabulary import SMALLEST
 
 SUREST = 30.0
 """Log-odds of a classifier are cut here, so that a probability is never 0 or 1."""

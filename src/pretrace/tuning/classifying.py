@@ -17,24 +17,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings, device_of, from_pretrained, load, load_tokenizer
-from pretrace.backends.packing import pack
-from pretrace.backends.tokens import Tokens
+from pretrace.backends.tokens import Tokens, pack
 from pretrace.backends.weights import locate
 from pretrace.errors import ModelError
+from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
 from pretrace.tuning.checkpoint import trainable
 from pretrace.tuning.classifier_plan import SUREST, NewClassifier, TunedClassifier, check_kinds
 from pretrace.tuning.plan import TrainingPlan
-from pretrace.tuning.vocabulary import train_vocabulary
-from pretrace.types import Doubles
+from pretrace.types import Bools, Doubles
 
-Bools = npt.NDArray[np.bool_]
 Place = Callable[[], AbstractContextManager[Any]]
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pretrace.cache.traces import cache_folder, text_key
 from pretrace.errors import ModelError
-from pretrace.store.traces import cache_folder, text_key
 from pretrace.tuning.methods import Method
 from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Corpus, Tuned

@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 
 from pretrace.backends.precision import machine
-from pretrace.store.measured import Choice, Round, interleaved, measured_once
+from pretrace.cache.measured import Choice, Round, interleaved, measured_once
 from pretrace.tuning.plan import Precision
 
 KIND = "training-format"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.store.atomic import new_folder
-from pretrace.store.traces import text_key
+from pretrace.cache.traces import text_key
+from pretrace.results.atomic import new_folder
 from pretrace.tuning.written import file_hashes, versions, write_texts
 from pretrace.types import Corpus, Text
 

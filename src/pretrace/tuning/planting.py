@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pretrace.errors import ModelError
 from pretrace.registry import require
-from pretrace.store.atomic import check_writable
+from pretrace.results.atomic import check_writable
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
-from pretrace.tuning.membership import split_members
+from pretrace.tuning.batches import split_members, windows
 from pretrace.tuning.methods import Lora, expression
 from pretrace.tuning.plan import AT_ONCE, History, OnStep, Precision, TrainingPlan
 from pretrace.tuning.planted import Planted, write_planted
-from pretrace.tuning.windows import windows
 from pretrace.types import Corpus
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 Everything here is immutable. Arrays are numpy; one entry of a trace is one token the model predicted.
 """
 
-from pretrace.types.arrays import Doubles, Floats, Ints
-from pretrace.types.asking import Backend, Encoded, Instructed, Proposer, Tuned, Written
 from pretrace.types.audit import (
     Answer,
     Audit,
@@ -27,6 +25,7 @@ from pretrace.types.audit import (
     TextClassifier,
 )
 from pretrace.types.flagging import Flagged, FlagOutcome, Judged, Known, SetTest
+from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Tuned, Written
 from pretrace.types.results import (
     Comparison,
     Control,
@@ -41,15 +40,30 @@ from pretrace.types.results import (
     Survival,
 )
 from pretrace.types.scoring import Fitted, Recipe, Reference, Score, TokenTable
-from pretrace.types.states import Firing, Hidden, State
 from pretrace.types.texts import Card, Corpus, Text
-from pretrace.types.traces import Evidence, Needs, Quantity, States, Trace, View, quantity_of
+from pretrace.types.traces import (
+    Bools,
+    Doubles,
+    Evidence,
+    Firing,
+    Floats,
+    Hidden,
+    Ints,
+    Needs,
+    Quantity,
+    State,
+    States,
+    Trace,
+    View,
+    quantity_of,
+)
 
 __all__ = [
     "Answer",
     "Audit",
     "AuditPlan",
     "Backend",
+    "Bools",
     "Card",
     "Check",
     "Comparison",

@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.types.arrays import Doubles
 from pretrace.types.results import Estimate
+from pretrace.types.traces import Doubles
 
 Outcome = Literal["nothing", "consistent", "inconclusive"]
 """Nothing shown, by an audit that would have seen training; consistent with training on the texts; or no answer,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pretrace.types.arrays import Doubles
 from pretrace.types.audit import Check
 from pretrace.types.results import Skipped
+from pretrace.types.traces import Doubles
 
 FlagOutcome = Literal["flagged", "set", "none", "coarse", "refused"]
 """Documents are flagged; none is, but the set as a whole stands out; neither; neither, and too few known documents

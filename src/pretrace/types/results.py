@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pretrace.types.arrays import Doubles, Ints
+from pretrace.types.traces import Doubles, Ints
 
 Measure = Literal["auc", "tpr"]
 Survival = Literal["yes", "no", "not shown", "not above chance"]

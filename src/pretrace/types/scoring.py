@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from pretrace.types.arrays import Doubles
-from pretrace.types.traces import Evidence, Needs
+from pretrace.types.traces import Doubles, Evidence, Needs
 
 
 class Score(Protocol):

@@ -5,20 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
-from pretrace.types.arrays import Floats, Ints
-from pretrace.types.states import Firing, State
 from pretrace.types.texts import Text
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+Pool = Literal["any", "mean", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """Which feed-forward neurons a text activates (NA-PDD eq. 2); every position the model read counts.
+
+    `pool` "any": the activation exceeds `threshold` at some position; "mean": its mean over the positions
+    does. Both are bits, packed along the neurons (`numpy.packbits`): uint8 [layers, ceil(neurons / 8)].
+    "count" is the number of positions at which it does: uint32 [layers, neurons]. A layer with fewer
+    neurons than the widest is padded with zeros. `gated` takes the product with the gate's partner, the
+    input of the down projection, where a gated layer has one, instead of the activation function's output.
+    """
+
+    pool: Pool = "any"
+    threshold: float = 1.0
+    gated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Hidden states at the last token the model read, as transformers numbers them: 0 is the embedding, the
+    last is what the output layer reads. All of them, float32 [layers + 1, width], or one, float32 [width]."""
+
+    layer: int | None = None
+
+
+State = Firing | Hidden
+
 
 States = frozenset[State]
 
 
 class Quantity(Flag):
     """What one pass over a text can yield: LOGP and MOMENTS token by token, the others from inside the
-    model, a state a text (see `pretrace.types.states`)."""
+    model, a state a text (see `pretrace.types.traces`)."""
 
     NONE = 0
     LOGP = auto()

@@ -50,7 +50,7 @@ def _option(name: str, value: Any) -> Iterator[str]:
 def _lines(audit: Audit) -> Iterator[str]:
     settings = audit.settings
     yield "import pretrace"
-    yield "from pretrace.inference.snippets import SnippetSettings"
+    yield "from pretrace.auditing.snippets import SnippetSettings"
     if settings.get("sampling"):
         yield "from pretrace.types import Sampling"
     yield ""

@@ -7,7 +7,7 @@ from pathlib import Path
 from pretrace.report.audit.first import first_page
 from pretrace.report.audit.sections import sections
 from pretrace.report.templating import fill
-from pretrace.store.atomic import atomic_text
+from pretrace.results.atomic import atomic_text
 from pretrace.types import Audit
 
 

@@ -13,7 +13,7 @@ from pretrace.report.flagging import plots
 from pretrace.report.svg import to_svg
 from pretrace.report.templating import fill
 from pretrace.report.wording import count, plural
-from pretrace.store.atomic import atomic_text
+from pretrace.results.atomic import atomic_text
 from pretrace.types import Flagged
 
 MOST_ROWS = 100

@@ -6,16 +6,13 @@ They are made to be read without colour: filled against outlined, dark against l
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.report.plots import CHANCE, KINDS, axis_range
 from pretrace.report.svg import styled
-from pretrace.types import Doubles, Flagged
-
-Bools = npt.NDArray[np.bool_]
+from pretrace.types import Bools, Doubles, Flagged
 
 FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
 WIDTH = 7.6

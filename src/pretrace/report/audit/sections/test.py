@@ -5,7 +5,7 @@ from __future__ import annotations
 from pretrace.report.audit import facts, wording
 from pretrace.report.sections import Section
 from pretrace.report.templating import fill
-from pretrace.store.audits import hypothesis
+from pretrace.results.audit import hypothesis
 from pretrace.types import Answer, Audit
 
 ORDER = 10

@@ -1,0 +1,200 @@
+"""Controls of an audit: what would make its answer meaningless, looked at before anybody believes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pretrace.auditing.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, FEWEST_DOCUMENTS, told_apart
+from pretrace.auditing.documents import DocumentValues, p_value, reversed_p
+from pretrace.baselines.gap import LENGTH
+from pretrace.statistics.permutation import two_sample
+from pretrace.types import Check, Design, Gap, Power
+
+ENOUGH_POWER = 0.8
+STRICT = 0.01
+"""The level of a control: it fails by chance in one audit of a hundred."""
+WIDEST_GAP = 0.70
+"""The text-only AUC between true and generated texts above which no difference between them is believed, where there
+are no control documents to show what the generator's mistakes do."""
+COPIES = 0.2
+
+
+def documents_check(found: DocumentValues) -> Check:
+    """Whether there are documents enough."""
+    title = f"At least {FEWEST_DOCUMENTS} documents"
+    counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
+    fewest = counts["suspect"] if found.paired else min(counts.values())
+    words = f"The test counts documents, and there are {counts['suspect']:,}"
+    words += "." if found.paired else f" suspect and {counts['heldout']:,} control ones."
+    cure = "Add documents: texts of one document (same group) count as one."
+    return _check("documents", title, fewest >= FEWEST_DOCUMENTS, words, cure, counts)
+
+
+def halves_check(found: DocumentValues, *, seed: int) -> Check:
+    """Whether one random half of the suspect documents looks unlike the other, which it must not."""
+    title = "One half of your texts against the other shows nothing"
+    n = len(found.documents)
+    if n < 4:
+        return Check("halves", title, "not run", f"There are only {n} documents to halve.")
+    order = np.random.default_rng([seed, 1]).permutation(n)
+    p = two_sample(found.values[order[: n // 2]], found.values[order[n // 2 :]], seed=seed)
+    words = (
+        "The suspect documents were divided at random and one half was compared with the other. "
+        f"There is nothing to find, and the test gave p = {p:.3g}."
+    )
+    cure = "Look for a few documents unlike all others, and leave them out or audit them apart."
+    return _check("halves", title, p > STRICT, words, cure, {"p": p})
+
+
+def reverse_check(found: DocumentValues, *, seed: int) -> Check:
+    """Whether the difference runs the other way, which no training on the texts explains."""
+    title = "No difference in the opposite direction"
+    p = reversed_p(found, seed=seed)
+    words = (
+        "Training on the texts can only make the target know them better than expected. That it knows them "
+        f"worse was tested as well: p = {p:.3g}."
+    )
+    cure = (
+        "The two models, or the two sets of texts, differ by something besides training on these texts. Was the "
+        "placebo trained on them? A closer placebo, or generated texts nearer to the true ones, would help."
+    )
+    return _check("reverse", title, p > STRICT, words, cure, {"p": p})
+
+
+def innocent_check(name: str, found: DocumentValues, *, seed: int) -> Check:
+    """Whether a model that never saw the texts finds suspect and control documents equally likely, as it must where
+    they are alike; it can see differences that a classifier of words does not."""
+    title = "A model that never saw the texts finds both sides equally likely"
+    turned = DocumentValues(found.heldout_documents, found.heldout_values, found.documents, found.values)
+    p = min(1.0, 2 * min(p_value(found, seed=seed), p_value(turned, seed=seed)))
+    words = (
+        f"The test was made on what {name} alone makes of suspect texts and control documents, in either direction: "
+        f"p = {p:.3g}."
+    )
+    return _check("innocent", title, p > STRICT, words, CLOSER, {"p": p})
+
+
+def shuffled_check(
+    draw: Callable[[np.random.Generator], float], *, repeats: int, level: float, seed: int
+) -> Check:
+    """Whether the procedure keeps its level when nobody can know which text is which: `draw` gives the p-value of
+    one audit with sides dealt out at random."""
+    from scipy.stats import binom
+
+    p = np.array([draw(np.random.default_rng([seed, 2, i])) for i in range(repeats)])
+    rejected = int((p <= level).sum())
+    # so many or more come by chance less than once in a hundred
+    most = int(binom.ppf(1 - STRICT, repeats, level))
+    words = (
+        f"In {repeats} audits of the same numbers, which text is true and which is not was decided by lot. "
+        f"{rejected} of them rejected; up to {most} may, by chance."
+    )
+    title = "With the sides dealt out at random, nothing is found"
+    cure = "The procedure does not hold its level on these texts: choose another one."
+    figures = {"repeats": repeats, "rejected": rejected, "most": most}
+    return _check("shuffled", title, rejected <= most, words, cure, figures)
+
+
+def control_documents_check(design: Design) -> Check | None:
+    """Whether there are control documents, without which no rejection is believed; None where there are."""
+    if design != "placebos":
+        return None
+    title = "Control documents show how far an innocent model may lean"
+    words = (
+        "There are none. A model that knows a kind of text well finds true text likelier than generated text even "
+        "where it never saw it. How far differs from one kind of text to another, and a margin that was measured on "
+        "some kinds does not hold on others."
+    )
+    return Check("controls", title, "failed", words, CONTROLS.format(fewest=FEWEST_DOCUMENTS))
+
+
+def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
+    """Whether the texts that are compared are alike enough for this design: `why` says how it was chosen. Between
+    suspect texts and control documents the rule that chose the design has looked, and only a procedure of the
+    literature, which goes on without a design, can fail; between true and generated texts it is looked at here."""
+    title = "The two sets of texts are alike as texts, as far as this design needs it"
+    learnt = [gap for gap in gaps if gap.classifier != LENGTH]  # which is shown, and never what decides
+    if not learnt:
+        return Check("gap", title, "not run", "There are too few texts for a classifier to learn from.")
+    figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
+    # Below 0.5 a cross-fitted classifier has found nothing: folds without signal lean to the wrong side.
+    widest = max(learnt, key=lambda gap: gap.auc.value)
+    if design != "placebos":
+        most = ALIKE if design == "controls" else COMPARABLE
+        return _check("gap", title, not told_apart(widest, most), why, CLOSER, figures)
+    words = (
+        f"A classifier that never saw the model ({widest.classifier}) tells your texts from the generated ones with an "
+        f"AUC of {widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]; 0.5 is a coin, and above "
+        f"{WIDEST_GAP:.2f} nothing else is believed."
+    )
+    cure = (
+        "Give control documents with --heldout. Or train the generator longer or on more of the texts, or take one "
+        "that knows their language."
+    )
+    return _check("gap", title, not told_apart(widest, WIDEST_GAP), words, cure, figures)
+
+
+def power_check(power: Power | None, rejected: bool) -> Check | None:
+    """What the audit could have seen. Beside a result it has nothing to say, and there is none."""
+    title = "Training on these texts would have been seen"
+    if rejected:
+        return None
+    if power is None:
+        return Check("power", title, "not run", "It was not measured.", "Run the audit with --power.")
+    seen = power.probability
+    words = (
+        f"A copy of the target was trained on {power.planted:,} of your documents, {_times(power.epochs)}. Had the "
+        f"target been trained like that, this audit would have seen it with probability {seen.value:.2f} "
+        f"[{seen.low:.2f}, {seen.high:.2f}]."
+    )
+    cure = (
+        f"Add documents: about {power.needed:,} would be needed for {ENOUGH_POWER:.0%}."
+        if power.needed
+        else "More documents alone would hardly help: a closer placebo would."
+    )
+    figures = {"probability": [seen.value, seen.low, seen.high], "needed": power.needed}
+    return _check("power", title, seen.value >= ENOUGH_POWER, words, cure, figures)
+
+
+def standin_check(name: str | None, p: float, level: float) -> Check:
+    """Whether the same procedure rejects for a model that nobody accuses; `name` None where there is none."""
+    title = "A model that is not accused shows nothing"
+    if name is None:
+        words = "There is no other model here that could take the target's place."
+        return Check("stand-in", title, "not run", words, "Name one with --placebo.")
+    words = f"The same procedure was run with {name} in the target's place: p = {p:.3g}."
+    cure = "What was found is in the texts and not in the model: name a placebo, and let the default procedure decide."
+    return _check("stand-in", title, p > level, words, cure, {"p": p})
+
+
+def copies_check(copied: float) -> Check:
+    """Whether the generator wrote what stands there anyway."""
+    title = "The generated texts are not copies"
+    words = f"{copied:.0%} of the generated continuations are the true ones, word for word."
+    cure = "The texts repeat themselves (boilerplate, licences, templates): leave those parts out, and audit the rest."
+    return _check("copies", title, copied <= COPIES, words, cure, {"identical": copied})
+
+
+def _check(name: str, title: str, good: bool, words: str, cure: str, figures: dict[str, Any]) -> Check:
+    return Check(name, title, "passed" if good else "failed", words, "" if good else cure, figures)
+
+
+def _times(epochs: int) -> str:
+    return "once" if epochs == 1 else "twice" if epochs == 2 else f"{epochs} times"
+
+
+def flipped(found: DocumentValues, rng: np.random.Generator) -> DocumentValues:
+    """The same values with the two sides dealt out at random, document by document."""
+    if found.paired:
+        return DocumentValues(found.documents, found.values * rng.choice((-1.0, 1.0), len(found.values)))
+    both = rng.permutation(np.concatenate([found.values, found.heldout_values]))
+    n = len(found.documents)
+    return DocumentValues(found.documents, both[:n], found.heldout_documents, both[n:])
+
+
+def flipped_p(found: DocumentValues) -> Callable[[np.random.Generator], float]:
+    """What `shuffled_check` draws for the default procedure."""
+    return lambda rng: p_value(flipped(found, rng), draws=1_000, seed=int(rng.integers(1 << 31)))

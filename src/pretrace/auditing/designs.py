@@ -1,0 +1,147 @@
+"""Which comparison an audit makes: a rule that looks at the texts alone, settled before any model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pretrace.baselines.gap import LENGTH
+from pretrace.types import Design, Gap, Outcome
+
+ALIKE = 0.60
+"""The text-only AUC up to which suspect texts and control documents may be compared directly."""
+COMPARABLE = 0.80
+"""The text-only AUC up to which they may be compared by differences; above it no control document is believed."""
+FEWEST_DOCUMENTS = 20
+"""Suspect and control documents below which no verdict is given."""
+
+CONTROLS = (
+    "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
+    "or unpublished pieces), at least {fewest} and better 50 or more. With them no other model is needed."
+)
+PLACEBO = (
+    "Name a model that never saw the texts with --placebo: the base the target was tuned from, its last checkpoint "
+    "before the texts can have come in (--placebo-revision), or a sibling."
+)
+CLOSER = "Take control documents nearer to the suspect texts: same author, kind, subject, period and way of cutting."
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The design, None where no verdict is possible; `why` in plain words, and what would help."""
+
+    design: Design | None
+    why: str
+    outcomes: tuple[Outcome, ...] = ("inconclusive",)
+    cures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What there is: documents, control documents (0 without), usable placebos, a generator, a power test. `judged`
+    are the documents left on the smaller side where a generator learns from a part of the snippets."""
+
+    documents: int
+    controls: int
+    placebos: int
+    generator: bool
+    power: bool
+    judged: int
+
+
+def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
+    """The design for what there is; `gaps` are those between suspect texts and control documents, empty without."""
+    if given.documents < FEWEST_DOCUMENTS:
+        return Choice(
+            None,
+            f"There are {given.documents} documents, and a verdict takes at least {FEWEST_DOCUMENTS}: with fewer, one "
+            "odd document decides.",
+            cures=("Add documents; texts of one document (same group) count as one.",),
+        )
+    if given.controls:
+        return _with_controls(given, gaps)
+    if given.placebos and given.generator:
+        if given.judged < FEWEST_DOCUMENTS:
+            return _too_few_judged(given, CONTROLS.format(fewest=FEWEST_DOCUMENTS))
+        return Choice(
+            "placebos",
+            "There are no control documents. The suspect texts are compared with what a generator wrote in their "
+            "place, and the target with models that never saw them. That has accused the innocent on kinds of text "
+            "that nobody had measured, so no accusation is made on it alone.",
+            ("nothing", "inconclusive") if given.power else ("inconclusive",),
+            (CONTROLS.format(fewest=FEWEST_DOCUMENTS),),
+        )
+    return Choice(
+        None,
+        "There are neither control documents nor a model that never saw the texts. What the target knows of these "
+        "texts may be what any model knows of texts like them, and this audit could not tell the two apart.",
+        cures=(CONTROLS.format(fewest=FEWEST_DOCUMENTS), PLACEBO),
+    )
+
+
+def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
+    widest = max(
+        (gap for gap in gaps if gap.classifier != LENGTH), key=lambda gap: gap.auc.value, default=None
+    )
+    if widest is None:
+        return Choice(
+            None,
+            "There are too few texts to see whether suspect texts and control documents are alike.",
+            cures=(CONTROLS.format(fewest=FEWEST_DOCUMENTS),),
+        )
+    auc = f"{widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]"
+    seen = f"A classifier that sees only texts ({widest.classifier}) tells suspect texts from control documents with "
+    seen += f"an AUC of {auc}; 0.5 is a coin."
+    if not told_apart(widest, ALIKE):
+        return Choice(
+            "controls",
+            f"{seen} They are alike as texts, so the documents of both sides are compared directly.",
+            _outcomes(given),
+            () if given.placebos else (PLACEBO,),
+        )
+    if told_apart(widest, COMPARABLE):
+        return Choice(
+            None,
+            f"{seen} They differ so much as texts that any difference between them may have nothing to do with "
+            "training.",
+            cures=(CLOSER,),
+        )
+    if given.placebos and given.generator:
+        if given.judged < FEWEST_DOCUMENTS:
+            return _too_few_judged(given, CLOSER)
+        return Choice(
+            "differences",
+            f"{seen} They differ as texts, so they are not compared directly: in each, what stands there is compared "
+            "with what a generator wrote in its place, and these differences are compared.",
+            _outcomes(given),
+            (CLOSER,),
+        )
+    needed = (
+        PLACEBO if not given.placebos else "Name a --generator, which writes continuations for both sides."
+    )
+    return Choice(
+        None,
+        f"{seen} They differ as texts, and what would make up for that is missing.",
+        cures=(CLOSER, needed),
+    )
+
+
+def _too_few_judged(given: Given, cure: str) -> Choice:
+    return Choice(
+        None,
+        f"The generator learns from a part of the snippets, which leaves {given.judged} documents to judge, and a "
+        f"verdict takes at least {FEWEST_DOCUMENTS}.",
+        cures=(
+            "Add documents, or take shorter snippets with --tokens, so that each gives more of them.",
+            cure,
+        ),
+    )
+
+
+def told_apart(gap: Gap, most: float) -> bool:
+    """Whether a classifier of texts tells two sets apart by more than `most`, and not by chance alone."""
+    return gap.auc.value > most and gap.auc.low > 0.5
+
+
+def _outcomes(given: Given) -> tuple[Outcome, ...]:
+    return ("consistent", "nothing", "inconclusive") if given.power else ("consistent", "inconclusive")

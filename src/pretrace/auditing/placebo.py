@@ -1,0 +1,103 @@
+"""Placebos: models like the target that never saw the texts, and how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from pretrace.auditing.designs import PLACEBO
+from pretrace.auditing.reading import Readings, lead
+from pretrace.errors import ModelError
+from pretrace.types import Backend, Check, Design, Doubles, Placebo
+
+SAME_ORIGIN = 0.2
+"""The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
+
+WORDS = {
+    "own": "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is, if "
+    "it is the last state before the texts can have come in",
+    "sibling": "of the target's family, with the same tokens, but trained apart from it",
+    "other": "of another family than the target",
+}
+
+
+def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
+    """ModelError where a placebo is the target itself, or another one once more."""
+    known = {_weights(target): "the target"}
+    for placebo in placebos:
+        weights = _weights(placebo)
+        if weights in known:
+            raise ModelError(
+                f"the placebo {placebo.name} has the very weights of {known[weights]}: a placebo is a model that was "
+                "not trained on the texts, such as an earlier checkpoint (--placebo-revision) or the base of a "
+                "fine-tune; name each once."
+            )
+        known[weights] = f"the placebo {placebo.name}"
+
+
+def graded(target: Backend, placebo: Backend) -> Placebo:
+    """The placebo with its grade, which weights and tokens tell; nothing is read."""
+    from pretrace.backends.weight_similarity import likeness
+
+    alike = likeness(target, placebo)
+    grade = _grade(target, placebo, alike)
+    facts = {
+        "likeness": alike,
+        **{key: placebo.facts.get(key) for key in ("family", "parameters", "revision", "weights")},
+    }
+    return Placebo(placebo.name, grade, None, WORDS[grade], facts)
+
+
+def closeness(target: Readings, placebo: Readings, *, by_byte: bool) -> float:
+    """The correlation of both models' mean log-probabilities on text that neither was trained on."""
+    return _correlation(*(lead(one.heldout, bytewise=by_byte) for one in (target, placebo)))
+
+
+def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
+    """Whether what the target is held against can carry a verdict of this design."""
+    title = "The target is held against a model that never saw the texts"
+    family = [one for one in placebos if one.grade != "other"]
+    if design == "controls" and not family:
+        words = (
+            "No model of the target's family took part: the target was looked at alone. Control documents that are "
+            "like the suspect ones make the test valid without one; a placebo would let it see more."
+        )
+        return Check("placebo", title, "not run", words, PLACEBO)
+    if not family:
+        words = (
+            "There is no placebo of the target's family. What sets these texts apart in the target may set "
+        )
+        return Check("placebo", title, "failed", words + "them apart in any model.", PLACEBO)
+    words = " ".join(_sentence(one) for one in family)
+    words += " That it never saw the texts is the statement of the one who asks; no test can show it."
+    figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}
+    return Check("placebo", title, "passed", words, figures=figures)
+
+
+def _sentence(placebo: Placebo) -> str:
+    words = f"{placebo.name} is {placebo.words}."
+    if placebo.closeness is None:
+        return words
+    return f"{words} On texts that neither was trained on the two agree to a correlation of {placebo.closeness:.3f}."
+
+
+def _weights(model: Backend) -> str:
+    """What names a model's weights: their hash, or the fingerprint where they are not here, as on a server."""
+    weights = model.facts.get("weights")
+    return str(weights) if weights not in (None, "unknown") else model.fingerprint
+
+
+def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["own", "sibling", "other"]:
+    if placebo.tokenizer_hash != target.tokenizer_hash:
+        return "other"
+    if alike is not None and alike >= SAME_ORIGIN:
+        return "own"
+    return "sibling" if placebo.facts.get("family") == target.facts.get("family") else "other"
+
+
+def _correlation(one: Doubles, other: Doubles) -> float:
+    if len(one) < 2 or not one.std() or not other.std():
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])

@@ -1,0 +1,121 @@
+"""What the audit could have seen: a part of the suspect's own texts is planted in a copy of the target."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pretrace.auditing.data import Case
+from pretrace.auditing.documents import DocumentValues
+from pretrace.auditing.sides import Sides
+from pretrace.cache.traces import cache_folder, text_key
+from pretrace.errors import ModelError
+from pretrace.statistics import power as statistics
+from pretrace.statistics.documents import linked
+from pretrace.statistics.intervals import mean_interval
+from pretrace.tuning.planting import PlantSettings, plant, split_members
+from pretrace.types import Backend, Corpus, Doubles, Power
+
+if TYPE_CHECKING:
+    from pretrace.backends.huggingface import HuggingFace
+
+SIZES = (10, 20, 50, 100, 200, 500, 1000)
+
+
+def measured(case: Case, corpus: Corpus, settings: PlantSettings, procedure: str) -> Power:
+    """The power of the procedure that decides, at this audit's number of documents.
+
+    The texts of some documents (`settings.share`) are trained on, in a copy of the target; the same pieces are
+    then read by that copy. Each planted document gives the shift that training brought it; the spread between
+    documents is that of the audit itself, around 0. ModelError where the target has no weights here.
+    """
+    check_plantable(case.target)
+    labelled = split_members(corpus, settings.share, settings.seed)
+    owner = linked(corpus.texts)
+    members = {owner[text.document] for text in labelled.texts if text.member}
+    noise = case.values(procedure)
+    before = replace(case, sides=_restricted(case.sides, members), placebos=case.decided_by, _said={})
+    with _planted(case, corpus, settings) as copy:
+        after = before.with_target(copy).values(procedure)
+    shift = shifts(before.values(procedure), after) - noise.margin
+    return _power(noise, shift, settings, level=case.settings.level)
+
+
+def check_plantable(target: Backend) -> None:
+    """ModelError where texts cannot be planted in a copy of the target."""
+    from pretrace.backends.huggingface import HuggingFace
+
+    if not isinstance(target, HuggingFace):
+        raise ModelError(f"--power trains a copy of the target, and {target.name} has no weights here.")
+
+
+def shifts(before: DocumentValues, after: DocumentValues) -> Doubles:
+    """What planting brought each planted document, beyond what it brought the held-out ones."""
+    gained = after.values - before.values
+    if before.paired:
+        return np.asarray(gained)
+    return np.asarray(gained - (after.heldout_values - before.heldout_values).mean())
+
+
+def _power(noise: DocumentValues, shift: Doubles, settings: PlantSettings, *, level: float) -> Power:
+    heldout = None if noise.paired else noise.heldout_values
+    size = len(noise.documents)
+    if heldout is None:
+        probability = statistics.power(noise.values, shift, size, level=level)
+    else:
+        probability = statistics.power_two_sample(noise.values, shift, heldout, size, level=level)
+    return Power(
+        probability=probability,
+        needed=statistics.needed(noise.values, shift, heldout=heldout, level=level),
+        planted=len(shift),
+        epochs=settings.epochs,
+        effect=mean_interval(shift),
+        curve=statistics.curve(noise.values, shift, SIZES, heldout=heldout, level=level),
+    )
+
+
+def _restricted(sides: Sides, members: set[str]) -> Sides:
+    """The pieces of the planted documents, and what they are held against."""
+    rows = [i for i, piece in enumerate(sides.suspect) if piece.document in members]
+    suspect = tuple(sides.suspect[i] for i in rows)
+    heldout = tuple(sides.heldout[i] for i in rows) if sides.paired else sides.heldout
+    return replace(sides, suspect=suspect, heldout=heldout)
+
+
+@contextmanager
+def _planted(case: Case, corpus: Corpus, settings: PlantSettings) -> Iterator[Backend]:
+    """The copy, opened as the target is; its folder lies in the cache while it is needed, so that a killed
+    training goes on, and is deleted afterwards."""
+    from pretrace.backends.huggingface import HuggingFace, open_huggingface
+
+    target = case.target
+    assert isinstance(target, HuggingFace)
+    with _place(target, corpus, settings, cache=case.settings.cache) as folder:
+        if not (folder / "card.json").is_file():
+            with case.watch.training("planting texts in a copy") as on_step:
+                start = (target.model, target.tokenizer)
+                plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
+        dtype = str(target.facts["dtype"])
+        yield open_huggingface(str(folder), replace(target.settings, revision=None, dtype=dtype))
+
+
+@contextmanager
+def _place(target: HuggingFace, corpus: Corpus, settings: PlantSettings, *, cache: bool) -> Iterator[Path]:
+    if not cache:
+        with tempfile.TemporaryDirectory(prefix="pretrace-") as passing:
+            yield Path(passing) / "planted"
+        return
+    digest = hashlib.sha256(f"{target.fingerprint} {settings!r}".encode())
+    for text in corpus.texts:
+        digest.update(text_key(text.text) + text.document.encode("utf-8", "surrogatepass"))
+    folder = cache_folder() / "planted" / digest.hexdigest()[:32]
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)  # half a gigabyte and more; its traces are kept

@@ -1,0 +1,88 @@
+"""What an audit is asked for, settled before anything is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pretrace.auditing.snippets import SnippetSettings
+from pretrace.baselines.classifiers import classifiers
+from pretrace.cache.continuations import Draw
+from pretrace.registry import require
+from pretrace.tuning.methods import methods
+from pretrace.tuning.planting import PlantSettings
+from pretrace.types import Sampling
+
+PRETRACE, CALIBRATED, PAPER, ORIGINAL = "pretrace", "calibrated", "paper", "original"
+RELEASE = "release"
+PROCEDURES = {
+    PRETRACE: "one value a document and one permutation test: against control documents, or against placebos (the "
+    "default)",
+    CALIBRATED: "text-only and combined classifiers, cross-fitted by document, one sign-flip test",
+    PAPER: "post-hoc dataset inference as its paper says: 10 seeds, t-test of two differences, 1 - Π(1 - p)",
+    RELEASE: "post-hoc dataset inference as its authors' published code does it, where that differs",
+    ORIGINAL: "dataset inference without calibration: linear regression, t-test (Maini et al. 2024)",
+}
+
+ALONE = "min_k_plus_plus(k=0.2)"
+"""The score of a document under the target alone, where control documents stand beside it and no placebo does: of five
+scores the one with the most power, whichever of eight domains is left out (docs/audit.md)."""
+
+_TUNED = (
+    "lora(rank=32, epochs={}, learning_rate={}, schedule='linear', warmup=0.03, weight_decay=0.0, on='all')"
+)
+GENERATOR = _TUNED.format(6, 0.0005)
+"""How the generator is tuned unless told otherwise."""
+PAPER_GENERATOR = _TUNED.format(100, 0.0002)
+"""The paper's setting (appendix D.1), for an 8-billion-parameter model on graphics processors."""
+RELEASE_SAMPLING = Sampling(temperature=0.6, top_p=0.9, repetition_penalty=1.2)
+"""How the authors' release draws tokens."""
+
+
+POWER_BATCH = 4
+"""Windows a step when texts are planted to measure the power: an audit has few texts, and a training of a handful
+of steps moves a model less than any real one would."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """How an audit is made; ExpressionError for a value out of its range or a name that does not exist.
+
+    `procedure` decides the verdict, those in `also` are shown beside it and decide nothing. `method` tunes the
+    generator ("none" takes it as it is), `sampling` is how it writes. `classifiers` are the text-only ones of
+    the gap; the first of them calibrates. `power` says how a part of the suspect texts is planted in a copy of the
+    target, None leaves that out. `statements` are what the one who asks says of models and texts, for the report:
+    `requested_by`, `placebo` (how it is known that it never saw the texts), `controls` (where they come from).
+    `seed` decides all that is drawn, `cache` False keeps nothing on disk.
+    """
+
+    procedure: str = PRETRACE
+    also: tuple[str, ...] = ()
+    level: float = 0.05
+    snippets: SnippetSettings = field(default_factory=SnippetSettings)
+    sampling: Sampling = field(default_factory=Sampling)
+    method: str = GENERATOR
+    classifiers: tuple[str, ...] = ("words",)
+    power: PlantSettings | None = None
+    statements: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    cache: bool = True
+
+    @property
+    def draw(self) -> Draw:
+        """How the generator continues a prefix: as far as the true suffix goes."""
+        tokens = self.snippets.tokens
+        return Draw(tokens - tokens // 2, self.sampling, self.seed)
+
+    def __post_init__(self) -> None:
+        for name in (self.procedure, *self.also):
+            known = ", ".join(PROCEDURES)
+            require(name in PROCEDURES, f"no procedure is called {name!r}; there are {known}.")
+        require(0 < self.level < 0.5, f"the level of a test is between 0 and 0.5, found {self.level}.")
+        require(self.seed >= 0, f"a seed is 0 or more, found {self.seed}.")
+        _ = self.draw  # whose own checks are of the sampling
+        if self.method != "none":
+            methods.make(self.method)
+        require(len(self.classifiers) > 0, "an audit needs a classifier of texts, such as words.")
+        for name in self.classifiers:
+            classifiers.make(name)

@@ -1,0 +1,191 @@
+"""Documents cut into snippets, shuffled, and divided into what a generator learns from and what is judged.
+
+Section 4.1 of "Unlocking Post-hoc Dataset Inference with Synthetic Data" (Zhao et al. 2025): short pieces
+are completed well, and pieces of the same documents on both sides make the generator write in their style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.statistics.documents import linked
+from pretrace.types import Corpus, Skipped, Text
+
+Spans = Callable[[str], npt.NDArray[np.int64]]
+"""Characters [start, end) of each token of a text, shape [n, 2]: `Generator.spans` and `Backend.spans`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnippetSettings:
+    """How documents are cut; ExpressionError for a value out of its range.
+
+    A snippet has `tokens` tokens of the generator, the first half of them the prefix. At most `most` are taken
+    of a document, drawn at random; None is the median over the documents that have any, at least 2, so that long
+    ones do not outweigh the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the
+    paper: 2,000), `share` is their share of all where there are fewer; `learnt` bounds those a generator learns from.
+    """
+
+    tokens: int = 64
+    most: int | None = None
+    pairs: int = 2000
+    share: float = 0.5
+    learnt: int | None = None
+
+    def __post_init__(self) -> None:
+        require(self.tokens >= 8, f"a snippet has at least 8 tokens, found {self.tokens}.")
+        require(self.most is None or self.most >= 1, f"at least 1 snippet a document, found {self.most}.")
+        require(self.pairs >= 1, f"at least 1 snippet must be judged, found {self.pairs}.")
+        require(
+            self.learnt is None or self.learnt >= 1, f"at least 1 snippet is learnt, found {self.learnt}."
+        )
+        require(
+            0 < self.share <= 1, f"the share of snippets that are judged is in (0, 1], found {self.share}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A piece of a document in two halves; together they stand in it as they are."""
+
+    id: str
+    document: str
+    prefix: str
+    suffix: str
+
+    @property
+    def text(self) -> str:
+        """The whole piece."""
+        return self.prefix + self.suffix
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Snippets in the order of the documents, the documents too short to give one, and what was left out."""
+
+    snippets: tuple[Snippet, ...]
+    short: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def documents(self) -> int:
+        """How many documents have a snippet."""
+        return len({snippet.document for snippet in self.snippets})
+
+
+def cut(corpus: Corpus, spans: Spans, settings: SnippetSettings | None = None, *, seed: int = 0) -> Cut:
+    """The snippets of every document of the corpus, `most` of each at random.
+
+    Documents that share a text count as one, texts of one group are one document, and a snippet that stands
+    in several places is taken once, so that what is judged was never learnt from. The draw depends on the
+    seed and the documents' names, not on their order.
+    """
+    settings = settings or SnippetSettings()
+    document = linked(corpus.texts)
+    pieces: dict[str, list[Snippet]] = {}
+    short: list[Skipped] = []
+    seen: set[str] = set()
+    repeated = 0
+    for text in corpus.texts:
+        made = _pieces(text, spans(text.text), settings.tokens)
+        if not made:
+            tokens = len(spans(text.text))
+            short.append(Skipped(text.id, f"shorter than a snippet of {settings.tokens} tokens", tokens))
+        for piece in made:
+            if piece.text in seen:
+                repeated += 1
+                continue
+            seen.add(piece.text)
+            name = document[text.document]
+            pieces.setdefault(name, []).append(replace(piece, document=name))
+    most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
+    taken: list[Snippet] = []
+    for name in sorted(pieces):
+        some = pieces[name]
+        order = np.random.default_rng([seed, *name.encode("utf-8", "surrogatepass")]).permutation(len(some))
+        taken += [some[i] for i in sorted(order[:most].tolist())]
+    return Cut(
+        tuple(taken), tuple(short), _notes(short, repeated, sum(map(len, pieces.values())), len(taken))
+    )
+
+
+def divide(
+    snippets: Sequence[Snippet], settings: SnippetSettings | None = None, *, seed: int = 0
+) -> tuple[tuple[Snippet, ...], tuple[Snippet, ...]]:
+    """The snippets to judge and those a generator may learn from, shuffled and divided at random.
+
+    Each document is given a snippet to judge before any is given a second, since documents are what the test
+    counts. TextsError where there are too few of them.
+    """
+    settings = settings or SnippetSettings()
+    order = _in_turn(snippets, np.random.default_rng(seed))
+    count = min(settings.pairs, max(1, int(settings.share * len(order))))
+    rest = order[count:]
+    return tuple(order[:count]), tuple(rest if settings.learnt is None else rest[: settings.learnt])
+
+
+def check_enough(cut: Cut, corpus: Corpus, tokens: int, *, fewest: int) -> None:
+    """TextsError where fewer than `fewest` snippets were cut: no test could say anything of them."""
+    if len(cut.snippets) >= fewest and cut.documents >= 2:
+        return
+    raise TextsError(
+        f"an audit wants at least {fewest} snippets of {tokens} tokens from at least 2 documents, and "
+        f"{corpus.name} gives {len(cut.snippets)} from {cut.documents} ({len(cut.short)} texts are too short): "
+        "add texts, or take shorter snippets with --tokens."
+    )
+
+
+def _pieces(text: Text, spans: npt.NDArray[np.int64], tokens: int) -> list[Snippet]:
+    """Consecutive pieces of so many tokens; none begins or ends inside a character."""
+    whole = np.append(spans[:, 1] > spans[:, 0], True)  # whether a piece may begin at this token
+    ends = np.append(spans[:, 0], len(text.text))
+    made: list[Snippet] = []
+    at = 0
+    while at + tokens <= len(spans):
+        marks = [_next(whole, at), _next(whole, at + tokens // 2), _next(whole, at + tokens)]
+        start, middle, stop = (int(ends[mark]) for mark in marks)
+        if start < middle < stop and text.text[start:middle].strip() and text.text[middle:stop].strip():
+            name = f"{text.id}#{len(made)}"
+            made.append(Snippet(name, text.document, text.text[start:middle], text.text[middle:stop]))
+        at = max(marks[2], at + tokens)
+    return made
+
+
+def _next(whole: npt.NDArray[np.bool_], at: int) -> int:
+    """The first token from here on that begins with a character of its own."""
+    return at + int(np.argmax(whole[at:]))
+
+
+def _in_turn(snippets: Sequence[Snippet], rng: np.random.Generator) -> list[Snippet]:
+    """One of each document in random order, then the next of each, until none is left."""
+    documents: dict[str, list[Snippet]] = {}
+    for snippet in snippets:
+        documents.setdefault(snippet.document, []).append(snippet)
+    shuffled: Mapping[str, list[Snippet]] = {
+        name: [documents[name][i] for i in rng.permutation(len(documents[name]))]
+        for name in sorted(documents)
+    }
+    order: list[Snippet] = []
+    for turn in range(max(map(len, shuffled.values()), default=0)):
+        some = [pieces[turn] for pieces in shuffled.values() if turn < len(pieces)]
+        order += [some[i] for i in rng.permutation(len(some))]
+    return order
+
+
+def _notes(short: Sequence[Skipped], repeated: int, found: int, taken: int) -> tuple[str, ...]:
+    notes = []
+    if short:
+        notes.append(f"{len(short):,} texts are shorter than a snippet and were left out.")
+    if repeated:
+        notes.append(f"{repeated:,} snippets stand in several places and were taken once.")
+    if taken < found:
+        notes.append(
+            f"{taken:,} of {found:,} snippets were taken, so that long documents do not outweigh others."
+        )
+    return tuple(notes)

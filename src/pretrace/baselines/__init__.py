@@ -1,0 +1,1 @@
+"""What never sees the model: classifiers of the texts alone, fitted across folds of whole documents."""

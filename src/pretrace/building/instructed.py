@@ -1,0 +1,177 @@
+"""Models that follow instructions: weights here, asked in their own chat format, or a server.
+
+With weights here an answer is drawn as a continuation is (see `generation`): with numbers that depend on the
+instruction and the seed alone, in batches of prompts of one length, so it is the same in any batch. Unlike a
+continuation it ends where the model says so, and may be shorter than what was asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jinja2 import TemplateError
+
+from pretrace.backends import precision
+from pretrace.backends.generation import (
+    Completer,
+    batches,
+    continuation,
+    distribution,
+    draw,
+    never_drawn,
+    next_logits,
+    uniform_numbers,
+)
+from pretrace.backends.huggingface import HuggingFace, open_huggingface
+from pretrace.backends.loading import ModelSettings
+from pretrace.cache.continuations import Draw
+from pretrace.cache.written import Batch, written_once
+from pretrace.errors import ModelError
+from pretrace.rewrites import readable
+from pretrace.types import Doubles, Instructed, Sampling, Written
+
+FORMAT = 1  # part of the fingerprint: raised whenever other answers would be given
+SERVER = "server:"
+
+
+def open_instructed(
+    source: str,
+    *,
+    dtype: str = "auto",
+    device: str = "auto",
+    trust_remote_code: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+) -> Instructed:
+    """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`.
+
+    A server speaks OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from
+    OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such
+    model, MissingPackageError for a server without the extra `server`.
+    """
+    if source.startswith(SERVER):
+        from pretrace.building.server import open_server
+
+        return open_server(source, cache=cache)
+    settings = ModelSettings(
+        dtype=dtype, device=device, trust_remote_code=trust_remote_code, allow_pickle=allow_pickle
+    )
+    return LocalInstructed(open_huggingface(source, settings), cache=cache)
+
+
+class LocalInstructed:
+    """An `Instructed` over weights here. The instruction is put into the tokenizer's chat template; without one
+    it stands alone, with an empty line behind it for the model to go on from."""
+
+    def __init__(self, backend: HuggingFace, *, cache: bool = True, budget: int | None = None) -> None:
+        self.backend = backend
+        self.name = backend.name
+        completer = Completer(backend, budget=budget)
+        self._caches, self._budget = completer.caches, completer.budget
+        self._ends = _ends(backend)
+        self._closed = never_drawn(backend.tokens.rust, backend.vocabulary).to(backend.device)
+        self._closed[self._ends] = False
+        template = getattr(backend.tokenizer, "chat_template", None)
+        self._template = template is not None
+        written = None if template is None else hashlib.sha256(json.dumps(template).encode()).hexdigest()
+        self.facts: Mapping[str, Any] = {**backend.facts, "chat_template": written}
+        keyed = {"format": FORMAT, "followed by": backend.fingerprint, "template": written}
+        self.fingerprint = json.dumps({**keyed, "ends": self._ends})
+        self._kept_as = self.fingerprint if cache else None
+
+    def answers(
+        self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
+    ) -> list[Written]:
+        """The answer to each instruction, of at most so many tokens, without white space at its ends, and whether it
+        ended before the limit of tokens or of what the model reads.
+
+        ExpressionError for a setting out of its range, ModelError where an instruction alone fills the model
+        or it gives logits that are no numbers. Only what is not on disk yet is written.
+        """
+        how = Draw(tokens, sampling, seed)
+        asked = list(dict.fromkeys(instructions))
+        rows = [self._encoded(instruction) for instruction in asked]
+
+        def write(known: Mapping[str, Written]) -> Iterator[Batch]:
+            # Planned over all that is asked, whatever is known: a killed build goes on with the same batches.
+            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self._budget):
+                if some := [i for i in batch if asked[i] not in known]:
+                    texts = [asked[i] for i in some]
+                    yield texts, self._written(texts, np.stack([rows[i] for i in some]), how)
+
+        return written_once(self._kept_as, instructions, how.label, write)
+
+    def _encoded(self, instruction: str) -> npt.NDArray[np.int64]:
+        """The ids of one prompt: the template's own special tokens among them, or the start tokens in front."""
+        tokens = self.backend.tokens
+        ids = tokens.rust.encode(readable(self._prompt(instruction)), add_special_tokens=False).ids
+        row = np.array(ids if self._template else [*tokens.prefix.tolist(), *ids], dtype=np.int64)
+        if len(row) >= self.backend.max_tokens:
+            raise ModelError(
+                f"{self.name} reads at most {self.backend.max_tokens} tokens, and an instruction has {len(row)} "
+                f"({instruction[:30]!r}): give shorter ones, or another model."
+            )
+        return row
+
+    def _prompt(self, instruction: str) -> str:
+        if not self._template:
+            return f"{instruction}\n\n"
+        asked = [{"role": "user", "content": instruction}]
+        try:
+            made = self.backend.tokenizer.apply_chat_template(
+                asked, tokenize=False, add_generation_prompt=True
+            )
+        except (TemplateError, ValueError, TypeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ModelError(
+                f"{self.name} has a chat template that takes no single instruction ({reason}): use another model."
+            ) from None
+        return str(made)
+
+    def _written(self, texts: Sequence[str], ids: npt.NDArray[np.int64], how: Draw) -> list[Written]:
+        base, rust = self.backend, self.backend.tokens.rust
+        number = min(how.tokens, base.max_tokens - ids.shape[1])
+        uniform = np.stack([uniform_numbers(text, number, how.seed) for text in texts])
+        with precision.products(base.route), torch.inference_mode():
+            drawn = self._drawn(torch.from_numpy(ids).to(base.device), uniform, how.sampling)
+        made = []
+        for old, new in zip(ids.tolist(), drawn.cpu().tolist(), strict=True):
+            end = next((at for at, token in enumerate(new) if token in self._ends), None)
+            made.append(Written(continuation(rust, old, new[:end]).strip(), end is not None))
+        return made
+
+    def _drawn(self, ids: torch.Tensor, uniform: Doubles, sampling: Sampling) -> torch.Tensor:
+        """The new ids [rows, at most as many as numbers] after the ids: until every row has ended."""
+        length = ids.shape[1]
+        numbers = torch.from_numpy(uniform).to(ids.device)
+        ends = torch.tensor(self._ends, dtype=torch.long, device=ids.device)
+        over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
+        kept: Any = None
+        for step in range(uniform.shape[1]):
+            logits, kept = next_logits(self.backend, ids, kept, keep=self._caches)
+            if not logits.amax(dim=-1).isfinite().all():
+                raise ModelError(
+                    f"{self.name} gave a logit that is not a finite number; try another --dtype (float32 or "
+                    "bfloat16). If it stays, the weights are damaged."
+                )
+            new = draw(distribution(logits, ids, self._closed, sampling), numbers[:, step])
+            ids = torch.cat([ids, new[:, None]], dim=1)
+            over |= torch.isin(new, ends)
+            if over.all():
+                break
+        return ids[:, length:]
+
+
+def _ends(backend: HuggingFace) -> list[int]:
+    """The ids an answer ends at: what the model's generation settings and its tokenizer call the end."""
+    found: set[int] = set()
+    settings = getattr(backend.model, "generation_config", None)
+    for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
+        found |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
+    return sorted(int(token) for token in found if 0 <= int(token) < backend.vocabulary)

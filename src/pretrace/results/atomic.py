@@ -1,0 +1,261 @@
+"""Files and folders written whole or not at all: made beside their place, then renamed into it.
+
+What is under way is called `.NAME.partial-PID-…`, what it replaces is for a moment `.NAME.old-PID-…`; both
+lie in the same folder as NAME. What a killed process left of them is tidied away when met again.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import platform
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pretrace.errors import OutputError
+from pretrace.results.output_checks import check_replaceable
+
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+# Names this process is working under; its id may be that of a killed one (in a container it often is 1).
+_under_way: set[str] = set()
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a file beside `path` (same suffix) and rename it to `path` when it is complete.
+
+    Missing folders are made. On failure nothing has changed; an OSError becomes an OutputError.
+    """
+    with explained(path):
+        place = _resolved(path)
+        _check_file(place)
+        with _parents(place), _beside(place, place.suffix) as partial:
+            write(partial)
+            _flush(partial)
+            partial.replace(place)
+            _flush(place.parent)
+
+
+def atomic_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; OutputError where that fails."""
+    write_atomically(path, lambda partial: partial.write_bytes(content))
+
+
+def atomic_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file whole or not at all, a lone surrogate as its escape; OutputError on failure."""
+    atomic_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which takes the place of `path` when the block ends well.
+
+    An empty folder or an earlier run at `path` is replaced; of two writers the last one wins whole. On
+    failure nothing is left behind and `path` is as it was. Raises OutputError where `path` holds anything
+    else, and in place of an OSError.
+    """
+    with explained(path):
+        place = _resolved(path)
+        check_replaceable(place)
+        with _parents(place), _beside(place) as partial:
+            partial.mkdir()
+            yield partial
+            _flush_folder(partial)
+            _install(partial, place)
+            _flush(place.parent)
+
+
+def check_writable(path: Path, *, folder: bool = True) -> None:
+    """Raise OutputError if a run folder (or, with folder=False, a file) could not be written at `path`.
+
+    To be called before the work starts; leaves nothing behind, not even missing parent folders.
+    """
+    with explained(path):
+        place = _resolved(path)
+        if folder:
+            check_replaceable(place)
+        else:
+            _check_file(place)
+        nearest = next(parent for parent in place.parents if parent.exists())
+        with tempfile.TemporaryFile(dir=nearest) as probe:
+            probe.write(bytes(4096))
+            probe.flush()
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns an OSError of the block into an OutputError that names `path` and the cure."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OutputError(
+                f"{path} cannot be written: the disk is full; free some space or choose another place."
+            ) from error
+        reason = error.strerror or str(error)
+        raise OutputError(
+            f"{path} cannot be written: {reason}; choose a place where files can be made."
+        ) from error
+
+
+def _resolved(path: Path) -> Path:
+    place = Path(os.path.realpath(path))  # a link stays a link: what it points to is replaced
+    with suppress(FileNotFoundError):  # but a name too long, or below a file, is an error already
+        place.lstat()
+    return place
+
+
+def _check_file(place: Path) -> None:
+    if place.is_dir():
+        raise OutputError(f"{place} is a folder; give the name of a file.")
+    if place.exists() and not place.is_file():
+        raise OutputError(
+            f"{place} is a device or a pipe, which cannot be replaced; give the name of a file."
+        )
+
+
+@contextmanager
+def _parents(place: Path) -> Iterator[None]:
+    missing = [parent for parent in place.parents if not parent.exists()]
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for parent in missing:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+
+
+@contextmanager
+def _beside(place: Path, suffix: str = "") -> Iterator[Path]:
+    """A name to work under in the same folder; whatever bears it when the block ends is deleted."""
+    _tidy(place)
+    path = _name(place, "partial", suffix)
+    _under_way.add(path.name)
+    try:
+        yield path
+    finally:
+        _delete(path)
+        _under_way.discard(path.name)
+
+
+def _name(place: Path, kind: str, suffix: str = "") -> Path:
+    return place.with_name(f".{_label(place)}.{kind}-{os.getpid()}-{_HOST}-{secrets.token_hex(4)}{suffix}")
+
+
+def _label(place: Path) -> str:
+    """The name, shortened where another word on it could make it too long for a file system."""
+    if len(os.fsencode(place.name)) <= 100:
+        return place.name
+    return hashlib.sha256(os.fsencode(place.name)).hexdigest()[:32]
+
+
+def _tidy(place: Path) -> None:
+    """Delete what killed processes left beside `place`; put back what one had just moved out of it."""
+    pattern = re.compile(
+        rf"\.{re.escape(_label(place))}\.(partial|old)-(\d+)-{_HOST}-[0-9a-f]{{8}}({re.escape(place.suffix)})?"
+    )
+    for entry in sorted(place.parent.iterdir()):
+        found = pattern.fullmatch(entry.name)
+        if found is None or _is_alive(int(found[2]), entry.name):
+            continue
+        if found[1] == "old" and not place.exists():
+            with suppress(OSError):
+                entry.rename(place)
+        else:
+            _delete(entry)
+
+
+def _is_alive(process: int, name: str) -> bool:
+    if process == os.getpid():
+        return name in _under_way
+    if os.name != "posix":
+        return True  # elsewhere os.kill(pid, 0) does not merely ask
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _install(partial: Path, place: Path) -> None:
+    """Rename `partial` to `place`, moving an earlier run out of the way as often as one turns up there."""
+    occupied = (errno.ENOTEMPTY, errno.EEXIST)
+    while True:
+        try:
+            partial.rename(place)  # takes the place of an empty folder too
+            return
+        except OSError as error:
+            if error.errno not in occupied and not os.path.lexists(place):
+                raise
+        check_replaceable(place)
+        try:
+            with _moved_aside(place):
+                partial.rename(place)
+                return
+        except OSError as error:
+            # Another writer was quicker, and either took the earlier run away or put its own there.
+            if error.errno not in (*occupied, errno.ENOENT) or not partial.is_dir():
+                raise
+
+
+@contextmanager
+def _moved_aside(place: Path) -> Iterator[None]:
+    """The folder at `place` out of the way: deleted when the block ends well, put back otherwise."""
+    old = _name(place, "old")
+    _under_way.add(old.name)
+    try:
+        place.rename(old)
+        try:
+            yield
+        except BaseException:
+            try:
+                old.rename(place)
+            except OSError:
+                if place.exists():  # another writer's run, which stays; else old is all there is
+                    _delete(old)
+            raise
+        else:
+            _delete(old)
+    finally:
+        _under_way.discard(old.name)
+
+
+def _flush_folder(folder: Path) -> None:
+    for root, _, files in os.walk(folder):
+        for name in files:
+            _flush(Path(root, name))
+        _flush(Path(root))
+
+
+def _flush(path: Path) -> None:
+    """Have the operating system bring a file, or a folder's list of names, to the disk."""
+    if path.is_dir():
+        with suppress(OSError):  # not every file system can do that for a folder; the files are safe by then
+            _sync(path, os.O_RDONLY)
+    else:
+        _sync(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+
+
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

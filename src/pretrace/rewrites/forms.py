@@ -1,0 +1,94 @@
+"""The text in lower case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pretrace.rewrites.disturbing import disturbance, drawn
+from pretrace.rewrites.registered import rewrites
+from pretrace.types import Proposer
+
+FEWEST_CAPITALS = 0.001
+"""Share of the characters of a corpus below which lower-casing changes next to nothing: English prose has 30
+times as many."""
+
+
+@rewrites.add("lower")
+@dataclass(frozen=True)
+class Lower:
+    """The text in lower case; no form at all of a text without a letter that has two cases, as in Chinese."""
+
+    count = 1
+    formless = "no letter of it has an upper and a lower case, so that lower-casing means nothing"
+
+    def __call__(self, texts: Sequence[str], proposer: Proposer | None, /) -> list[tuple[str, ...]]:
+        return [(text.lower(),) if has_case(text) else () for text in texts]
+
+    def refusal(self, texts: Sequence[str], /) -> str:
+        """Why lower-casing these texts is meaningless as a whole; "" where it is not."""
+        if not any(map(has_case, texts)):
+            return "compares a text with its lower-cased self, and no letter of the texts has two cases, as in Chinese"
+        visible = sum(len(part) for text in texts for part in text.split())
+        capitals = 0
+        for text in texts:
+            capitals += sum(map(str.isupper, text))
+            if capitals >= FEWEST_CAPITALS * visible:
+                return ""
+        return (
+            "compares a text with its lower-cased self, and lower-casing would change only "
+            f"{capitals:,} of the {visible:,} characters of the texts"
+        )
+
+
+def has_case(text: str) -> bool:
+    """Whether any letter has an upper and a lower case.
+
+    >>> has_case("LED灯"), has_case("灯具 25")
+    (True, False)
+    """
+    return text.lower() != text.upper()
+
+
+@disturbance("underscore")
+def underscore(text: str, share: float, rng: np.random.Generator) -> str:
+    """A share of the words with underscores for the single spaces around them: "the_railway_reached it"."""
+    words = [found.span() for found in re.finditer(r"\S+", text)]
+    words = [(a, b) for a, b in words if text[a - 1 : a] == " " or text[b : b + 1] == " "]
+    if not words:
+        return text
+    characters = list(text)
+    for k in drawn(rng, len(words), share).tolist():
+        start, end = words[k]
+        for place in (start - 1, end):
+            if 0 <= place < len(text) and text[place] == " ":
+                characters[place] = "_"
+    return "".join(characters)
+
+
+@rewrites.add("plain")
+@dataclass(frozen=True)
+class Plain:
+    """The text as it stands."""
+
+    count = 1
+
+    def __call__(self, texts: Sequence[str], proposer: Proposer | None, /) -> list[tuple[str, ...]]:
+        return [(text,) for text in texts]
+
+
+@disturbance("case")
+def case(text: str, share: float, rng: np.random.Generator) -> str:
+    """A share of the letters turned from lower to upper case or back."""
+    swapped = [character.swapcase() for character in text]
+    # "ß" becomes two letters in upper case: what grows is left alone
+    places = [i for i, (a, b) in enumerate(zip(text, swapped, strict=True)) if a != b and len(b) == 1]
+    if not places:
+        return text
+    characters = list(text)
+    for k in drawn(rng, len(places), share).tolist():
+        characters[places[k]] = swapped[places[k]]
+    return "".join(characters)

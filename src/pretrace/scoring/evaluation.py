@@ -1,0 +1,217 @@
+"""From a run to what it is worth: every score and the controls beside it, measured on the same texts.
+
+Scores, blind baselines and placebos share the resamples, so that their differences are paired; what was
+fitted on shuffled labels has no interval of its own, but a range over the repeats. The comparisons of the
+scores with one another come from these resamples too, and so cost no second bootstrap.
+
+AUC and true positive rates are measured on all texts. Accuracy needs a threshold: it is chosen on a
+validation split of whole documents, and the accuracy is measured on the others. Where documents are too
+few for both parts to hold members and non-members, thresholds are chosen and accuracies measured on all
+texts; `validation` is then 0 and a finding says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from pretrace.baselines import blind as baseline
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.registry import require
+from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
+from pretrace.statistics.controls import (
+    PLACEBO,
+    Division,
+    check_controls,
+    placebos,
+    shuffled_rows,
+    shuffles,
+    survives,
+)
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
+from pretrace.statistics.paired import differences, fewest_documents, usual_baseline
+from pretrace.statistics.resampling import Bootstrap, Calls, Difference, group_bootstrap, paired_difference
+from pretrace.statistics.roc import best_threshold, roc_curve
+from pretrace.statistics.splits import grouped_split
+from pretrace.types import Bools, Comparison, Doubles, Evaluation, Measured, Run
+
+
+def evaluate(
+    run: Run,
+    texts: Sequence[str],
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    validation: float = 0.2,
+    blind: bool = True,
+) -> Evaluation:
+    """How well each score of a run told members from non-members, with the controls beside it.
+
+    `texts[i]` is the text of row i. `validation` is the share of texts thresholds are chosen on, 0 for
+    all of them. Intervals are 95%, from resampling documents. Rows are the scores, the blind baselines,
+    the placebos and the scores fitted on shuffled labels; `comparisons` are what `paired.compare` gives for
+    the same seed and resamples, except that draws without a text to measure accuracy on, which only a
+    handful of documents can make, are left out here. TextsError when labels are missing or of one
+    class, ExpressionError when a score or control is not a finite number for every text.
+    """
+    require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
+    members = _checked(run, texts)
+    groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
+    judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
+    columns = _columns(run, texts, judged)
+    matrix = np.column_stack(list(columns.values())) if columns else np.empty((len(members), 0))
+    division = _divided(members, groups, share=validation, seed=seed)
+    calls = _calls(matrix, members, division)
+    bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, seed=seed, resamples=resamples)
+    bootstrap = _widened(bootstrap, list(columns))
+    rows = _rows(list(columns), matrix, members, calls=calls, bootstrap=bootstrap)
+    grouping = Grouping.of(groups, members)
+    evaluation = Evaluation(
+        rows=(*rows, *shuffled_rows(run, members, division)),
+        members=int(np.count_nonzero(members)),
+        nonmembers=int(np.count_nonzero(~members)),
+        groups=len(set(groups)),
+        resamples=bootstrap.resamples,
+        validation=int(np.count_nonzero(division.chosen)) if division.apart else 0,
+        comparisons=_comparisons(run.scores, bootstrap, grouping),
+    )
+    circumstances = Circumstances(
+        lead=_lead(rows, bootstrap),
+        member_groups=grouping.holding(MEMBERS),
+        nonmember_groups=grouping.holding(NONMEMBERS),
+        asked=resamples,
+        blind_note=_note(judged),
+        placebo=_placebo_name(run.settings),
+        shuffles=shuffles(run),
+    )
+    return replace(evaluation, findings=sentences(evaluation, circumstances))
+
+
+def _widened(bootstrap: Bootstrap, names: list[tuple[str, str]]) -> Bootstrap:
+    # A cross-fitted classifier varies more than its fixed predictions do: see blind.WIDENING.
+    bag = (BLIND, "blind")
+    return bootstrap.widened(names.index(bag), baseline.WIDENING) if bag in names else bootstrap
+
+
+def _columns(run: Run, texts: Sequence[str], judged: baseline.Blind | None) -> dict[tuple[str, str], Doubles]:
+    """What is resampled together, [texts], by name and kind: scores, blind baselines, placebos."""
+    columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}
+    if judged is not None:
+        if judged.scores is not None:
+            columns[BLIND, "blind"] = judged.scores
+        columns[LENGTH, "blind"] = np.array([len(text) for text in texts], dtype=np.float64)
+    return columns | {(name, PLACEBO): values for name, values in placebos(run).items()}
+
+
+def _comparisons(scores: Sequence[str], bootstrap: Bootstrap, grouping: Grouping) -> tuple[Comparison, ...]:
+    """Every other score against the usual baseline, by AUC; the scores are the bootstrap's first columns."""
+    if len(scores) < 2:
+        return ()
+    few = fewest_documents(grouping)
+    return differences(bootstrap.auc, scores, usual_baseline(scores), measure="auc", documents=few)
+
+
+def _placebo_name(settings: Mapping[str, Any]) -> str:
+    """What the run records as the placebo's name; of a folder its last part; "" where it records none."""
+    models = settings.get("models")
+    facts = models.get(PLACEBO) if isinstance(models, Mapping) else None
+    name = facts.get("name") if isinstance(facts, Mapping) else None
+    path = PurePath(str(name or ""))
+    return path.name if path.is_absolute() else str(name or "")
+
+
+def _lead(rows: Sequence[Measured], bootstrap: Bootstrap) -> Difference | None:
+    """How far the best score is ahead of the blind baseline; rows and columns are in the same order."""
+    best, blind = best_of(rows), blind_of(rows)
+    if best is None or blind is None:
+        return None
+    return paired_difference(bootstrap.auc, rows.index(best), rows.index(blind))
+
+
+def _checked(run: Run, texts: Sequence[str]) -> Bools:
+    """The labels, once everything an evaluation rests on is seen to be there."""
+    if len(texts) != len(run.ids):
+        raise TextsError(
+            f"wanted the text of each of the {len(run.ids):,} rows of the run, found {len(texts):,}; "
+            "pass the texts the run was made from, without the skipped ones."
+        )
+    unknown = sum(member is None for member in run.members)
+    if unknown or not run.members:
+        raise TextsError(
+            "an evaluation compares known members with known non-members, and "
+            f"{unknown:,} of {len(run.members):,} texts have no label; add a label to each or leave them out."
+        )
+    members = np.array(run.members, dtype=bool)
+    if members.all() or not members.any():
+        has, lacks = ("members", "non-members") if members.any() else ("non-members", "members")
+        raise TextsError(
+            f"an evaluation needs members and non-members, and all {len(members):,} texts are {has}; "
+            f"add known {lacks} of the same kind and date."
+        )
+    wrong = np.argwhere(~np.isfinite(run.matrix))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ExpressionError(
+            f"{run.scores[column]} gave {run.matrix[row, column]} for the text {run.ids[row]!r} "
+            f"({len(wrong):,} such values in all); a score must be a finite number for every text: "
+            "mend the score or leave it out."
+        )
+    check_controls(run)
+    return members
+
+
+def _note(judged: baseline.Blind | None) -> str:
+    if judged is None:
+        return (
+            "The blind baseline was left out: without it nobody can tell whether the scores see what the "
+            "model was trained on, or only that the two sets differ as texts."
+        )
+    return judged.note if judged.scores is not None else f"There is no blind baseline: {judged.note}"
+
+
+def _divided(members: Bools, groups: Sequence[str], *, share: float, seed: int) -> Division:
+    """The texts thresholds are chosen on and the others, by whole documents; all for both where few."""
+    whole = np.ones(len(members), dtype=bool)
+    chosen = grouped_split(groups, share, seed, labels=members) if share else ~whole
+    apart = all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen))
+    return Division(chosen, ~chosen, True) if apart else Division(whole, whole, False)
+
+
+def _calls(matrix: Doubles, members: Bools, division: Division) -> Calls:
+    """A threshold a column, and the texts to measure accuracy on."""
+    chosen = division.chosen
+    thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
+    return Calls(np.array(thresholds, dtype=np.float64), division.tested)
+
+
+def _rows(
+    names: Sequence[tuple[str, str]],
+    matrix: Doubles,
+    members: Bools,
+    *,
+    calls: Calls,
+    bootstrap: Bootstrap,
+) -> tuple[Measured, ...]:
+    assert bootstrap.accuracy is not None  # thresholds were given
+    rows: list[Measured] = []
+    for k, (name, kind) in enumerate(names):
+        row = Measured(
+            name=name,
+            kind=kind,
+            auc=bootstrap.auc.estimate(k),
+            tpr=bootstrap.tpr.estimate(k),
+            accuracy=bootstrap.accuracy.estimate(k),
+            threshold=float(calls.thresholds[k]),
+            curve=roc_curve(matrix[:, k], members),
+            tpr_low=bootstrap.low_tpr.estimate(k) if bootstrap.low_tpr else None,
+        )
+        if kind == PLACEBO:
+            target = names.index((name, "score"))
+            row = replace(row, lead=paired_difference(bootstrap.auc, target, k).estimate)
+            row = replace(row, survives=survives(rows[target], row))
+        rows.append(row)
+    return tuple(rows)

@@ -1,0 +1,164 @@
+"""From texts to traces: what is in the store is taken from there, the rest goes through the model once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pretrace.cache.traces import Traces, open_store, text_key
+from pretrace.rewrites import rewrites
+from pretrace.types import Backend, Encoded, Evidence, Needs, Proposer, Quantity, States, Text, Trace, View
+
+
+class Progress(Protocol):
+    """Told of work that lies ahead, piece by piece, and of every finished batch; `fresh` is False for
+    what came from the store."""
+
+    def begin(self, texts: int) -> None: ...
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None: ...
+
+
+class Silent:
+    """Progress that is not shown."""
+
+    def begin(self, texts: int) -> None:
+        """Nothing."""
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        """Nothing."""
+
+
+EMPTY = np.zeros(0, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What one pass is to yield: quantities token by token, and states inside the model."""
+
+    quantity: Quantity = Quantity.LOGP
+    states: States = frozenset()
+
+
+def trace(
+    backend: Backend,
+    texts: Sequence[str],
+    want: Quantity | Want,
+    *,
+    store: Traces,
+    progress: Progress | None = None,
+) -> list[Trace]:
+    """One trace a text, in the texts' order; a text with nothing to predict has an empty one.
+
+    Batches are planned over all the texts given, whatever the store holds, and stored whole: a run that
+    was killed and starts again sees the same batches, so it ends with the same numbers to the last bit.
+    """
+    progress = progress or Silent()
+    want = want if isinstance(want, Want) else Want(want)
+    encoded = backend.encode(texts)
+    keys = [text_key(text) for text in texts]
+    traces = store.get(keys, want.quantity, want.states)
+    known = [i for i, found in enumerate(traces) if found is not None]
+    progress.advance(len(known), sum(encoded[i].length for i in known), 0.0, False)
+    for i, e in enumerate(encoded):
+        if not e.predicted and traces[i] is None:
+            traces[i] = _empty(e, want.quantity)
+            progress.advance(1, e.length, 0.0, False)
+    for batch in _batches(backend, encoded, traces):
+        begin = time.perf_counter()
+        made = backend.run([encoded[i] for i in batch], want.quantity, want.states)
+        store.put([keys[i] for i in batch], made)
+        for i, one in zip(batch, made, strict=True):
+            traces[i] = _fixed(one)
+        tokens = sum(encoded[i].length for i in batch)
+        progress.advance(len(batch), tokens, time.perf_counter() - begin, True)
+    return [found for found in traces if found is not None]
+
+
+class Asker:
+    """All views of a chunk of texts: each (model, rewrite) is passed over once, whatever the scores."""
+
+    def __init__(
+        self,
+        models: Mapping[str, Backend],
+        needs: Needs,
+        *,
+        proposer: Proposer | None = None,
+        cache: bool = True,
+        progress: Progress | None = None,
+    ) -> None:
+        self.models = models
+        # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
+        self.views = sorted(needs.views.items(), key=lambda item: (item[0].model, item[0].rewrite != "plain"))
+        self.states = needs.states
+        self.proposer = proposer
+        self.progress = progress or Silent()
+        asked = {view.model for view in needs.views}
+        self.stores: dict[str, Traces] = {
+            name: open_store(backend.fingerprint if cache else None)
+            for name, backend in self.models.items()
+            if name in asked
+        }
+
+    def __enter__(self) -> Asker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for store in self.stores.values():
+            store.close()
+
+    def ask(self, texts: Sequence[Text]) -> list[Evidence]:
+        """The evidence of each text, in order."""
+        seen: list[dict[View, tuple[Trace, ...]]] = [{} for _ in texts]
+        for view, quantity in self.views:
+            forms = rewrites.make(view.rewrite)([text.text for text in texts], self.proposer)
+            traces = trace(
+                self.models[view.model],
+                [form for some in forms for form in some],
+                Want(quantity, self.states.get(view, frozenset())),
+                store=self.stores[view.model],
+                progress=self.progress,
+            )
+            at = 0
+            for views, some in zip(seen, forms, strict=True):
+                views[view] = tuple(traces[at : at + len(some)])
+                at += len(some)
+        return [Evidence(text, views) for text, views in zip(texts, seen, strict=True)]
+
+
+def passes(needs: Needs) -> int:
+    """How many forms of each text the models will read."""
+    return sum(rewrites.make(view.rewrite).count for view in needs.views)
+
+
+def _batches(
+    backend: Backend, encoded: Sequence[Encoded], traces: Sequence[Trace | None]
+) -> list[tuple[int, ...]]:
+    """The planned batches of which nothing is known yet, then the gaps of the others packed anew."""
+    whole, gaps = [], []
+    for batch in backend.pack(encoded):
+        missing = [i for i in batch if traces[i] is None]
+        if len(missing) == len(batch):
+            whole.append(batch)
+        else:
+            gaps.extend(missing)
+    packed = backend.pack([encoded[i] for i in gaps]) if gaps else []
+    return whole + [tuple(gaps[i] for i in batch) for batch in packed]
+
+
+def _fixed(made: Trace) -> Trace:
+    """Read-only like a trace from the store: a score that writes into it fails on the first run already."""
+    for array in (made.tokens, made.logp, made.mean, made.std, *made.states.values()):
+        if array is not None:
+            array.flags.writeable = False
+    return made
+
+
+def _empty(encoded: Encoded, want: Quantity) -> Trace:
+    nothing = np.zeros(0, dtype=np.float32)
+    moments = nothing if Quantity.MOMENTS in want else None
+    return Trace(EMPTY, nothing, moments, moments, encoded.cut)

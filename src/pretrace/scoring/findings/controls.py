@@ -1,0 +1,143 @@
+"""What the findings say of the placebo and of shuffled labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pretrace.scoring.findings.figures import above, listed, shown
+from pretrace.statistics.controls import ENOUGH_SHUFFLES, PLACEBO, SHUFFLED, survives
+from pretrace.types import Estimate, Measured
+
+MOST = 5
+"""Scores that a sentence names; the table has all."""
+_MEANING = "A detector that does as well on the placebo as on the target detects the domain, not membership."
+
+Pair = tuple[Measured, Measured]
+"""A score's row, and its control's."""
+
+
+def survival(rows: Sequence[Measured], name: str) -> list[str]:
+    """Which scores above chance keep a lead over the placebo, called `name`, and which do not.
+
+    Nothing without a placebo, or where no score is above chance.
+    """
+    pairs = [(row, other) for row, other in _paired(rows, PLACEBO) if above(row) and other.lead]
+    if not pairs:
+        return []
+    kept, lost, unsure = (
+        [pair for pair in pairs if survives(*pair) == found] for found in ("yes", "no", "not shown")
+    )
+    where = f"On {name or 'the placebo'}, a model that never saw the members,"
+    if not kept:
+        return [" ".join([_denied(pairs, rows, sure=not unsure), *_fallen(lost, unsure, where)])]
+    found = [
+        f"{_share(kept, pairs)} the placebo. {where} {_falls(kept)}. As far as the two models are otherwise "
+        "alike, the domain of the texts does not explain that difference."
+    ]
+    if lost or unsure:
+        found.append(" ".join(_fallen(lost, unsure, "On the placebo")))
+    return found
+
+
+def labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> list[str]:
+    """Whether the scores that were fitted on labelled texts needed those labels; `shuffles` is how often
+    each was fitted on shuffled ones."""
+    pairs = _paired(rows, SHUFFLED)
+    without = [(row, other) for row, other in pairs if row.auc.value <= other.auc.high]
+    needing = [(row, other) for row, other in pairs if row.auc.value > other.auc.high and above(row)]
+    found = []
+    opening = "Fitted again on reference texts whose labels were shuffled,"
+    if without:
+        does, it = ("does", "it") if len(without) == 1 else ("do", "them")
+        found.append(
+            f"{opening} {_ranges(without, shuffles)} {does} as well at least once: "
+            f"so far as this shows, the labels of the reference did not matter to {it}."
+        )
+    if needing:
+        does = "does" if len(needing) == 1 else "do"
+        few = min(shuffles.get(row.name, 0) for row, _ in needing) < ENOUGH_SHUFFLES
+        ending = "with so few repeats that may be chance" if few else "the labels of the reference matter"
+        found.append(f"{opening} {_ranges(needing, shuffles)} never {does} as well: {ending}.")
+    return found
+
+
+def _paired(rows: Sequence[Measured], kind: str) -> list[Pair]:
+    """Each score that has a control of the kind, with that control, in the scores' order."""
+    controls = {row.name: row for row in rows if row.kind == kind}
+    return [(row, controls[row.name]) for row in rows if row.kind == "score" and row.name in controls]
+
+
+def _denied(pairs: Sequence[Pair], rows: Sequence[Measured], *, sure: bool) -> str:
+    """That none survives: the only score by its name, else all that were tried."""
+    scores = [row for row in rows if row.kind == "score"]
+    if len(scores) == 1:
+        return f"{scores[0].name} {'does not' if sure else 'is not shown to'} survive the placebo."
+    tried = len(pairs) == sum(above(row) for row in scores)
+    subject = "No score" if tried else "No score that was tried on it"
+    return f"{subject} {'survives' if sure else 'is shown to survive'} the placebo."
+
+
+def _share(kept: Sequence[Pair], pairs: Sequence[Pair]) -> str:
+    if len(pairs) == 1:
+        return f"{kept[0][0].name} survives"
+    if len(kept) == len(pairs):
+        return f"All {len(pairs)} scores above chance survive"
+    return f"{len(kept)} of {len(pairs)} scores above chance survive{'s' if len(kept) == 1 else ''}"
+
+
+def _fallen(lost: Sequence[Pair], unsure: Sequence[Pair], where: str) -> list[str]:
+    """What the scores that are not shown to survive reach, beginning with `where`, and what that means."""
+    found = []
+    if lost:
+        named = [
+            f"{row.name} (AUC {_figure(other)} there, {_figure(row)} on the target)" for row, other in lost
+        ]
+        does = "does" if len(lost) == 1 else "do"
+        found.append(f"{where} {_with_rest(named[:MOST], len(lost) - MOST)} {does} as well. {_MEANING}")
+        where = "On the placebo"
+    if unsure:
+        found.append(f"{where} {_falls(unsure)}, which may be chance; more documents would tell.")
+    return found
+
+
+def _falls(pairs: Sequence[Pair]) -> str:
+    """By how much the AUCs fall from the target to the placebo, the largest fall first."""
+    leads = sorted(((_lead(pair), pair[0].name) for pair in pairs), key=lambda one: -one[0].value)
+    falls: list[str] = []
+    for lead, name in leads[:MOST]:
+        value, low, high = shown(lead, edges=(0.0,))
+        what, interval = ("that of", "") if falls else ("the AUC of", "95% interval ")
+        falls.append(f"{what} {name}{'' if falls else ' falls'} by {value} ({interval}{low} to {high})")
+    more = len(leads) - MOST
+    return listed(
+        [*falls, *([f"{'that' if more == 1 else 'those'} of {_others(more)} too"] if more > 0 else [])]
+    )
+
+
+def _ranges(pairs: Sequence[Pair], shuffles: Mapping[str, int]) -> str:
+    named = []
+    for row, other in pairs[:MOST]:
+        repeats = shuffles.get(row.name, 0)
+        low, high = (shown(Estimate(v, v, v), edges=(0.5, 1.0))[0] for v in (other.auc.low, other.auc.high))
+        times = f" in {repeats:,} repeats" if repeats > 1 else ""
+        reached = f"{low} to {high}{times}" if low != high else f"{high}{times}"
+        named.append(f"{row.name} (AUC {_figure(row)} with the true labels, {reached})")
+    return _with_rest(named, len(pairs) - MOST)
+
+
+def _with_rest(named: Sequence[str], more: int) -> str:
+    return listed([*named, _others(more)] if more > 0 else named)
+
+
+def _others(more: int) -> str:
+    return f"{more} other{'' if more == 1 else 's'}"
+
+
+def _figure(row: Measured) -> str:
+    return shown(row.auc, edges=(0.5, 1.0))[0]
+
+
+def _lead(pair: Pair) -> Estimate:
+    lead = pair[1].lead
+    assert lead is not None  # those without were left out
+    return lead

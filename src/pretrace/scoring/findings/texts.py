@@ -1,0 +1,129 @@
+"""What the findings say of the texts: how many documents, how lopsided, what was cut short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.scoring.findings.figures import counted
+from pretrace.statistics.resampling import Difference
+from pretrace.types import Evaluation
+
+FEW_GROUPS = 20
+"""Documents of a class below which a 95% interval is rough."""
+FEW_NONMEMBERS = 20
+"""Non-members below which 5% of them is less than one."""
+FEW_FOR_RATES = 60
+"""Documents of non-members below which the interval of a true positive rate at 5% false positives is too narrow."""
+LOPSIDED = 0.6
+"""Share of one class from which on an accuracy needs to be read against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the sentences need beside the figures.
+
+    `lead` is the AUC of the best score less that of the blind baseline, None without either; the groups
+    are those that hold members and those that hold non-members; `asked` is the number of resamples
+    asked for; `blind_note` is what the blind baseline had to say of itself; `placebo` is the name of the
+    placebo model; `shuffles` says how often each fitted score was fitted on shuffled labels. `member_weight` and
+    `nonmember_weight` say how many documents of equal size the documents of a class are worth
+    (`effective_documents`).
+    """
+
+    lead: Difference | None
+    member_groups: int
+    nonmember_groups: int
+    asked: int
+    blind_note: str = ""
+    placebo: str = ""
+    shuffles: Mapping[str, int] = field(default_factory=dict)
+    member_weight: float = math.inf
+    nonmember_weight: float = math.inf
+
+
+def effective_documents(
+    documents: npt.NDArray[np.int64], members: npt.NDArray[np.bool_]
+) -> tuple[float, float]:
+    """How many documents of equal size those of the members are worth, and those of the non-members.
+
+    `documents` [texts] numbers the document of each text from 0 on. With n texts in each, (sum of n)² / (sum of
+    n²) (Kish 1965, *Survey Sampling*, section 11.7), 0.0 for a class without texts.
+    """
+    weights = []
+    for side in (members, ~members):
+        sizes = np.bincount(documents[side]).astype(np.float64)
+        weights.append(float(sizes.sum() ** 2 / max(1.0, float(sizes @ sizes))))
+    return weights[0], weights[1]
+
+
+def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]:
+    """Documents, non-members or resamples that are too few."""
+    found = []
+    members, nonmembers = circumstances.member_groups, circumstances.nonmember_groups
+    fewest = min(members, nonmembers)
+    held = f"The members come from {counted(members)}, the non-members from {counted(nonmembers)}"
+    if fewest == 1:
+        found.append(
+            f"{held}: what a single document shows cannot be carried over to others, "
+            "and the 95% intervals must not be relied on."
+        )
+    elif fewest < FEW_GROUPS:
+        found.append(f"{held}: with fewer than {FEW_GROUPS} of either the 95% intervals are rough.")
+    else:
+        found += _giants(circumstances)
+    if evaluation.nonmembers < FEW_NONMEMBERS:
+        found.append(
+            f"With {evaluation.nonmembers} non-members, 5% of them is less than one: "
+            "the true positive rate at 5% false positives allows no false positive at all."
+        )
+    elif 1 < nonmembers < FEW_FOR_RATES:
+        found.append(
+            f"With {counted(nonmembers)} of non-members, where the threshold for 5% false positives lies is hardly "
+            "known: new non-members may pass it more often than 5%, and the 95% interval of the true positive "
+            f"rate is too narrow. {FEW_FOR_RATES} documents or more would mend that."
+        )
+    if evaluation.resamples < circumstances.asked:
+        found.append(
+            f"The 95% intervals rest on {evaluation.resamples:,} resamples instead of "
+            f"{circumstances.asked:,}, for there are many texts."
+        )
+    return found
+
+
+def _giants(circumstances: Circumstances) -> list[str]:
+    """Classes whose documents are many, but of which a few hold most of the texts."""
+    sides = (
+        ("members", circumstances.member_groups, circumstances.member_weight),
+        ("non-members", circumstances.nonmember_groups, circumstances.nonmember_weight),
+    )
+    return [
+        f"A few large documents carry the {name}: by the number of their texts, the {counted(groups)} are worth "
+        f"about {max(1, round(weight))} of equal size. The 95% intervals are then too narrow; use fewer texts of "
+        "each large document."
+        for name, groups, weight in sides
+        if weight < FEW_GROUPS
+    ]
+
+
+def accuracies(evaluation: Evaluation) -> list[str]:
+    """What an accuracy has to be read against."""
+    found = []
+    texts = evaluation.members + evaluation.nonmembers
+    if not evaluation.validation:
+        found.append(
+            "No documents were set aside for choosing thresholds: each accuracy is measured on the texts its "
+            "threshold was chosen on, and leans upwards."
+        )
+    larger = max(evaluation.members, evaluation.nonmembers) / texts
+    if larger >= LOPSIDED:
+        kind = "members" if evaluation.members > evaluation.nonmembers else "non-members"
+        found.append(
+            f"{larger:.0%} of the texts are {kind}: an accuracy means something only above {larger:.2f}, "
+            f"which calling every text one of the {kind} would reach."
+        )
+    return found

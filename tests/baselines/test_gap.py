@@ -1,0 +1,295 @@
+"""The gap is 0.5 where there is none, and no text helps to judge its own document or its own copy."""
+
+import numpy as np
+import pytest
+
+from pretrace.baselines import gap as module
+from pretrace.baselines.gap import gap, pair_gap
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.types import Corpus, Pair, Text
+
+WORDS = np.array([f"w{k}" for k in range(500)])
+ZIPF = 1 / np.arange(1, 501) / (1 / np.arange(1, 501)).sum()
+HAN = list("的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生")
+
+
+def noise(rng, texts, length=30):
+    return [" ".join(words) for words in WORDS[rng.choice(500, (texts, length), p=ZIPF)]]
+
+
+def corpus(name, texts, groups=None):
+    groups = groups or [""] * len(texts)
+    made = (
+        Text(str(i), text, group=group) for i, (text, group) in enumerate(zip(texts, groups, strict=True))
+    )
+    return Corpus(name, tuple(made))
+
+
+def pairs(true, generated, each=2):
+    found = zip(true, generated, strict=True)
+    return [Pair(str(i), f"d{i // each}", "", mine, made) for i, (mine, made) in enumerate(found)]
+
+
+def test_without_a_difference_the_interval_holds_one_half():
+    held, found, lengths = 0, [], 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        texts = noise(rng, 80)
+        # Documents of unequal size, as they are.
+        groups = [f"d{rng.integers(0, 25)}" for _ in range(80)]
+        mine = np.array([int(group[1:]) < 12 for group in groups])
+        a = corpus(
+            "a", [t for t, m in zip(texts, mine, strict=True) if m], [g for g in groups if int(g[1:]) < 12]
+        )
+        b = corpus(
+            "b",
+            [t for t, m in zip(texts, mine, strict=True) if not m],
+            [g for g in groups if int(g[1:]) >= 12],
+        )
+        words, length = gap(a, b, seed=seed, resamples=200)
+        held += words.auc.low <= 0.5 <= words.auc.high
+        lengths += length.auc.low <= 0.5 <= length.auc.high
+        found.append(words.auc.value)
+    assert held >= 34, "38 of 40 are expected"
+    assert lengths >= 34
+    assert abs(np.mean(found) - 0.5) < 0.035, "standard error 0.011"
+
+
+def test_pairs_without_a_difference_hold_one_half_too():
+    held = 0
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        (row, _) = pair_gap(pairs(noise(rng, 50), noise(rng, 50)), seed=seed, resamples=200)
+        held += row.auc.low <= 0.5 <= row.auc.high
+    assert held >= 19, "22.8 of 24 are expected"
+
+
+def test_a_difference_in_words_is_found_and_the_rows_are_named_as_written():
+    rng = np.random.default_rng(0)
+    a = corpus("a", [f"in May 2014 {text}" for text in noise(rng, 40)])
+    b = corpus("b", [f"in May 2023 {text} and more" for text in noise(rng, 50)])
+    words, length = gap(a, b, "words()")
+    assert (words.classifier, length.classifier) == ("words()", "length")
+    assert words.auc.low > 0.9
+    assert words.texts == length.texts == 90
+    assert length.auc.high < 0.5
+    assert "shorter" in length.note
+    assert gap(b, a, "words()")[0].auc.low > 0.9, "the order of the sets does not matter to a classifier"
+    assert "longer" in gap(b, a)[1].note
+
+
+def test_a_script_without_spaces_is_read():
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(HAN, 40)) for _ in range(120)]
+    a = corpus("a", [text[:20] + "专利" + text[20:] for text in texts[:60]])
+    b = corpus("b", [text[:20] + "发明" + text[20:] for text in texts[60:]])
+    assert gap(a, b)[0].auc.low > 0.9
+
+
+def own_words(rng, groups):
+    """Texts that only their document gives away."""
+    return [f"{g}a {g}b {g}c {text}" for g, text in zip(groups, noise(rng, len(groups)), strict=True)]
+
+
+def test_no_text_is_judged_by_what_was_learnt_from_its_document():
+    rng = np.random.default_rng(1)
+    groups = [f"d{i // 4}" for i in range(160)]
+    texts = own_words(rng, groups)
+    known = gap(corpus("a", texts[:80]), corpus("b", texts[80:]))[0]
+    apart = gap(corpus("a", texts[:80], groups[:80]), corpus("b", texts[80:], groups[80:]))[0]
+    assert known.auc.value > 0.9
+    assert apart.auc.value < 0.7
+
+
+def test_documents_that_share_a_text_are_judged_together():
+    # Every second document repeats the texts of the one before: kept apart, copies would be recognised.
+    rng = np.random.default_rng(2)
+    texts = own_words(rng, [f"d{i}" for i in range(60)])
+    a = corpus("a", texts[:30] + [f" {text}\n" for text in texts[:30]])
+    b = corpus("b", texts[30:] + [f" {text}\n" for text in texts[30:]])
+    assert gap(a, b)[0].auc.value < 0.7
+
+
+def test_a_document_on_both_sides_is_one_document():
+    rng = np.random.default_rng(3)
+    texts = noise(rng, 40)
+    together = [f"author {i % 2}" for i in range(20)]
+    (row, _) = gap(corpus("a", texts[:20], together), corpus("b", texts[20:], together))
+    assert "2 documents only" in row.note
+
+
+def test_the_same_id_on_both_sides_is_no_sign_of_the_same_document(monkeypatch):
+    parted = []
+
+    class Watching:
+        def fit(self, texts, labels, /, *, seed):
+            learnt = {text[1:] for text in texts}
+
+            def judge(some):
+                parted.extend(text[1:] in learnt for text in some)
+                return np.full(len(some), 0.5)
+
+            return judge
+
+    monkeypatch.setitem(module.classifiers._factories, "watching", Watching)
+    gap(corpus("a", [f"a{i}" for i in range(20)]), corpus("b", [f"b{i}" for i in range(20)]), "watching")
+    assert any(parted), "two files may number their rows alike"
+
+
+def test_folds_with_unlike_shares_of_either_kind_do_not_push_the_auc_below_one_half():
+    # Three documents hold all texts of one side, so the folds have 30, 10 and 5 of them beside 15 others each.
+    found = []
+    for seed in range(16):
+        texts = noise(np.random.default_rng(seed), 90)
+        a = corpus("a", texts[:45], ["x"] * 30 + ["y"] * 10 + ["z"] * 5)
+        found.append(gap(a, corpus("b", texts[45:]), seed=seed, resamples=20)[0].auc.value)
+    assert abs(np.mean(found) - 0.5) < 0.06, "standard error 0.02; scores that are not centred give 0.32"
+
+
+def test_texts_on_both_sides_are_counted():
+    rng = np.random.default_rng(0)
+    texts = noise(rng, 80)
+    (row, length) = gap(corpus("a", texts[:45]), corpus("b", [*texts[40:], f"{texts[0]} "]))
+    assert "6 texts of A and 6 of B are the same" in row.note
+    assert "6 texts of A and 6 of B" in length.note
+
+
+@pytest.mark.parametrize("others", [30, 60])
+def test_a_set_that_is_all_in_the_other_is_refused(others):
+    texts = noise(np.random.default_rng(0), 60)
+    with pytest.raises(TextsError, match="every text of one of mine and theirs is also in the other"):
+        gap(corpus("mine", texts[:30]), corpus("theirs", texts[:others]))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "groups", "words"),
+    [
+        (9, 40, None, r"set A \(a\) has 9"),
+        (40, 9, None, r"set B \(b\) has 9"),
+        (40, 0, None, r"set B \(b\) has 0"),
+        (20, 20, ["one"] * 20, r"all texts of set A \(a\) are from one document"),
+    ],
+)
+def test_too_little_is_refused_with_a_cure(a, b, groups, words):
+    texts = noise(np.random.default_rng(0), a + b)
+    with pytest.raises(TextsError, match=words):
+        gap(corpus("a", texts[:a], groups), corpus("b", texts[a:]))
+
+
+def test_empty_texts_do_not_count():
+    texts = noise(np.random.default_rng(0), 40)
+    with pytest.raises(TextsError, match=r"set B \(b\) has 5"):
+        gap(corpus("a", texts[:20]), corpus("b", texts[20:25] + ["  "] * 15))
+
+
+def test_documents_that_all_share_texts_are_refused():
+    texts = noise(np.random.default_rng(0), 40)
+    groups = [f"d{i}" for i in range(10)]
+    same = corpus("b", texts[30:] + [texts[30]] * 10, groups + groups)
+    with pytest.raises(
+        TextsError, match="all share texts with one another; leave out the texts that are repeated"
+    ):
+        gap(corpus("a", texts[:30]), same)
+
+
+def test_halves_learn_from_one_half_and_judge_the_other():
+    rng = np.random.default_rng(0)
+    a = corpus("a", [f"2014 {text}" for text in noise(rng, 60)])
+    b = corpus("b", [f"2023 {text}" for text in noise(rng, 40)])
+    halves, folds = (gap(a, b, split=split)[0] for split in ("halves", 2))
+    assert (halves.texts, folds.texts) == (50, 100)
+    assert halves.auc.low > 0.7
+
+
+@pytest.mark.parametrize("split", [1, 0, "thirds"])
+def test_an_unknown_split_is_refused(split):
+    texts = noise(np.random.default_rng(0), 40)
+    with pytest.raises(ExpressionError, match="2 folds or more, or 'halves'"):
+        gap(corpus("a", texts[:20]), corpus("b", texts[20:]), split=split)
+
+
+def test_an_unknown_classifier_is_refused():
+    texts = noise(np.random.default_rng(0), 40)
+    with pytest.raises(ExpressionError, match="no text classifier is called 'word'; did you mean words"):
+        gap(corpus("a", texts[:20]), corpus("b", texts[20:]), "word")
+
+
+def test_the_same_seed_gives_the_same_rows():
+    rng = np.random.default_rng(0)
+    a, b = corpus("a", noise(rng, 40)), corpus("b", noise(rng, 40))
+    assert gap(a, b, seed=3) == gap(a, b, seed=3)
+    assert gap(a, b, seed=3)[0] != gap(a, b, seed=4)[0]
+
+
+def test_texts_without_words_say_nothing():
+    a, b = (
+        corpus("a", [chr(0x1F600 + i) for i in range(20)]),
+        corpus("b", [chr(0x1F400 + i) for i in range(20)]),
+    )
+    (row, _) = gap(a, b)
+    assert (row.auc.value, row.auc.low, row.auc.high) == (0.5, 0.5, 0.5)
+    assert "nothing to learn from" in row.note
+
+
+def test_a_text_that_is_read_in_part_and_one_that_was_not_learnt_from_are_told(monkeypatch):
+    from pretrace.baselines import blind
+
+    rng = np.random.default_rng(0)
+    a, b = corpus("a", [*noise(rng, 39), "word " * 5_000]), corpus("b", noise(rng, 40))
+    assert "reads only the beginning of 1 of the 80 texts" in gap(a, b)[0].note
+    monkeypatch.setattr(blind, "LEARNT_TEXTS", 40)
+    assert "learnt from 40 of the 80 texts" in gap(a, b)[0].note
+
+
+def test_generated_suffixes_with_words_of_their_own_are_found():
+    rng = np.random.default_rng(0)
+    found = pairs(noise(rng, 60), [f"moreover {text}" for text in noise(rng, 60)])
+    words, length = pair_gap(found, ["words"])
+    assert words.auc.low > 0.6
+    assert words.texts == 120
+    assert length.auc.value < 0.5, "the true ones are shorter"
+
+
+def test_both_texts_of_a_pair_stand_in_the_same_fold():
+    # A document's words stand in its true and its generated suffixes alike: nothing to tell, whoever learns.
+    rng = np.random.default_rng(0)
+    docs = [f"d{i // 2}" for i in range(80)]
+    found = pairs(own_words(rng, docs), own_words(rng, docs))
+    assert abs(pair_gap(found)[0].auc.value - 0.5) < 0.15
+
+
+def test_copies_of_the_true_suffix_are_counted_and_copies_alone_are_refused():
+    texts = noise(np.random.default_rng(0), 60)
+    rows = pair_gap(pairs(texts[:30], texts[:4] + texts[30:56]))
+    assert all("4 of the 30 generated suffixes are the same" in row.note for row in rows)
+    with pytest.raises(TextsError, match="all 30 generated suffixes are the same as the true ones"):
+        pair_gap(pairs(texts[:30], [f"{text} " for text in texts[:30]]))
+
+
+def test_too_few_pairs_are_refused():
+    texts = noise(np.random.default_rng(0), 60)
+    with pytest.raises(TextsError, match="the true suffixes has 9"):
+        pair_gap(pairs(texts[:9], texts[30:39]))
+    with pytest.raises(TextsError, match="from one document"):
+        pair_gap(pairs(texts[:30], texts[30:], each=100))
+
+
+def test_a_fold_never_meets_its_own_texts(monkeypatch):
+    met = []
+
+    class Watching:
+        def fit(self, texts, labels, /, *, seed):
+            learnt = {text.strip() for text in texts}
+
+            def judge(some):
+                met.append(learnt & {text.strip() for text in some})
+                return np.full(len(some), 0.5)
+
+            return judge
+
+    monkeypatch.setitem(module.classifiers._factories, "watching", Watching)
+    texts = noise(np.random.default_rng(0), 60)
+    gap(corpus("a", texts[:35]), corpus("b", texts[30:]), "watching")
+    pair_gap(pairs(texts[:30], texts[:4] + texts[30:56]), "watching")
+    assert len(met) == 10
+    assert not any(met)

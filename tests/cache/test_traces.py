@@ -1,0 +1,343 @@
+"""The trace cache in one process: what goes in comes out, and what is damaged never does."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import pickle
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from pretrace.cache.traces import NullStore, Traces, TraceStore, cache_folder, open_store, text_key
+from pretrace.errors import OutputError
+from pretrace.types import Quantity, Trace
+
+Make = Callable[..., Trace]
+Same = Callable[[Trace | None, Trace | None], bool]
+
+LOGP, BOTH = Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS
+
+
+def keys(count: int, name: str = "text") -> list[bytes]:
+    return [text_key(f"{name} {index}") for index in range(count)]
+
+
+def edit(store: TraceStore, statement: str, *values: object) -> None:
+    """Change the database behind the store's back."""
+    connection = sqlite3.connect(store.path)
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
+
+
+def test_what_was_put_comes_back_in_the_order_asked(tmp_path: Path, trace: Make, same: Same) -> None:
+    traces = [trace(seed, length=seed) for seed in range(5)]
+    with open_store("model", tmp_path) as store:
+        store.put(keys(5), traces)
+    with open_store("model", tmp_path) as store:
+        found = store.get([*reversed(keys(5)), text_key("other"), keys(5)[2], keys(5)[2]], BOTH)
+    assert found[5] is None
+    wanted = [*reversed(traces), traces[2], traces[2]]
+    assert all(map(same, found[:5] + found[6:], wanted))
+    assert found[0] is not None
+    assert found[0].tokens.dtype == np.int32
+    assert found[0].logp.dtype == np.float32
+
+
+floats = arrays.arrays(np.float32, st.shared(st.integers(0, 20), key="n"))
+tokens = arrays.arrays(np.int32, st.shared(st.integers(0, 20), key="n"))
+moments = st.one_of(st.just((None, None)), st.tuples(floats, floats))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(), tokens, floats, moments, st.integers(0, 2**40))
+def test_every_bit_comes_back(
+    text: str, tokens: np.ndarray, logp: np.ndarray, pair: tuple[np.ndarray, np.ndarray], cut: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, open_store(text, Path(folder)) as store:
+        store.put([text_key(text)], [Trace(tokens, logp, *pair, cut=cut)])
+        (found,) = store.get([text_key(text)], LOGP)
+        assert found is not None
+        assert found.cut == cut
+        assert found.tokens.tobytes() == tokens.tobytes()
+        assert found.logp.tobytes() == logp.tobytes()  # bytes: NaN and -0.0 too
+        assert (found.mean is None) == (pair[0] is None)
+        if found.mean is not None and found.std is not None:
+            assert (found.mean.tobytes(), found.std.tobytes()) == (pair[0].tobytes(), pair[1].tobytes())
+
+
+def test_more_quantities_answer_for_fewer_but_not_the_reverse(
+    tmp_path: Path, trace: Make, same: Same
+) -> None:
+    key, few, many = keys(1), trace(1, moments=False), trace(2)
+    with open_store("model", tmp_path) as store:
+        store.put(key, [few])
+        assert store.get(key, BOTH) == [None]
+        assert same(store.get(key, LOGP)[0], few)
+        store.put(key, [many])
+        assert same(store.get(key, LOGP)[0], many)
+        store.put(key, [few])
+        assert same(store.get(key, BOTH)[0], many)
+        assert same(store.get(key, Quantity.MOMENTS)[0], many)
+
+
+def test_a_repeated_key_in_one_put(tmp_path: Path, trace: Make, same: Same) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put(keys(1) * 2, [trace(1, moments=False), trace(2)])
+        assert same(store.get(keys(1), BOTH)[0], trace(2))
+
+
+def test_thousands_of_keys_in_one_get(tmp_path: Path, trace: Make) -> None:
+    with open_store("model", tmp_path) as store:
+        assert store._database._connection is not None
+        store._database._connection.setlimit(
+            sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999
+        )  # as older ones have it
+        store.put(keys(2500), [trace(seed, 1, False) for seed in range(2500)])
+        found = store.get(keys(40_000), LOGP)
+    assert [trace is not None for trace in found] == [True] * 2500 + [False] * 37_500
+    assert [trace.cut for trace in found if trace] == list(range(2500))
+
+
+def test_nothing_put_and_nothing_asked(tmp_path: Path) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put([], [])
+        assert store.get([], LOGP) == []
+
+
+def test_models_do_not_see_each_other(tmp_path: Path, trace: Make) -> None:
+    with open_store("one", tmp_path) as one, open_store("two", tmp_path) as two:
+        one.put(keys(1), [trace(1)])
+        assert one.path != two.path
+        assert two.get(keys(1), LOGP) == [None]
+    assert one.path.name.startswith(hashlib.sha256(b"one").hexdigest()[:32])
+
+
+@pytest.mark.parametrize("wrong", ["lengths", "half", "number"])
+def test_a_wrong_trace_is_refused_and_nothing_of_its_batch_is_kept(
+    tmp_path: Path, trace: Make, wrong: str
+) -> None:
+    good = trace(1)
+    bad = {
+        "lengths": [good, Trace(good.tokens, good.logp[:-1])],
+        "half": [good, Trace(good.tokens, good.logp, good.mean)],
+        "number": [good],
+    }
+    with open_store("model", tmp_path) as store:
+        with pytest.raises(ValueError):  # noqa: PT011  the three come from different places
+            store.put(keys(2), bad[wrong])
+        assert store.get(keys(2), LOGP) == [None, None]
+
+
+def test_text_keys_tell_texts_apart() -> None:
+    texts = ["", " ", "a", "A", "a\x00", "\ud800", "\\ud800", "\ud83d\ude00", "😀", "é", "e\u0301"]
+    assert len({text_key(text) for text in texts}) == len(texts)
+    assert {len(text_key(text)) for text in texts} == {32}
+    assert text_key("a") == hashlib.sha256(b"a").digest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "body = zeroblob(length(body))",
+        "body = substr(body, 1, length(body) - 4)",
+        "body = 'text'",
+        "body = x''",
+        "cut = cut + 1",
+        "cut = 'many'",
+        "holds = 1",
+        "holds = 9",
+        "holds = 'all'",
+        "checksum = checksum + 1",
+        "checksum = 'none'",
+    ],
+)
+def test_a_damaged_row_is_a_miss_and_can_be_mended(
+    tmp_path: Path, trace: Make, same: Same, change: str
+) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put(keys(2), [trace(1), trace(2)])
+        edit(store, f"UPDATE traces SET {change} WHERE key = ?", keys(2)[0])
+        found = store.get(keys(2), LOGP)
+        assert found[0] is None
+        assert same(found[1], trace(2))
+        store.put(keys(1), [trace(3, moments=False)])
+        assert same(store.get(keys(1), LOGP)[0], trace(3, moments=False))
+
+
+def test_a_row_moved_to_another_key_is_a_miss(tmp_path: Path, trace: Make) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put(keys(1), [trace(1)])
+        edit(store, "UPDATE traces SET key = ?", text_key("other"))
+        assert store.get([*keys(1), text_key("other")], LOGP) == [None, None]
+
+
+def test_a_row_that_another_process_mended_is_not_thrown_away(
+    tmp_path: Path, trace: Make, same: Same
+) -> None:
+    with open_store("model", tmp_path) as store, open_store("model", tmp_path) as other:
+        store.put(keys(1), [trace(1)])
+        edit(store, "UPDATE traces SET body = x'00'")
+        assert store.get(keys(1), LOGP) == other.get(keys(1), LOGP) == [None]
+        other.put(keys(1), [trace(2)])
+        store.put(keys(1), [trace(3, moments=False)])
+        assert same(store.get(keys(1), BOTH)[0], trace(2))
+
+
+def test_a_copy_of_another_models_file_is_not_believed(tmp_path: Path, trace: Make) -> None:
+    with open_store("one", tmp_path) as one:
+        one.put(keys(1), [trace(1)])
+    two = open_store("two", tmp_path)
+    two.close()
+    two.path.write_bytes(one.path.read_bytes())
+    with pytest.warns(UserWarning, match="another model"), open_store("two", tmp_path) as store:
+        assert store.get(keys(1), LOGP) == [None]
+    assert two.path.with_name(two.path.name + ".damaged").read_bytes()[:6] == b"SQLite"
+
+
+@pytest.mark.parametrize("damage", ["text", "head", "cut", "name", "tables", "columns"])
+def test_a_damaged_file_is_set_aside(tmp_path: Path, trace: Make, same: Same, damage: str) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put(keys(40), [trace(seed) for seed in range(40)])
+    content = store.path.read_bytes()
+    if damage in ("tables", "columns"):
+        edit(store, "DROP TABLE traces")
+        edit(store, "CREATE TABLE " + ("traces (id)" if damage == "columns" else "other (id)"))
+    else:
+        new = {
+            "text": b"x" * 5000,
+            "head": bytes(100) + content[100:],
+            "cut": content[:6000],
+            "name": content.replace(b"TABLE traces", b"TABLE tr\xe9ces"),
+        }
+        store.path.write_bytes(new[damage])
+    if damage == "tables":  # an empty table of ours is made, no harm done
+        with open_store("model", tmp_path) as store:
+            assert store.get(keys(40), LOGP) == [None] * 40
+        return
+    with pytest.warns(UserWarning, match="is damaged"):
+        store = open_store("model", tmp_path)
+    with store:
+        assert store.get(keys(40), LOGP) == [None] * 40
+        store.put(keys(40), [trace(seed) for seed in range(40)])
+        assert same(store.get(keys(40), BOTH)[39], trace(39))
+    assert store.path.with_name(store.path.name + ".damaged").exists()
+
+
+@pytest.mark.filterwarnings("ignore:the trace cache")
+def test_flipped_bits_give_the_trace_or_nothing(tmp_path: Path, trace: Make, same: Same) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put(keys(30), [trace(seed) for seed in range(30)])
+    content = store.path.read_bytes()
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        bad = bytearray(content)
+        for at in random.integers(0, len(bad), 30):
+            bad[at] ^= 1 << int(random.integers(8))
+        store.path.write_bytes(bad)
+        with open_store("model", tmp_path) as store:
+            for _ in range(2):
+                found = store.get(keys(30), LOGP)
+                assert all(one is None or same(one, trace(seed)) for seed, one in enumerate(found))
+                store.put(keys(30), [trace(seed) for seed in range(30)])
+
+
+@pytest.mark.filterwarnings("ignore:the trace cache")
+def test_damage_met_by_two_at_once_costs_no_new_file(tmp_path: Path, trace: Make, same: Same) -> None:
+    with open_store("model", tmp_path) as one:
+        one.put(keys(40), [trace(seed) for seed in range(40)])
+    one, two = open_store("model", tmp_path), open_store("model", tmp_path)
+    with one.path.open("r+b") as file:
+        file.write(b"\xff" * one.path.stat().st_size)
+    assert one.get(keys(40), LOGP) == [None] * 40
+    one.put(keys(40, "new"), [trace(seed) for seed in range(40)])
+    assert two.get(keys(40), LOGP) == [None] * 40  # meets the same damage, in the file moved away
+    two.put(keys(40, "newer"), [trace(seed) for seed in range(40)])
+    one.close()
+    two.close()
+    with open_store("model", tmp_path) as store:
+        assert all(map(same, store.get(keys(40, "new"), LOGP), [trace(seed) for seed in range(40)]))
+        assert all(map(same, store.get(keys(40, "newer"), LOGP), [trace(seed) for seed in range(40)]))
+
+
+def test_a_store_can_be_pickled_and_used_after_a_fork(tmp_path: Path, trace: Make, same: Same) -> None:
+    def child() -> None:
+        assert store._database._connection is None  # sqlite forbids carrying one across a fork
+        store.put(keys(1, "child"), [trace(2)])
+        os._exit(0 if store.get(keys(1, "parent"), LOGP)[0] is not None else 1)
+
+    with open_store("model", tmp_path) as store:
+        store.put(keys(1, "parent"), [trace(1)])
+        process = multiprocessing.get_context("fork").Process(target=child)
+        process.start()
+        store.put(keys(1, "meanwhile"), [trace(3)])
+        process.join(30)
+        assert process.exitcode == 0
+        assert same(store.get(keys(1, "child"), LOGP)[0], trace(2))
+        with pickle.loads(pickle.dumps(store)) as copy:
+            assert same(copy.get(keys(1, "meanwhile"), LOGP)[0], trace(3))
+
+
+def test_threads_share_a_store(tmp_path: Path, trace: Make, same: Same) -> None:
+    with open_store("model", tmp_path) as store:
+
+        def work(name: str) -> None:
+            for seed in range(20):
+                store.put([text_key(f"{name} {seed}")], [trace(seed)])
+
+        threads = [threading.Thread(target=work, args=(f"t{number}",)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for number in range(4):
+            found = store.get(keys(20, f"t{number}"), LOGP)
+            assert all(same(trace_, trace(seed)) for seed, trace_ in enumerate(found))
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = open_store("model", tmp_path)
+    store.close()
+    store.close()
+    with pytest.raises(ValueError, match="closed"):
+        store.get(keys(1), LOGP)
+
+
+def test_no_cache_keeps_nothing(trace: Make) -> None:
+    store: Traces = open_store(None)
+    with store:
+        store.put(keys(2), [trace(1), trace(2)])
+        assert store.get(keys(2), LOGP) == [None, None]
+    assert isinstance(store, NullStore)
+
+
+def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PRETRACE_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache_folder() == tmp_path / ".cache" / "pretrace"
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    assert cache_folder() == tmp_path / ".cache" / "pretrace"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "pretrace"
+    monkeypatch.setenv("PRETRACE_CACHE", "~/mine")
+    assert cache_folder() == tmp_path / "mine"
+    with open_store("model") as store:
+        assert store.path.is_relative_to(tmp_path / "mine")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file" / "cache", Path("/proc/pretrace")):
+        with pytest.raises(OutputError, match=r"PRETRACE_CACHE .*--no-cache"):
+            open_store("model", folder)

@@ -1,0 +1,209 @@
+"""States beside the traces: what was read inside a model comes back to the last bit, or not at all."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from pretrace.cache.states import state_name
+from pretrace.cache.traces import TraceStore, open_store, text_key
+from pretrace.types import Firing, Hidden, Quantity, State, Trace
+
+Make = Callable[..., Trace]
+Same = Callable[[Trace | None, Trace | None], bool]
+
+LOGP, BOTH = Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS
+FIRING, COUNT, ALL, ONE = Firing(), Firing("count", 0.5, True), Hidden(), Hidden(17)
+KEYS = [text_key(str(number)) for number in range(3)]
+
+
+def inside(seed: int, *states: State) -> dict[State, np.ndarray]:
+    random = np.random.default_rng(seed)
+    made = {
+        FIRING: random.integers(0, 256, (3, 5)).astype(np.uint8),
+        COUNT: random.integers(0, 2**32, (3, 40)).astype(np.uint32),
+        ALL: random.normal(size=(4, 8)).astype(np.float32),
+        ONE: random.normal(size=8).astype(np.float32),
+    }
+    return {state: made[state] for state in states}
+
+
+def edit(store: TraceStore, statement: str, *values: object) -> None:
+    connection = sqlite3.connect(store.path)
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
+
+
+def agree(found: Trace | None, wanted: dict[State, np.ndarray]) -> bool:
+    if found is None or set(found.states) != set(wanted):
+        return False
+    return all(
+        found.states[state].tobytes() == array.tobytes()
+        and found.states[state].dtype == array.dtype
+        and found.states[state].shape == array.shape
+        for state, array in wanted.items()
+    )
+
+
+def test_states_come_back_exactly_as_wanted(tmp_path: Path, trace: Make, same: Same) -> None:
+    everything = (FIRING, COUNT, ALL, ONE)
+    with open_store("model", tmp_path) as store:
+        store.put(KEYS, [replace(trace(seed), states=inside(seed, *everything)) for seed in range(3)])
+    with open_store("model", tmp_path) as store:
+        for wanted in ((), (FIRING,), (ONE, COUNT), everything):
+            found = store.get([KEYS[2], text_key("other"), *KEYS], BOTH, frozenset(wanted))
+            assert found[1] is None
+            for one, seed in zip([found[0], *found[2:]], [2, 0, 1, 2], strict=True):
+                assert same(one, trace(seed))
+                assert agree(one, inside(seed, *wanted))
+        assert found[0] is not None
+        with pytest.raises(ValueError, match="read-only"):
+            found[0].states[FIRING][0, 0] = 1
+
+
+def test_quantities_of_states_are_not_asked_of_the_trace(tmp_path: Path, trace: Make) -> None:
+    want = LOGP | Quantity.NEURONS | Quantity.HIDDEN
+    with open_store("model", tmp_path) as store:
+        store.put(KEYS[:1], [replace(trace(0), states=inside(0, FIRING, ALL))])
+        assert agree(store.get(KEYS[:1], want, frozenset({FIRING, ALL}))[0], inside(0, FIRING, ALL))
+
+
+def test_a_hit_needs_every_state_and_every_quantity(tmp_path: Path, trace: Make) -> None:
+    few = replace(trace(0, moments=False), states=inside(0, FIRING))
+    with open_store("model", tmp_path) as store:
+        store.put(KEYS[:1], [few])
+        assert store.get(KEYS[:1], LOGP, frozenset({FIRING, ONE})) == [None]
+        assert store.get(KEYS[:1], LOGP, frozenset({Firing(threshold=1.5)})) == [None]
+        assert store.get(KEYS[:1], BOTH, frozenset({FIRING})) == [None]
+        assert agree(store.get(KEYS[:1], LOGP, frozenset({FIRING}))[0], inside(0, FIRING))
+
+
+def test_states_add_up_over_runs_and_outlive_a_better_trace(tmp_path: Path, trace: Make, same: Same) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put(KEYS[:1], [replace(trace(0, moments=False), states=inside(0, FIRING))])
+        store.put(KEYS[:1], [replace(trace(1), states=inside(0, ONE))])
+        store.put(KEYS[:1], [trace(2, moments=False)])
+        store.put(KEYS[:1], [replace(trace(3, moments=False), states=inside(9, ONE, ALL))])
+        (found,) = store.get(KEYS[:1], BOTH, frozenset({FIRING, ONE, ALL}))
+        assert same(found, trace(1))
+        assert agree(found, inside(0, FIRING, ONE) | inside(9, ALL))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "body = zeroblob(length(body))",
+        "body = 'text'",
+        "body = x''",
+        "kind = '|u1 15'",
+        "kind = '|u1 5,3'",
+        "kind = 'what'",
+        "kind = 7",
+        "checksum = checksum + 1",
+        "checksum = 'none'",
+    ],
+)
+def test_a_damaged_state_is_a_miss_and_is_mended(
+    tmp_path: Path, trace: Make, same: Same, change: str
+) -> None:
+    states = frozenset({FIRING, ONE})
+    with open_store("model", tmp_path) as store:
+        store.put(KEYS, [replace(trace(seed), states=inside(seed, *states)) for seed in range(3)])
+        edit(store, f"UPDATE states SET {change} WHERE key = ? AND state = ?", KEYS[0], state_name(FIRING))
+        assert [found is None for found in store.get(KEYS, BOTH, states)] == [True, False, False]
+        assert same(store.get(KEYS, BOTH)[0], trace(0))
+        assert agree(store.get(KEYS, BOTH, frozenset({ONE}))[0], inside(0, ONE))
+        store.put(KEYS[:1], [replace(trace(0), states=inside(5, *states))])
+        assert agree(store.get(KEYS, BOTH, states)[0], inside(5, FIRING) | inside(0, ONE))
+
+
+def test_a_damaged_trace_and_state_are_mended_by_one_put(tmp_path: Path, trace: Make, same: Same) -> None:
+    states = frozenset({FIRING})
+    with open_store("model", tmp_path) as store:
+        store.put(KEYS[:1], [replace(trace(0), states=inside(0, FIRING))])
+        edit(store, "UPDATE states SET body = x'00'")
+        edit(store, "UPDATE traces SET body = x'00'")
+        assert store.get(KEYS[:1], LOGP, states) == [None]
+        store.put(KEYS[:1], [replace(trace(1), states=inside(1, FIRING))])
+        (found,) = store.get(KEYS[:1], LOGP, states)
+        assert same(found, trace(1))
+        assert agree(found, inside(1, FIRING))
+
+
+@pytest.mark.parametrize(("column", "value"), [("key", text_key("other")), ("state", "hidden 3")])
+def test_a_state_moved_elsewhere_is_a_miss(tmp_path: Path, trace: Make, column: str, value: object) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put(KEYS[:1], [replace(trace(0), states=inside(0, ONE))])
+        store.put([text_key("other")], [trace(1)])
+        edit(store, f"UPDATE states SET {column} = ?", value)
+        for key in (KEYS[0], text_key("other")):
+            for state in (ONE, Hidden(3)):
+                assert store.get([key], LOGP, frozenset({state})) == [None]
+
+
+def test_a_state_that_cannot_be_kept_is_refused_with_its_batch(tmp_path: Path, trace: Make) -> None:
+    bad = replace(trace(1), states={ONE: np.array(["text"])})
+    with open_store("model", tmp_path) as store:
+        with pytest.raises(ValueError, match="cannot be stored"):
+            store.put(KEYS[:2], [trace(0), bad])
+        assert store.get(KEYS[:2], LOGP) == [None, None]
+
+
+def test_a_cache_of_before_there_were_states_goes_on_working(tmp_path: Path, trace: Make, same: Same) -> None:
+    with open_store("model", tmp_path) as store:
+        store.put(KEYS[:1], [trace(0)])
+        edit(store, "DROP TABLE states")
+    with open_store("model", tmp_path) as store:
+        assert same(store.get(KEYS[:1], BOTH)[0], trace(0))
+        assert store.get(KEYS[:1], BOTH, frozenset({ONE})) == [None]
+        store.put(KEYS[:1], [replace(trace(0), states=inside(0, ONE))])
+        assert agree(store.get(KEYS[:1], BOTH, frozenset({ONE}))[0], inside(0, ONE))
+    assert not list(tmp_path.rglob("*.damaged"))
+
+
+def test_a_states_table_of_another_layout_is_set_aside(tmp_path: Path, trace: Make) -> None:
+    with open_store("model", tmp_path) as store:
+        edit(store, "DROP TABLE states")
+        edit(store, "CREATE TABLE states (id)")
+    with pytest.warns(UserWarning, match="the trace cache .* is damaged"):
+        open_store("model", tmp_path).close()
+
+
+def test_equal_states_have_one_name_and_others_another() -> None:
+    assert (
+        state_name(Firing(threshold=1)) == state_name(Firing(threshold=1.0)) == "firing any>1.0 gated=False"
+    )
+    assert state_name(Firing(threshold=-0.0)) == state_name(Firing(threshold=0.0))
+    states = [FIRING, COUNT, ALL, ONE, Hidden(0), Hidden(1), Firing("mean"), Firing(threshold=1.1)]
+    states += [Firing(threshold=-1.0), Firing(gated=True)]
+    assert len({state_name(state) for state in states}) == len(states)
+    assert state_name(ALL) == "hidden all"
+    assert state_name(ONE) == "hidden 17"
+
+
+dtypes = st.sampled_from([np.uint8, np.uint32, np.int64, np.float16, np.float32, np.float64, np.bool_, ">f4"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(array=dtypes.flatmap(lambda d: arrays.arrays(d, arrays.array_shapes(min_dims=0, min_side=0))))
+def test_every_bit_of_a_state_comes_back(array: np.ndarray[Any, Any]) -> None:
+    one = Trace(np.zeros(1, np.int32), np.zeros(1, np.float32), states={ALL: array})
+    with tempfile.TemporaryDirectory() as folder, open_store("model", Path(folder)) as store:
+        store.put(KEYS[:1], [one])
+        (found,) = store.get(KEYS[:1], LOGP, frozenset({ALL}))
+        assert found is not None
+        back = found.states[ALL]
+        assert back.shape == array.shape
+        assert back.dtype == array.dtype.newbyteorder("=")
+        assert back.tobytes() == array.astype(back.dtype).tobytes()

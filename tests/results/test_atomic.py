@@ -1,0 +1,397 @@
+"""Files and folders are there whole or not at all, whoever fails, is killed or writes at the same time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pretrace.errors import OutputError
+from pretrace.results import atomic
+from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable, new_folder, write_atomically
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def fill(folder: Path, word: str) -> None:
+    """What save_run does, in little: some files, then the marker that lists them."""
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(word)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "deep.txt").write_text(word)
+    files = dict.fromkeys(["0.txt", "1.txt", "2.txt", "sub/deep.txt"], "hash")
+    (folder / "run.json").write_text(json.dumps({"pretrace_run": 1, "files": files, "word": word}))
+
+
+def words(folder: Path) -> set[str]:
+    """What the files of a folder say; one word unless runs were mixed."""
+    marker = json.loads((folder / "run.json").read_text())["word"]
+    return {path.read_text() for path in folder.rglob("*.txt")} | {marker}
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_files_are_written_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folders" / "file.json"
+    atomic_text(path, "one\n")
+    assert path.read_bytes() == b"one\n"
+    atomic_bytes(path, b"\x00two")
+    assert path.read_bytes() == b"\x00two"
+    write_atomically(
+        path, lambda beside: beside.write_text(f"{beside.suffix} {beside.parent == path.parent}")
+    )
+    assert path.read_text() == ".json True"
+    assert names(path.parent) == ["file.json"]
+
+
+def test_who_reads_an_old_file_reads_it_to_the_end(tmp_path: Path) -> None:
+    atomic_text(tmp_path / "file", "old")
+    with (tmp_path / "file").open() as reader:
+        atomic_text(tmp_path / "file", "new")
+        assert reader.read() == "old"
+
+
+def test_a_lone_surrogate_is_written_as_its_escape(tmp_path: Path) -> None:
+    atomic_text(tmp_path / "file", "é\ud800")
+    assert (tmp_path / "file").read_bytes() == "é\\ud800".encode()
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_a_failing_writer_changes_nothing(tmp_path: Path, failure: type[BaseException]) -> None:
+    def write(beside: Path) -> None:
+        beside.write_text("half")
+        raise failure
+
+    (tmp_path / "file").write_text("old")
+    for path in (tmp_path / "file", tmp_path / "new" / "folder" / "file"):
+        with pytest.raises(failure):
+            write_atomically(path, write)
+    assert names(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+def test_what_is_not_a_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="is a folder"):
+        atomic_text(tmp_path / "folder", "")
+    for path in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(OutputError, match="device or a pipe"):
+            atomic_text(path, "")
+        with pytest.raises(OutputError, match="device or a pipe"):
+            check_writable(path, folder=False)
+    assert names(tmp_path) == ["folder", "pipe"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "file").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "file")
+    (tmp_path / "run").symlink_to(tmp_path / "real" / "run")
+    atomic_text(tmp_path / "link", "new")
+    with new_folder(tmp_path / "run") as folder:
+        fill(folder, "word")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "file").read_text() == "new"
+    assert (tmp_path / "run").is_symlink()
+    assert words(tmp_path / "real" / "run") == {"word"}
+
+
+def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
+    run = tmp_path / "new" / "run"
+    with new_folder(run) as folder:
+        fill(folder, "one")
+        assert not run.exists()
+        assert folder.name.startswith(f".run.partial-{os.getpid()}")
+    assert words(run) == {"one"}
+    assert names(run.parent) == ["run"]
+
+
+def fill_and_fail(run: Path) -> None:
+    with new_folder(run) as folder:
+        fill(folder, "new")
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("before", ["nothing", "empty", "run"])
+def test_a_failure_leaves_the_folder_as_it_was(tmp_path: Path, before: str) -> None:
+    run = tmp_path / "parent" / "run"
+    if before != "nothing":
+        run.mkdir(parents=True)
+    if before == "run":
+        fill(run, "old")
+    with pytest.raises(RuntimeError):
+        fill_and_fail(run)
+    if before == "nothing":
+        assert names(tmp_path) == []
+    else:
+        assert names(run.parent) == ["run"]
+        assert (words(run) == {"old"}) if before == "run" else (names(run) == [])
+
+
+def test_an_earlier_run_is_put_back_when_the_new_one_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    fill(tmp_path / "run", "old")
+    with pytest.raises(OutputError, match="cannot be written"), new_folder(tmp_path / "run") as folder:
+        folder.rmdir()
+    assert names(tmp_path) == ["run"]
+    assert words(tmp_path / "run") == {"old"}
+
+
+def test_a_run_that_is_swapped_while_it_is_checked(tmp_path: Path, start: Start) -> None:
+    code = (
+        WRITER
+        + """
+import os, shutil
+while True:
+    (folder / "new").mkdir()
+    fill(folder / "new", "word")
+    if (folder / "run").exists():
+        os.rename(folder / "run", folder / "old")
+    os.rename(folder / "new", folder / "run")
+    shutil.rmtree(folder / "old", ignore_errors=True)
+    print(flush=True)
+"""
+    )
+    process = start(code)
+    assert process.stdout is not None
+    process.stdout.readline()
+    for _ in range(3000):
+        check_writable(tmp_path / "run")
+
+
+def test_an_earlier_run_is_replaced_with_all_its_files(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for word in ("one", "two"):
+        with new_folder(run) as folder:
+            fill(folder, word)
+            (folder / "run.json").write_text(
+                json.dumps(
+                    {
+                        "pretrace_run": 1,
+                        "files": {f"{word}.csv": "", **dict.fromkeys(names(folder))},
+                        "word": word,
+                    }
+                )
+            )
+            (folder / f"{word}.csv").write_text(word)
+        (run / ".DS_Store").write_text("litter")
+    assert words(run) == {"two"}
+    assert not (run / "one.csv").exists()
+    assert names(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ({"thesis.tex": "years"}, "thesis.tex"),
+        ({"run.json": "{}"}, "run.json"),
+        ({"run.json": '{"name": "jog", "km": 5}', "map.png": ""}, "map.png, run.json"),
+        ({"run.json": "[1]"}, "run.json"),
+        ({"run.json": "{"}, "run.json"),
+        (
+            {"run.json": '{"pretrace_run": 1, "files": {"a.csv": ""}}', "a.csv": "", "notes.txt": ""},
+            "notes.txt",
+        ),
+    ],
+)
+def test_a_folder_with_anything_else_is_left_alone(
+    tmp_path: Path, content: dict[str, str], shown: str
+) -> None:
+    for name, text in content.items():
+        (tmp_path / name).write_text(text)
+    message = rf"holds files that pretrace did not write \({shown}\); choose another folder"
+    with pytest.raises(OutputError, match=message):
+        check_writable(tmp_path)
+    with pytest.raises(OutputError, match=message), new_folder(tmp_path) as folder:
+        fill(folder, "word")
+    assert {name: (tmp_path / name).read_text() for name in names(tmp_path)} == content
+
+
+def test_files_that_turn_up_while_working_are_left_alone(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+
+    def write_slowly() -> None:
+        with new_folder(run) as folder:
+            fill(folder, "word")
+            run.mkdir()
+            (run / "thesis.tex").write_text("years")
+
+    with pytest.raises(OutputError, match="that pretrace did not write"):
+        write_slowly()
+    assert names(tmp_path) == ["run"]
+    assert names(run) == ["thesis.tex"]
+
+
+def test_places_that_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "here" / "below").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here" / "below")
+    cases = {
+        tmp_path / "file": "is a file",
+        Path("/proc"): "mounted drive",
+        Path("/"): "mounted drive",
+        Path(): "the folder you are in",
+        tmp_path / "here": "the folder you are in",
+        tmp_path / "file" / "run": "cannot be written: .*; choose a place",
+        Path("/proc/pretrace"): "cannot be written: .*; choose a place",
+        Path("/proc/pretrace/run"): "cannot be written: .*; choose a place",
+        tmp_path / ("x" * 300): "cannot be written: .*; choose a place",
+    }
+    for path, message in cases.items():
+        with pytest.raises(OutputError, match=message):
+            check_writable(path)
+        with pytest.raises(OutputError, match=message), new_folder(path):
+            pass
+    for path in (tmp_path / "file" / "report.html", Path("/proc/report.html")):
+        with pytest.raises(OutputError, match="cannot be written"):
+            check_writable(path, folder=False)
+        with pytest.raises(OutputError, match="cannot be written"):
+            atomic_text(path, "")
+    assert names(tmp_path) == ["file", "here"]
+
+
+def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    check_writable(tmp_path / "new" / "folders" / "run")
+    check_writable(tmp_path / "new" / "file", folder=False)
+    check_writable(tmp_path / "file", folder=False)
+    assert names(tmp_path) == ["file"]
+
+
+def test_long_names(tmp_path: Path) -> None:
+    for name in ("x" * 250, "ü" * 120):
+        with new_folder(tmp_path / name) as folder:
+            fill(folder, "word")
+        assert words(tmp_path / name) == {"word"}
+        atomic_text(tmp_path / (name[:-5] + ".html"), "text")
+    assert len(names(tmp_path)) == 4
+
+
+WRITER = """
+import json, time
+from pretrace.results.atomic import atomic_bytes, new_folder
+
+def fill(folder, word):
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(word)
+    files = dict.fromkeys(["0.txt", "1.txt", "2.txt"], "hash")
+    (folder / "run.json").write_text(json.dumps({"pretrace_run": 1, "files": files, "word": word}))
+"""
+
+
+def test_writers_at_once_never_leave_a_mixture(tmp_path: Path, start: Start) -> None:
+    code = (
+        WRITER
+        + """
+for number in range(60):
+    with new_folder(folder / "run") as partial:
+        fill(partial, f"{sys.argv[2]} {number}")
+"""
+    )
+    processes = [start(code, name) for name in "abc"]
+    seen = 0
+    while any(process.poll() is None for process in processes):
+        try:
+            marker = json.loads((tmp_path / "run" / "run.json").read_text())
+        except FileNotFoundError:
+            continue
+        assert set(marker["files"]) == {"0.txt", "1.txt", "2.txt"}
+        seen += 1
+    assert [process.communicate()[1] for process in processes] == [""] * 3
+    assert seen
+    (word,) = words(tmp_path / "run")
+    assert word.endswith(" 59")
+    assert names(tmp_path) == ["run"]
+
+
+def test_what_killed_writers_left_is_tidied_away(tmp_path: Path, start: Start) -> None:
+    code = (
+        WRITER
+        + """
+def write(beside):
+    beside.write_bytes(b"half")
+    print("writing", flush=True)
+    time.sleep(60)
+
+if sys.argv[2] == "file":
+    from pretrace.results.atomic import write_atomically
+    write_atomically(folder / "report.html", write)
+with new_folder(folder / "run") as partial:
+    write(partial / "0.txt")
+"""
+    )
+    processes = [start(code, kind) for kind in ("file", "folder")]
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.readline()
+    with new_folder(tmp_path / "run") as folder:
+        fill(folder, "word")
+    atomic_text(tmp_path / "report.html", "whole")
+    assert len(names(tmp_path)) == 4  # what living processes are at is left to them
+    for process in processes:
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    with new_folder(tmp_path / "run") as folder:
+        fill(folder, "word")
+    atomic_text(tmp_path / "report.html", "whole")
+    assert names(tmp_path) == ["report.html", "run"]
+
+
+def test_a_run_moved_aside_by_a_killed_writer_is_put_back(tmp_path: Path) -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    old = tmp_path / f".run.old-{process.pid}-{atomic._HOST}-0123abcd"
+    old.mkdir()
+    fill(old, "old")
+    with pytest.raises(RuntimeError), new_folder(tmp_path / "run"):
+        raise RuntimeError
+    assert names(tmp_path) == ["run"]
+    assert words(tmp_path / "run") == {"old"}
+
+
+def test_leftovers_of_a_killed_process_with_our_own_number(tmp_path: Path) -> None:
+    (tmp_path / f".run.partial-{os.getpid()}-{atomic._HOST}-0123abcd").mkdir()
+    (
+        tmp_path / f".run.partial-{os.getpid()}-00000000-0123abcd"
+    ).mkdir()  # another machine's: not ours to judge
+    with new_folder(tmp_path / "run") as outer:
+        fill(outer, "outer")
+        with new_folder(tmp_path / "run") as inner:
+            fill(inner, "inner")
+    assert words(tmp_path / "run") == {"outer"}
+    assert names(tmp_path) == [f".run.partial-{os.getpid()}-00000000-0123abcd", "run"]
+
+
+def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path, start: Start) -> None:
+    code = (
+        WRITER
+        + """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+try:
+    with new_folder(folder / "run") as partial:
+        (partial / "0.txt").write_bytes(bytes(5000))
+except OutputError as error:
+    print(error)
+try:
+    atomic_bytes(folder / "file", bytes(5000))
+except OutputError as error:
+    print(error)
+"""
+    )
+    out, errors = start(code).communicate()
+    assert errors == ""
+    assert out.count("cannot be written: File too large; choose a place") == 2
+    assert names(tmp_path) == []
+    with pytest.raises(OutputError, match="the disk is full; free some space"), new_folder(tmp_path / "run"):
+        Path("/dev/full").write_text("x")
+    assert names(tmp_path) == []

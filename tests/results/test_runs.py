@@ -1,0 +1,422 @@
+"""Runs come back from disk to the last bit, or not at all."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from pretrace.errors import OutputError
+from pretrace.results.encoding import plain_settings
+from pretrace.results.run import load_run, save_run
+from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
+
+ODD = (
+    "plain",
+    'quo"te, comma',
+    "new\nline\r",
+    "nul\x00",
+    "\ud800 lone",
+    "=1+1",
+    "",
+    " 空 ",
+    "carriage\rreturn",
+    "\\ud800",
+)
+
+
+def measured(name: str = "loss", tpr_low: Estimate | None = None) -> Measured:
+    estimate = Estimate(0.1 + 0.2, -0.0, 1 / 3)
+    curve = Curve((0.0, 1 / 3, 1.0), (0.0, 0.1, 1.0))
+    return Measured(name, "score", estimate, estimate, estimate, -math.inf, curve, tpr_low)
+
+
+def example(**changes: Any) -> Run:
+    count = len(ODD)
+    run = Run(
+        corpus="news",
+        ids=ODD,
+        groups=tuple(reversed(ODD)),
+        members=tuple((True, False, None)[index % 3] for index in range(count)),
+        tokens=np.arange(count, dtype=np.int32),
+        cut=np.arange(count, dtype=np.int32) // 4,
+        scores=("loss", "min_k(k=0.1)", "fsd(zlib)", "neighbor(m=3, by='a.b')"),
+        matrix=np.random.default_rng(0).normal(size=(count, 4)) * 10.0 ** np.arange(-200, 200, 100),
+        skipped=(Skipped("\ud800,", 'no "text"\n', 0), Skipped("", "too short", 1)),
+        heat=(Heat("a", ("Hé", "\ud800", "\x00"), (None, -0.1, -math.inf), "cut"),),
+        evaluation=Evaluation(
+            (measured(), measured("bow", Estimate(0.5, 0.4, 0.6))),
+            4,
+            3,
+            7,
+            2000,
+            2,
+            ("Fine.",),
+            (Comparison("fsd(zlib)", "loss", "auc", Estimate(0.1 + 0.2, -0.0, 1 / 3), 1 / 3, 2 / 3, 1e-300),),
+        ),
+        settings={"model": {"name": "é\ud800", "dtype": None}, "seed": 2**70, "list": [1, 0.1, True, [], {}]},
+    )
+    return dataclasses.replace(run, **changes)
+
+
+def assert_equal(one: Run, two: Run) -> None:
+    for field in dataclasses.fields(Run):
+        a, b = getattr(one, field.name), getattr(two, field.name)
+        if field.name == "controls":
+            assert list(map(bits, a)) == list(map(bits, b))
+        elif isinstance(a, np.ndarray):
+            assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), field.name
+        else:
+            assert (type(a), a) == (type(b), b), field.name
+
+
+def bits(control: Control) -> tuple[Any, ...]:
+    values = control.values
+    return control.score, control.kind, values.dtype, values.shape, values.tobytes()
+
+
+def controlled(**changes: Any) -> Run:
+    """The example with a placebo of two scores and three shuffles of one."""
+    random = np.random.default_rng(1)
+    values = random.normal(size=(len(ODD), 5)) * 10.0 ** np.arange(-300, 200, 100) / 3
+    values[0, 0] = -0.0
+    controls = (
+        Control("loss", "placebo", values[:, :1]),
+        Control("neighbor(m=3, by='a.b')", "placebo", values[:, 1:2]),
+        Control("fsd(zlib)", "shuffled", np.asfortranarray(values[:, 2:])),
+    )
+    row = dataclasses.replace(
+        measured(), kind="placebo", lead=Estimate(0.1, -0.2, 1 / 3), survives="not shown"
+    )
+    evaluation = example().evaluation
+    assert evaluation is not None
+    rows = (*evaluation.rows, row, dataclasses.replace(measured("fsd(zlib)"), kind="placebo"))
+    return example(controls=controls, evaluation=dataclasses.replace(evaluation, rows=rows), **changes)
+
+
+def test_a_run_comes_back(tmp_path: Path) -> None:
+    save_run(example(), tmp_path / "run")
+    assert_equal(load_run(tmp_path / "run"), example())
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "cut.csv", "heat.json", "metrics.json", "run.json", "scores.csv", "scores.parquet", "skipped.csv",
+    ]  # fmt: skip
+
+
+def test_a_bare_run_comes_back(tmp_path: Path) -> None:
+    bare = example(skipped=(), heat=(), evaluation=None, settings={}, members=(None,) * len(ODD))
+    save_run(bare, tmp_path / "run")
+    assert_equal(load_run(tmp_path / "run"), bare)
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"cut.csv", "run.json", "scores.csv", "scores.parquet", "skipped.csv"}
+    assert (tmp_path / "run" / "skipped.csv").read_text() == "id,reason,n_tokens\n"
+    assert (tmp_path / "run" / "scores.csv").read_text().startswith("id,group,n_tokens,loss,")
+
+
+def test_no_rows_and_no_scores(tmp_path: Path) -> None:
+    none = np.zeros(0, np.int32)
+    empty = example(ids=(), groups=(), members=(), tokens=none, cut=none, matrix=np.zeros((0, 4)))
+    scoreless = example(scores=(), matrix=np.zeros((len(ODD), 0)))
+    for run in (empty, scoreless):
+        save_run(run, tmp_path / "run")
+        assert_equal(load_run(tmp_path / "run"), run)
+
+
+def test_controls_come_back(tmp_path: Path) -> None:
+    save_run(controlled(), tmp_path / "run")
+    assert_equal(load_run(tmp_path / "run"), controlled())
+    none = np.zeros(0, np.int32)
+    empty = example(
+        ids=(), groups=(), members=(), tokens=none, cut=none, matrix=np.zeros((0, 4)),
+        controls=(Control("loss", "placebo", np.zeros((0, 1))), Control("loss", "shuffled", np.zeros((0, 0)))),
+    )  # fmt: skip
+    save_run(empty, tmp_path / "run")
+    assert_equal(load_run(tmp_path / "run"), empty)
+
+
+def test_controls_are_a_plain_table_and_leave_no_trace_without(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    save_run(controlled(ids=tuple("abcdefghij")), tmp_path / "run")
+    table = pq.read_table(tmp_path / "run" / "controls.parquet")
+    assert {field.name: str(field.type) for field in table.schema} == {
+        "id": "string",
+        "placebo: loss": "double",
+        "placebo: neighbor(m=3, by='a.b')": "double",
+        "shuffled 1: fsd(zlib)": "double",
+        "shuffled 2: fsd(zlib)": "double",
+        "shuffled 3: fsd(zlib)": "double",
+    }
+    assert table["shuffled 2: fsd(zlib)"].to_pylist() == controlled().controls[2].values[:, 1].tolist()
+    facts = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert facts["pretrace_run"] == 1
+    assert facts["controls"][2] == {"kind": "shuffled", "score": "fsd(zlib)", "repeats": 3}
+    save_run(example(), tmp_path / "run")
+    assert not (tmp_path / "run" / "controls.parquet").exists()
+    assert "controls" not in json.loads((tmp_path / "run" / "run.json").read_bytes())
+
+
+def test_damaged_controls_are_named(tmp_path: Path) -> None:
+    save_run(controlled(), tmp_path / "run")
+    path = tmp_path / "run" / "run.json"
+    sound = path.read_text()
+    for change in ('"repeats": 4', '"repeats": -1', '"repeats": "x"', '"times": 3'):
+        path.write_text(sound.replace('"repeats": 3', change))
+        with pytest.raises(OutputError, match=r"not a pretrace run: its .* is damaged"):
+            load_run(tmp_path / "run")
+    path.write_text(sound)
+    (tmp_path / "run" / "controls.parquet").write_bytes(b"")
+    with pytest.raises(OutputError, match=r"controls\.parquet"):
+        load_run(tmp_path / "run")
+
+
+# A surrogate pair as two characters has no JSON of its own: JSON reads it as the one character it spells.
+words = st.text(st.characters(exclude_categories=("Cs",)) | st.just("\udc00"), max_size=6)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | finite | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.integers(0, 6), st.dictionaries(words, values, max_size=4))
+def test_any_run_comes_back(data: st.DataObject, count: int, facts: dict[str, Any]) -> None:
+    several = st.tuples(*[words] * count)
+    scores = tuple(data.draw(st.lists(st.text("abc(=.,'é \"\n)", min_size=1), unique=True, max_size=3)))
+    number = arrays.arrays(np.int32, count)
+    run = example(
+        ids=data.draw(several),
+        groups=data.draw(several),
+        members=data.draw(st.tuples(*[st.sampled_from((True, False, None))] * count)),
+        tokens=data.draw(number),
+        cut=data.draw(number),
+        scores=scores,
+        matrix=data.draw(arrays.arrays(np.float64, (count, len(scores)), elements=finite)),
+        settings=facts,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        save_run(run, Path(folder) / "run")
+        assert_equal(load_run(Path(folder) / "run"), run)
+
+
+def test_the_tables_for_people(tmp_path: Path) -> None:
+    run = example()
+    save_run(run, tmp_path / "run")
+    with (tmp_path / "run" / "scores.csv").open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["id", "label", "group", "n_tokens", *run.scores]
+    assert [row[0] for row in rows] == [id.replace("\ud800", "\\ud800") for id in run.ids]
+    assert [row[1] for row in rows][:3] == ["1", "0", ""]
+    assert [int(row[3]) for row in rows] == run.tokens.tolist()
+    assert np.array_equal(np.array([row[4:] for row in rows], float), run.matrix)
+    with (tmp_path / "run" / "skipped.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [
+            ["id", "reason", "n_tokens"], ["\\ud800,", 'no "text"\n', "0"], ["", "too short", "1"],
+        ]  # fmt: skip
+
+
+def test_the_parquet_table_is_plain(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    run = example(ids=tuple("abcdefghij"), groups=("",) * 10)
+    save_run(run, tmp_path / "run")
+    table = pq.read_table(tmp_path / "run" / "scores.parquet")
+    kinds = {field.name: str(field.type) for field in table.schema}
+    assert kinds == {
+        "id": "string", "label": "int8", "group": "string", "n_tokens": "int32",
+        **dict.fromkeys(run.scores, "double"),
+    }  # fmt: skip
+    assert table["label"].to_pylist()[:3] == [1, 0, None]
+
+
+def test_what_run_json_says(tmp_path: Path) -> None:
+    save_run(example(), tmp_path / "run", extra=lambda folder: (folder / "report.html").write_text("<p>"))
+    facts = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert facts["pretrace_run"] == 1
+    assert facts["corpus"] == "news"
+    assert facts["scores"] == list(example().scores)
+    assert facts["counts"] == {
+        "texts": 10, "members": 4, "nonmembers": 3, "unlabelled": 3, "groups": 9, "skipped": 2,
+        "tokens": 45, "cut_texts": 6, "cut_tokens": 8,
+    }  # fmt: skip
+    assert "report.html" in facts["files"]
+    assert "run.json" not in facts["files"]
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_bytes())
+    assert metrics["rows"][0]["auc"] == {"value": 0.1 + 0.2, "low": -0.0, "high": 1 / 3}
+    assert metrics["rows"][0]["threshold"] == "-inf"
+    assert metrics["findings"] == ["Fine."]
+    assert metrics["comparisons"][0]["difference"] == {"value": 0.1 + 0.2, "low": -0.0, "high": 1 / 3}
+    assert "é".encode() in (tmp_path / "run" / "run.json").read_bytes()
+
+
+def test_equal_runs_give_equal_files_and_settings_keep_their_order(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        save_run(example(settings={"b": 1, "a": {"d": 2, "c": 3}}), tmp_path / name)
+    assert list(load_run(tmp_path / "one").settings) == ["b", "a"]
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_a_second_run_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    def report(folder: Path) -> None:
+        (folder / "plots").mkdir()
+        (folder / "plots" / "roc.svg").write_text("<svg/>")
+
+    save_run(example(), tmp_path / "run", extra=report)
+    save_run(example(evaluation=None, corpus="other"), tmp_path / "run")
+    assert load_run(tmp_path / "run").corpus == "other"
+    assert not (tmp_path / "run" / "metrics.json").exists()
+    assert not (tmp_path / "run" / "plots").exists()
+
+
+def test_a_failing_report_leaves_the_first_run(tmp_path: Path) -> None:
+    def fail(folder: Path) -> None:
+        (folder / "report.html").write_text("half")
+        raise RuntimeError
+
+    save_run(example(), tmp_path / "run")
+    with pytest.raises(RuntimeError):
+        save_run(example(corpus="other"), tmp_path / "run", extra=fail)
+    assert_equal(load_run(tmp_path / "run"), example())
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "where"),
+    [
+        ({"a": {1, 2}}, TypeError, r"settings\.a is of type set"),
+        ({"a": [{"b": (1, 2)}]}, TypeError, r"settings\.a\[0\]\.b is of type tuple"),
+        ({"a": np.float32(1)}, TypeError, "float32"),
+        ({"a": Path("x")}, TypeError, "Path"),
+        ({"a": {1: 2}}, TypeError, r"settings\.a: the key 1 is not a string"),
+        ({"a": [math.nan]}, ValueError, r"settings\.a\[0\] is nan"),
+        ({"a": math.inf}, ValueError, r"settings\.a is inf"),
+    ],
+)
+def test_settings_that_cannot_be_written(
+    tmp_path: Path, value: dict[str, Any], error: type[Exception], where: str
+) -> None:
+    with pytest.raises(error, match=where):
+        plain_settings(value)
+    with pytest.raises(error, match=where):
+        save_run(example(settings=value), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ids": ODD[1:]}, "differ in number"),
+        ({"matrix": np.zeros((len(ODD), 3))}, "differ in number"),
+        ({"scores": ("loss", "loss", "a", "b")}, "share a name"),
+        ({"scores": ("loss", "id", "a", "b")}, "share a name, or are called"),
+        ({"matrix": np.full((len(ODD), 4), np.nan)}, "NaN"),
+        ({"controls": (Control("loss", "placebo", np.zeros((3, 1))),)}, "another number of rows"),
+        ({"controls": (Control("loss", "placebo", np.zeros(len(ODD))),)}, "another number of rows"),
+        (
+            {"controls": (Control("loss", "placebo", np.full((len(ODD), 1), np.inf)),)},
+            "control of a run is NaN",
+        ),
+        ({"controls": (Control("loss", "placebo", np.zeros((len(ODD), 1))),) * 2}, "controls of a run share"),
+        (
+            {"evaluation": Evaluation((dataclasses.replace(measured(), threshold=math.nan),), 1, 1, 1, 1, 1)},
+            "NaN",
+        ),
+    ],
+)
+def test_a_run_that_makes_no_sense(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        save_run(example(**change), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "jog").mkdir()
+    (tmp_path / "jog" / "run.json").write_text('{"km": 5}')
+    cases = {
+        "missing": "missing is not a pretrace run: there is no such folder",
+        "empty": "empty is not a pretrace run: there is no run.json in it",
+        "file": "cannot be read: Not a directory",
+        "jog": "jog is not a pretrace run: its run.json was written by something else",
+    }
+    for name, message in cases.items():
+        with pytest.raises(OutputError, match=message):
+            load_run(tmp_path / name)
+
+
+def test_a_newer_format_is_not_guessed_at(tmp_path: Path) -> None:
+    save_run(example(), tmp_path / "run")
+    path = tmp_path / "run" / "run.json"
+    path.write_text(path.read_text().replace('"pretrace_run": 1', '"pretrace_run": 2'))
+    with pytest.raises(OutputError, match="newer pretrace"):
+        load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["run.json", "scores.parquet", "metrics.json", "heat.json"])
+@pytest.mark.parametrize("how", ["deleted", "cut", "emptied", "flipped", "other run's"])
+def test_a_damaged_file_is_named(tmp_path: Path, name: str, how: str) -> None:
+    save_run(example(), tmp_path / "run")
+    save_run(example(matrix=np.zeros((len(ODD), 4)), heat=(), evaluation=None), tmp_path / "other")
+    path, content = tmp_path / "run" / name, (tmp_path / "run" / name).read_bytes()
+    if how == "deleted":
+        path.unlink()
+    else:
+        other = tmp_path / "other" / (name if (tmp_path / "other" / name).exists() else "run.json")
+        new = {"cut": content[: len(content) // 2], "emptied": b"", "flipped": content.replace(b"0", b"1")}
+        path.write_bytes(new[how] if how in new else other.read_bytes())
+    # A run.json that is sound in itself gives itself away by the files it does not belong to.
+    sound = name == "run.json" and how in ("flipped", "other run's")
+    with pytest.raises(OutputError, match="scores.parquet" if sound else name):
+        load_run(tmp_path / "run")
+
+
+RunJson = dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts.pop("scores"),
+        lambda facts: facts.update(scores="loss"),
+        lambda facts: facts.update(scores=[1]),
+        lambda facts: facts.update(scores=["unknown"]),
+        lambda facts: facts.update(corpus=None),
+        lambda facts: facts.update(settings=[]),
+        lambda facts: facts.update(files=[]),
+        lambda facts: facts["files"].pop("scores.parquet"),
+        lambda facts: facts.update(skipped=[{}]),
+        lambda facts: facts.update(skipped=[{"id": "a", "reason": "b", "n_tokens": "c"}]),
+    ],
+)
+def test_a_run_json_changed_by_hand(tmp_path: Path, change: Callable[[RunJson], object]) -> None:
+    save_run(example(), tmp_path / "run")
+    path = tmp_path / "run" / "run.json"
+    facts = json.loads(path.read_bytes())
+    change(facts)
+    path.write_text(json.dumps(facts))
+    with pytest.raises(
+        OutputError, match=r"run is not a pretrace run: its (run\.json|scores\.parquet) is damaged"
+    ):
+        load_run(tmp_path / "run")
+
+
+def test_nested_too_deeply(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("[" * 100_000)
+    with pytest.raises(OutputError, match=r"run\.json is damaged"):
+        load_run(tmp_path)
+    with pytest.raises(OutputError, match="that pretrace did not write"):
+        save_run(example(), tmp_path)

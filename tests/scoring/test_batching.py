@@ -1,0 +1,51 @@
+"""A text's trace is the same alone, padded, shuffled, in any token budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.backends.tokens import pack
+from pretrace.cache.traces import open_store
+from pretrace.scoring.evidence import trace
+from pretrace.types import Quantity, Trace
+
+ALL = Quantity.LOGP | Quantity.MOMENTS
+
+
+def opened(family: str, budget: int) -> HuggingFace:
+    chosen = ModelSettings(token_budget=budget)
+    return HuggingFace(make_model(family), make_tokenizer(), name=family, weights="w", settings=chosen)
+
+
+def same(a: Trace, b: Trace) -> None:
+    assert a.tokens.tolist() == b.tokens.tolist()
+    np.testing.assert_allclose(a.logp, b.logp, atol=2e-5)
+    np.testing.assert_allclose(a.mean, b.mean, atol=2e-5)
+    np.testing.assert_allclose(a.std, b.std, atol=2e-5)
+
+
+@pytest.mark.parametrize("family", ["gpt_neox", "llama", "opt", "gemma3_text", "gemma2"])
+def test_company_does_not_change_a_trace(family: str, sentences: list[str]) -> None:
+    texts = [*sentences, sentences[0] * 6, "a b", "x"]
+    alone = [trace(opened(family, 1), [text], ALL, store=open_store(None))[0] for text in texts]
+    generator = np.random.default_rng(3)
+    for budget in (1, 64, 4096):
+        order = generator.permutation(len(texts))
+        together = trace(opened(family, budget), [texts[i] for i in order], ALL, store=open_store(None))
+        for i, one in zip(order, together, strict=True):
+            same(alone[i], one)
+
+
+@given(st.lists(st.integers(0, 300), max_size=60), st.integers(1, 1000))
+@settings(max_examples=200)
+def test_packing_loses_nothing_and_keeps_its_budget(lengths: list[int], budget: int) -> None:
+    batches = pack(lengths, budget)
+    assert sorted(i for batch in batches for i in batch) == [i for i, n in enumerate(lengths) if n]
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget

@@ -1,0 +1,162 @@
+"""Texts + scores + models → a Run: rows in order, one pass a view, nothing dropped in silence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
+from pretrace.scoring.detect import Models, Options, check_scores, detect, evaluate
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
+
+WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon"]
+
+
+def corpus(n: int = 30) -> Corpus:
+    texts = [
+        Text(f"id{i}", " ".join(WORDS[(i * j) % 5] for j in range(1, 4 + i % 7)), i % 2 == 0)
+        for i in range(n)
+    ]
+    return Corpus("made up", tuple(texts))
+
+
+class Counting(FakeBackend):
+    """Remembers what it was asked."""
+
+    def __init__(self, familiar: Sequence[str] = ()) -> None:
+        super().__init__(familiar)
+        self.asked: list[tuple[int, Quantity]] = []
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+        self.asked.append((len(batch), want))
+        return super().run(batch, want, states)
+
+
+def test_one_pass_a_view_whatever_the_number_of_scores() -> None:
+    model = Counting()
+    many = "loss,ppl,zlib," + ",".join(f"min_k(k=0.{k}),min_k_plus_plus(k=0.{k})" for k in range(1, 10))
+    run = detect(corpus(30), model, many, Options(cache=False))
+    assert sum(n for n, _ in model.asked) == 30
+    assert run.matrix.shape == (30, 21)
+    model.asked.clear()
+    detect(corpus(30), model, many + ",lowercase")
+    changed = sum(t.text.lower() != t.text for t in corpus(30).texts)
+    assert sum(n for n, want in model.asked if want == Quantity.LOGP) == changed  # the rest is in the store
+    assert sum(n for n, want in model.asked if want == Quantity.LOGP | Quantity.MOMENTS) == 30
+
+
+def test_a_second_run_asks_nothing() -> None:
+    first = detect(corpus(), FakeBackend(), "loss,lowercase,min_k_plus_plus")
+    model = Counting()
+    again = detect(corpus(), model, "loss,lowercase,min_k_plus_plus")
+    assert model.asked == []
+    np.testing.assert_array_equal(first.matrix, again.matrix)
+
+
+def test_columns_are_the_expressions_as_written() -> None:
+    expressions = ["min_k( k = 0.1 )", "loss", "zlib(level=1)"]
+    run = detect(corpus(), FakeBackend(), expressions)
+    assert run.scores == tuple(expressions)
+    assert run.column("loss").tolist() == run.matrix[:, 1].tolist()
+
+
+def test_rows_are_the_texts_in_order_and_what_has_no_score_is_named() -> None:
+    texts = list(corpus(10).texts)
+    texts.insert(3, Text("empty", ""))
+    texts.insert(7, Text("one", "x"))
+    texts.append(Text("long", "y" * 100_000))
+    run = detect(Corpus("c", tuple(texts)), FakeBackend(), "loss,zlib")
+    assert run.ids == tuple(t.id for t in texts if t.id not in ("empty", "one"))
+    assert {(s.id, s.reason.split()[0]) for s in run.skipped} == {("empty", "the"), ("one", "a")}
+    for text_id, value in zip(run.ids, run.column("loss"), strict=True):
+        alone = detect(Corpus("c", (next(t for t in texts if t.id == text_id),)), FakeBackend(), "loss")
+        assert alone.matrix[0, 0] == value
+    assert run.cut[-1] == 100_000 - 4096
+    assert run.settings["cut"]["texts"] == 1
+    assert np.isfinite(run.matrix).all()
+
+
+def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = detect(corpus(30), FakeBackend(), "loss,min_k", Options(cache=False))
+    monkeypatch.setattr("pretrace.scoring.detect.CHUNK", 7)
+    parts = detect(corpus(30), FakeBackend(), "loss,min_k", Options(cache=False))
+    np.testing.assert_array_equal(whole.matrix, parts.matrix)
+
+
+@pytest.mark.parametrize("number", [1, 5, 6, 7, 8, 30])
+def test_heat_maps_are_the_ends_of_the_first_score(number: int) -> None:
+    run = detect(corpus(number), FakeBackend(), "min_k,loss")
+    order = (-run.column("min_k")).argsort(kind="stable")
+    ends = [*order[:3], *order[-3:]] if number > 6 else order
+    assert [h.id for h in run.heat] == [run.ids[i] for i in ends]
+    by_id = {t.id: t.text for t in corpus(30).texts}
+    for heat in run.heat:
+        assert "".join(heat.pieces) == by_id[heat.id]
+        assert heat.logp[0] is None
+        assert all(value is not None and value < 0 for value in heat.logp[1:])
+
+
+def test_what_is_missing_is_said_before_a_model_is_asked() -> None:
+    with pytest.raises(ModelError, match="--reference-model"):
+        check_scores("loss,ref")
+    with pytest.raises(TableError, match="pretrace count"):
+        check_scores("dc_pdd", counts=False)
+    with pytest.raises(ModelError, match="--tune-share"):
+        check_scores("fsd(ppl)")
+    with pytest.raises(TextsError, match="--reference-share"):
+        check_scores("na_pdd")
+    with pytest.raises(ModelError, match="--neighbors"):
+        check_scores("neighbor")
+    assert check_scores("loss,lowercase,ref,dc_pdd", models=["reference"]) == 3
+    assert check_scores("fsd(ppl),fsd(lowercase),loss", models=["tuned"]) == 4
+    assert check_scores("loss,neighbor(m=7)", models=["neighbors"]) == 8
+    model = Counting()
+    with pytest.raises(ModelError, match="--reference-model"):
+        detect(corpus(), model, "ref")
+    with pytest.raises(ExpressionError, match="did you mean"):
+        detect(corpus(), model, "min_q")
+    assert model.asked == []
+
+
+def test_a_table_of_another_tokenizer_is_refused() -> None:
+    class Other:
+        tokenizer_hash = "something else"
+
+        def log_frequency(self, vocabulary: int) -> np.ndarray:
+            return np.zeros(vocabulary)
+
+    with pytest.raises(TableError, match="another tokenizer"):
+        detect(corpus(), Models(FakeBackend(), counts=Other()), "dc_pdd")
+
+
+def test_texts_that_give_nothing_at_all() -> None:
+    with pytest.raises(TextsError, match="no texts"):
+        detect(Corpus("none", ()), FakeBackend(), "loss")
+    with pytest.raises(TextsError, match="token to predict"):
+        detect(Corpus("tiny", (Text("a", "x"), Text("b", ""))), FakeBackend(), "loss")
+
+
+def test_evaluation_needs_both_classes() -> None:
+    run = detect(corpus(), FakeBackend(), "loss")
+    unknown = Corpus("u", tuple(replace(t, member=None) for t in corpus().texts))
+    with pytest.raises(TextsError, match="have no label"):
+        evaluate(run, unknown)
+    with pytest.raises(TextsError, match="are members"):
+        evaluate(run, Corpus("m", tuple(replace(t, member=True) for t in corpus().texts)))
+
+
+def test_familiar_texts_are_found() -> None:
+    made = corpus(80)
+    texts = tuple(replace(t, text=f"{t.text} {t.id}") for t in made.texts)
+    members = [t.text for t in texts if t.member]
+    run = evaluate(
+        detect(Corpus("c", texts), FakeBackend(members), "loss"), Corpus("c", texts), resamples=200
+    )
+    assert run.evaluation is not None
+    assert run.evaluation.rows[0].auc.low > 0.6
+    assert all(math.isfinite(row.auc.value) for row in run.evaluation.rows)

@@ -1,0 +1,183 @@
+"""Scores that are fitted, and the controls beside them: what is asked of whom, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pretrace.errors import LeakError, TableError, TextsError
+from pretrace.runs import load_run, save_run
+from pretrace.scoring.detect import Models, Options, detect, evaluate
+from pretrace.scoring.plan import uses
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Quantity, Text, Tuned
+
+WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon", "zeta"]
+
+
+def texts(number: int, name: str) -> tuple[Text, ...]:
+    generator = np.random.default_rng(number)
+    # not by turns: the probe sees the last character, and would tell odd numbers from even ones
+    members = generator.permutation(np.arange(number) % 2 == 0)
+    return tuple(
+        Text(f"{name}{i}", f"{name} {i} {' '.join(generator.choice(WORDS, 6))}", bool(members[i]))
+        for i in range(number)
+    )
+
+
+CORPUS = Corpus("test", texts(60, "t"))
+LABELLED = Corpus("labelled", texts(40, "r"))
+FAMILIAR = [text.text for text in CORPUS.texts + LABELLED.texts if text.member]
+
+
+def test_a_placebo_tells_membership_from_domain() -> None:
+    placebo = Models(FakeBackend(name="placebo"), labelled=LABELLED)
+    models = Models(FakeBackend(FAMILIAR), labelled=LABELLED, placebo=placebo)
+    run = evaluate(detect(CORPUS, models, "loss,na_pdd,probe"), CORPUS, resamples=200)
+    assert [(c.score, c.kind, c.values.shape) for c in run.controls] == [
+        ("loss", "placebo", (60, 1)),
+        ("na_pdd", "placebo", (60, 1)),
+        ("probe", "placebo", (60, 1)),
+        ("na_pdd", "shuffled", (60, 20)),
+        ("probe", "shuffled", (60, 20)),
+    ]
+    alone = detect(CORPUS, placebo, "loss,na_pdd,probe", Options(shuffles=0))
+    for i, control in enumerate(run.controls[:3]):
+        np.testing.assert_array_equal(control.values[:, 0], alone.matrix[:, i])
+    assert run.evaluation is not None
+    rows = {(row.name, row.kind): row for row in run.evaluation.rows}
+    for name in run.scores:
+        assert rows[name, "score"].auc.value > 0.7
+        assert rows[name, "placebo"].auc.value < 0.7
+        lead = rows[name, "placebo"].lead
+        assert lead is not None
+        assert lead.low > 0
+    assert rows["na_pdd", "shuffled"].auc.low < 0.5 < rows["na_pdd", "score"].auc.value
+    assert run.settings["models"]["placebo"]["name"] == "placebo"
+    assert set(run.settings["fitted"]) == {"na_pdd", "probe"}
+
+
+def test_controls_outlive_the_disk(tmp_path: object) -> None:
+    models = Models(
+        FakeBackend(FAMILIAR), labelled=LABELLED, placebo=Models(FakeBackend(), labelled=LABELLED)
+    )
+    run = detect(CORPUS, models, "loss,na_pdd", Options(shuffles=4))
+    save_run(run, f"{tmp_path}/run")
+    again = load_run(f"{tmp_path}/run")
+    for before, after in zip(run.controls, again.controls, strict=True):
+        assert (before.score, before.kind) == (after.score, after.kind)
+        np.testing.assert_array_equal(before.values, after.values)
+
+
+def test_a_second_run_asks_nothing_inside_the_model_either() -> None:
+    class Counting(FakeBackend):
+        asked = 0
+
+        def run(self, *arguments: object) -> list[object]:  # type: ignore[override]
+            self.asked += 1
+            return super().run(*arguments)  # type: ignore[arg-type, return-value]
+
+    first = detect(CORPUS, Models(FakeBackend(FAMILIAR), labelled=LABELLED), "na_pdd,probe")
+    model = Counting(FAMILIAR)
+    again = detect(CORPUS, Models(model, labelled=LABELLED), "na_pdd,probe")
+    assert model.asked == 0
+    np.testing.assert_array_equal(first.matrix, again.matrix)
+    np.testing.assert_array_equal(first.controls[1].values, again.controls[1].values)
+
+
+def test_shuffles_keep_the_labels_of_a_document_together() -> None:
+    from pretrace.scoring.plan import _shuffled
+    from pretrace.testing import make_evidence
+    from pretrace.types import Reference
+
+    grouped = [Text(f"{i}", f"text {i}", i % 4 < 2, f"d{i % 4}") for i in range(24)]
+    evidence = tuple(replace(make_evidence(logp=[-1.0, -2.0]), text=text) for text in grouped)
+    seen = set()
+    for repeat in range(12):
+        dealt = _shuffled(Reference(evidence=evidence), [0, repeat]).evidence
+        labels = {e.text.document: e.text.member for e in dealt}
+        assert all(labels[e.text.document] == e.text.member for e in dealt)
+        assert sum(labels.values()) == 2
+        seen.add(tuple(sorted(labels.items())))
+    assert len(seen) > 2
+
+
+def test_what_was_fitted_or_tuned_on_is_not_scored() -> None:
+    leaking = Corpus("leaking", (*CORPUS.texts, replace(LABELLED.texts[3], id="copy")))
+    with pytest.raises(LeakError, match=r"'copy'.*reference texts.*--reference-share"):
+        detect(leaking, Models(FakeBackend(), labelled=LABELLED), "na_pdd")
+    from pretrace.cache.traces import text_key
+
+    tuned = Tuned(FakeBackend(name="tuned"), frozenset({text_key(CORPUS.texts[7].text)}), {})
+    with pytest.raises(LeakError, match=r"'t7'.*tuned on.*--tune-share"):
+        detect(CORPUS, Models(FakeBackend(), tuned=tuned), "fsd(loss)")
+
+
+def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked() -> None:
+    class Unasked(FakeBackend):
+        def run(self, *arguments: object) -> list[object]:  # type: ignore[override]
+            raise AssertionError("asked")
+
+    class Other(FakeBackend):
+        tokenizer_hash = "another"
+
+    class Counts:
+        tokenizer_hash = "characters"
+
+        def log_frequency(self, vocabulary: int) -> np.ndarray:
+            return np.zeros(vocabulary)
+
+    models = Models(Unasked(), counts=Counts(), placebo=Models(Other(name="other"), counts=Counts()))
+    with pytest.raises(TableError, match=r"another tokenizer.*other"):
+        detect(CORPUS, models, "dc_pdd")
+    models = Models(Unasked(), labelled=LABELLED, placebo=Models(Other()))
+    with pytest.raises(TextsError, match="--reference"):
+        detect(CORPUS, models, "na_pdd")
+
+
+@pytest.mark.parametrize(
+    ("expressions", "used"),
+    [
+        ("loss,lowercase,dc_pdd", set()),
+        ("fsd (ppl)", {"tuned"}),
+        ("ref,probe", {"reference", "labelled"}),
+        ("fsd(neighbor(m=2))", {"tuned", "neighbors"}),
+    ],
+)
+def test_what_scores_use_is_known_beforehand(expressions: str, used: set[str]) -> None:
+    assert uses(expressions) == used
+
+
+def test_labelled_texts_of_one_side_are_refused() -> None:
+    members = Corpus("members", tuple(text for text in LABELLED.texts if text.member))
+    with pytest.raises(TextsError, match="non-members"):
+        detect(CORPUS, Models(FakeBackend(), labelled=members), "na_pdd")
+
+
+def test_a_text_that_only_the_placebo_cannot_read_is_left_out_of_both() -> None:
+    class Short(FakeBackend):
+        """Predicts nothing of texts that are not longer than two characters."""
+
+        def encode(self, some: object) -> list[object]:  # type: ignore[override]
+            made = super().encode(some)  # type: ignore[arg-type]
+            return [replace(e, tokens=e.tokens[: 0 if len(e.tokens) < 3 else None]) for e in made]
+
+    corpus = Corpus("c", (*CORPUS.texts, Text("two", "ab", True)))
+    models = Models(FakeBackend(), placebo=Models(Short(name="short")))
+    run = detect(corpus, models, "loss")
+    assert "two" not in run.ids
+    assert len(run.ids) == len(run.controls[0].values) == 60
+    assert [(s.id, s.reason.split(":")[0]) for s in run.skipped] == [("two", "under the placebo model")]
+
+
+def test_a_model_that_shows_nothing_of_its_inside_is_refused_before_it_is_asked() -> None:
+    class Closed(FakeBackend):
+        offers = Quantity.LOGP
+
+        def run(self, *arguments: object) -> list[object]:  # type: ignore[override]
+            raise AssertionError("asked")
+
+    with pytest.raises(Exception, match="cannot give NEURONS"):
+        detect(CORPUS, Models(Closed(), labelled=LABELLED), "na_pdd")
