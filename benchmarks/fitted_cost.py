@@ -48,8 +48,7 @@ def hooks(case: Case) -> Rows:
 
     from benchmarks.speed import timed
     from pretrace import Models
-    from pretrace.scoring.evidence import Asker
-    from pretrace.scoring.plan import prepare
+    from pretrace.scoring.plan import ScorePlan
     from pretrace.types import Firing, Quantity
 
     model = _opened(case)
@@ -58,11 +57,11 @@ def hooks(case: Case) -> Rows:
     encoded = model.encode([text.text for text in scored])
     batches = [[encoded[i] for i in batch] for batch in model.pack(encoded)]
     models = Models(model, labelled=known)
-    ready = prepare("na_pdd", models, cache=False)
+    ready = ScorePlan.parse("na_pdd").fit(models, cache=False)
 
     def scoring() -> None:
-        with Asker(models.named(), ready.needs, cache=False) as asker:
-            for evidence in asker.ask(scored):
+        with models.reader(ready.needs, cache=False) as reader:
+            for evidence in reader.read(scored):
                 ready.ready["na_pdd"](evidence)
 
     work: dict[str, Callable[[], object]] = {

@@ -15,7 +15,8 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.proposals import open_proposer
 from pretrace.scores import scores
-from pretrace.scoring.detect import Models, Options, detect
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.plan import Models
 from pretrace.statistics.roc import auc
 from pretrace.testing import FakeBackend
 from pretrace.tuning.kept import tuned_model

@@ -18,7 +18,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ModelError, PretraceError, TextsError
 from pretrace.scoring.detect import check_labels
 from pretrace.scoring.holdout import Parts
-from pretrace.scoring.plan import uses
+from pretrace.scoring.plan import ScorePlan
 from pretrace.tuning.methods import Method, expression, methods
 from pretrace.types import Corpus, Text, Tuned
 
@@ -92,9 +92,10 @@ class Bench:
         able, rows = self._able(piece.scores)
         corpus = opened(piece.corpus, given)
         check_labels(corpus)  # before anything is tuned
-        aside = uses([score for score in piece.beside if not self._lacks(score)])
+        beside = [score for score in piece.beside if not self._lacks(score)]
+        aside = ScorePlan.parse(beside).uses if beside else frozenset()
         parts = self._parts(corpus, aside, setting)
-        models, facts = self._models(parts, uses(able), able, setting)
+        models, facts = self._models(parts, ScorePlan.parse(able).uses, able, setting)
         options = Options(seed=given.seed, shuffles=given.shuffles, progress=spoken())
         run = evaluate(detect(parts.test, models, able, options), parts.test, seed=given.seed)
         facts |= {**sizes(run), "split": given.split, "seconds": round(time.perf_counter() - begin, 1)}
@@ -115,7 +116,7 @@ class Bench:
 
     def _lacks(self, score: str) -> str:
         try:
-            used = uses([score])
+            used = ScorePlan.parse([score]).uses
         except PretraceError as error:
             return str(error)
         if "reference" in used and not self.given.reference_model:

@@ -19,8 +19,9 @@ from pretrace.errors import PretraceError
 from pretrace.flagging import FlagSettings, flag
 from pretrace.frequencies import Frequencies, count
 from pretrace.runs import load_audit, load_flags, load_run, save_audit, save_flags, save_run
-from pretrace.scoring.detect import Models, Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect, evaluate
 from pretrace.scoring.holdout import set_aside
+from pretrace.scoring.plan import Models
 from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant

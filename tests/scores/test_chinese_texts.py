@@ -14,7 +14,7 @@ from pretrace.scores import scores
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Recipe, Score, Text
+from pretrace.types import Corpus, Missing, Recipe, Score, Text
 
 CHINESE = (
     "本发明涉及一种用于检测水质的装置，包括壳体、设置在壳体内的传感器以及控制器。",
@@ -81,18 +81,26 @@ def test_lowercase_refuses_texts_that_it_hardly_changes() -> None:
         detect(corpus("all in lower case already"), Asked(), "lowercase", Options(cache=False))
 
 
-def test_a_chinese_text_among_others_is_skipped_and_named() -> None:
+def test_a_chinese_text_keeps_its_other_scores() -> None:
     run = detect(
         corpus(ENGLISH[0], CHINESE[0], ENGLISH[1], ""), FakeBackend(), "loss,lowercase", Options(cache=False)
     )
-    assert run.ids == ("t0", "t2")
-    assert [(one.id, one.reason) for one in run.skipped] == [
-        ("t1", Lower.formless),
-        ("t3", "the text is empty"),
-    ]
-    assert run.skipped[0].tokens == len(CHINESE[0]) - 1
+    assert run.ids == ("t0", "t1", "t2")
+    assert run.missing == (Missing("t1", "lowercase", Lower.formless),)
+    assert np.isnan(run.column("lowercase")).tolist() == [False, True, False]
+    assert [(one.id, one.reason) for one in run.skipped] == [("t3", "the text is empty")]
     alone = detect(corpus(*ENGLISH), FakeBackend(), "loss,lowercase", Options(cache=False))
-    assert run.matrix.tolist() == alone.matrix.tolist()
+    assert run.complete.matrix.tolist() == alone.matrix.tolist()
+    assert [(one.id, one.reason, one.tokens) for one in run.complete.skipped[1:]] == [
+        ("t1", Lower.formless, len(CHINESE[0]) - 1)
+    ]
+
+
+def test_a_text_without_any_score_is_skipped() -> None:
+    run = detect(corpus(ENGLISH[0], CHINESE[0]), FakeBackend(), "lowercase", Options(cache=False))
+    assert run.ids == ("t0",)
+    assert [(one.id, one.reason) for one in run.skipped] == [("t1", Lower.formless)]
+    assert not run.missing
 
 
 def test_without_lowercase_nothing_is_skipped() -> None:

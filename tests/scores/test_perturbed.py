@@ -13,7 +13,7 @@ from pretrace.rewrites import disturbances
 from pretrace.scores import parse, scores
 from pretrace.scores.likelihood import Lowercase
 from pretrace.scores.perturbed import Perturbed
-from pretrace.scoring.evidence import Asker
+from pretrace.scoring.evidence import EvidenceReader
 from pretrace.testing import FakeBackend, make_evidence, make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Score, Text, View
 
@@ -25,8 +25,8 @@ def scored(text: Text, *expressions: str) -> list[float]:
     needs = Needs()
     for score in made:
         needs |= score.needs
-    with Asker({"target": FakeBackend()}, needs, cache=False) as asker:
-        (evidence,) = asker.ask([text])
+    with EvidenceReader({"target": FakeBackend()}, needs, cache=False) as reader:
+        (evidence,) = reader.read([text])
     return [score(evidence) for score in made]
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
-from pretrace.scoring.detect import Models, Options, check_scores, detect, evaluate
+from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
 
@@ -83,7 +84,7 @@ def test_rows_are_the_texts_in_order_and_what_has_no_score_is_named() -> None:
 
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = detect(corpus(30), FakeBackend(), "loss,min_k", Options(cache=False))
-    monkeypatch.setattr("pretrace.scoring.detect.CHUNK", 7)
+    monkeypatch.setattr("pretrace.scoring.evidence.CHUNK", 7)
     parts = detect(corpus(30), FakeBackend(), "loss,min_k", Options(cache=False))
     np.testing.assert_array_equal(whole.matrix, parts.matrix)
 
@@ -102,19 +103,20 @@ def test_heat_maps_are_the_ends_of_the_first_score(number: int) -> None:
 
 
 def test_what_is_missing_is_said_before_a_model_is_asked() -> None:
-    with pytest.raises(ModelError, match="--reference-model"):
-        check_scores("loss,ref")
-    with pytest.raises(TableError, match="pretrace count"):
-        check_scores("dc_pdd", counts=False)
-    with pytest.raises(ModelError, match="--tune-share"):
-        check_scores("fsd(ppl)")
-    with pytest.raises(TextsError, match="--reference-share"):
-        check_scores("na_pdd")
-    with pytest.raises(ModelError, match="--neighbors"):
-        check_scores("neighbor")
-    assert check_scores("loss,lowercase,ref,dc_pdd", models=["reference"]) == 3
-    assert check_scores("fsd(ppl),fsd(lowercase),loss", models=["tuned"]) == 4
-    assert check_scores("loss,neighbor(m=7)", models=["neighbors"]) == 8
+    for wanted, error, cure in (
+        ("loss,ref", ModelError, "--reference-model"),
+        ("dc_pdd", TableError, "pretrace count"),
+        ("fsd(ppl)", ModelError, "--tune-share"),
+        ("na_pdd", TextsError, "--reference-share"),
+        ("neighbor", ModelError, "--neighbors"),
+    ):
+        plan = ScorePlan.parse(wanted)
+        with pytest.raises(error, match=cure):
+            plan.require([])
+        plan.require(plan.uses)
+    assert ScorePlan.parse("loss,lowercase,ref,dc_pdd").passes == 3
+    assert ScorePlan.parse("fsd(ppl),fsd(lowercase),loss").passes == 4
+    assert ScorePlan.parse("loss,neighbor(m=7)").passes == 8
     model = Counting()
     with pytest.raises(ModelError, match="--reference-model"):
         detect(corpus(), model, "ref")

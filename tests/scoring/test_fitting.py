@@ -9,8 +9,8 @@ import pytest
 
 from pretrace.errors import LeakError, TableError, TextsError
 from pretrace.runs import load_run, save_run
-from pretrace.scoring.detect import Models, Options, detect, evaluate
-from pretrace.scoring.plan import uses
+from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Quantity, Text, Tuned
 
@@ -140,14 +140,14 @@ def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked() -> N
 @pytest.mark.parametrize(
     ("expressions", "used"),
     [
-        ("loss,lowercase,dc_pdd", set()),
+        ("loss,lowercase,dc_pdd", {"counts"}),
         ("fsd (ppl)", {"tuned"}),
         ("ref,probe", {"reference", "labelled"}),
         ("fsd(neighbor(m=2))", {"tuned", "neighbors"}),
     ],
 )
 def test_what_scores_use_is_known_beforehand(expressions: str, used: set[str]) -> None:
-    assert uses(expressions) == used
+    assert ScorePlan.parse(expressions).uses == used
 
 
 def test_labelled_texts_of_one_side_are_refused() -> None:
@@ -156,7 +156,7 @@ def test_labelled_texts_of_one_side_are_refused() -> None:
         detect(CORPUS, Models(FakeBackend(), labelled=members), "na_pdd")
 
 
-def test_a_text_that_only_the_placebo_cannot_read_is_left_out_of_both() -> None:
+def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score() -> None:
     class Short(FakeBackend):
         """Predicts nothing of texts that are not longer than two characters."""
 
@@ -167,9 +167,14 @@ def test_a_text_that_only_the_placebo_cannot_read_is_left_out_of_both() -> None:
     corpus = Corpus("c", (*CORPUS.texts, Text("two", "ab", True)))
     models = Models(FakeBackend(), placebo=Models(Short(name="short")))
     run = detect(corpus, models, "loss")
-    assert "two" not in run.ids
-    assert len(run.ids) == len(run.controls[0].values) == 60
-    assert [(s.id, s.reason.split(":")[0]) for s in run.skipped] == [("two", "under the placebo model")]
+    assert run.ids[-1] == "two"
+    assert np.isfinite(run.matrix).all()
+    assert np.flatnonzero(np.isnan(run.controls[0].values[:, 0])).tolist() == [60]
+    assert [(s.id, s.score, s.reason.split(":")[0]) for s in run.missing] == [
+        ("two", "loss", "under the placebo model")
+    ]
+    assert not run.skipped
+    assert len(run.complete.ids) == 60
 
 
 def test_a_model_that_shows_nothing_of_its_inside_is_refused_before_it_is_asked() -> None:

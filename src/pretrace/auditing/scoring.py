@@ -8,9 +8,8 @@ import numpy as np
 
 from pretrace.auditing.sides import Sides
 from pretrace.errors import TextsError
-from pretrace.scoring.detect import check_rewrites
-from pretrace.scoring.evidence import Asker, Progress, passes
-from pretrace.scoring.plan import Models, prepare
+from pretrace.scoring.evidence import Progress
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.types import Bools, Corpus, Doubles, Evidence, Features, Score, Text
 
 
@@ -29,8 +28,9 @@ def features(
     """
     texts = [piece.text for piece in (*sides.suspect, *sides.heldout)]
     numbered = tuple(Text(str(i), text) for i, text in enumerate(texts))
-    check_rewrites(Corpus("the pieces of the audit", numbered), expressions)
-    matrix = _matrix(texts, models, expressions, cache=cache, progress=progress)
+    plan = ScorePlan.parse(expressions)
+    plan.check_texts(Corpus("the pieces of the audit", numbered))
+    matrix = _matrix(numbered, models, plan, cache=cache, progress=progress)
     left, right = matrix[: len(sides.suspect)], matrix[len(sides.suspect) :]
     known, others = _finite(left), _finite(right)
     if sides.paired:
@@ -56,23 +56,20 @@ def _finite(matrix: Doubles) -> Bools:
 
 
 def _matrix(
-    texts: Sequence[str],
+    texts: Sequence[Text],
     models: Models,
-    expressions: Sequence[str],
+    plan: ScorePlan,
     *,
     cache: bool,
     progress: Progress | None,
 ) -> Doubles:
     """One row a text, one column a score; NaN where a text gives a model nothing to predict."""
-    scores = prepare(expressions, models, cache=cache, progress=progress)
-    asker = Asker(models.named(), scores.needs, proposer=models.proposer, cache=cache, progress=progress)
-    asker.progress.begin(len(texts) * passes(scores.needs))
-    with asker:
-        evidence = asker.ask([Text(str(i), text) for i, text in enumerate(texts)])
-    return np.array([_row(one, list(scores.ready.values())) for one in evidence])
+    scores = plan.fit(models, cache=cache, progress=progress)
+    with models.reader(scores.needs, cache=cache, progress=progress) as reader:
+        return np.array([_row(one, list(scores.ready.values())) for one in reader.read(texts)])
 
 
 def _row(evidence: Evidence, scores: Sequence[Score]) -> list[float]:
-    if not all(any(map(len, traces)) for traces in evidence.views.values()):
+    if evidence.empty:
         return [float("nan")] * len(scores)
     return [score(evidence) for score in scores]

@@ -10,8 +10,9 @@ from pretrace.cli.job import Job, Measuring
 from pretrace.cli.progress import trained
 from pretrace.corpora import open_corpus
 from pretrace.frequencies import Frequencies
-from pretrace.scoring.detect import Models, check_labels
+from pretrace.scoring.detect import check_labels
 from pretrace.scoring.holdout import Parts
+from pretrace.scoring.plan import Models
 from pretrace.tuning.adapter_card import read_adapter
 from pretrace.types import Backend, Corpus, Tuned
 

@@ -158,8 +158,7 @@ def flag_settings(opening: Opening, flagging: Flagging) -> FlagSettings:
     anything is opened."""
     from pretrace.errors import ExpressionError, ModelError
     from pretrace.flagging import FlagSettings
-    from pretrace.scoring.detect import check_scores
-    from pretrace.scoring.plan import uses
+    from pretrace.scoring.plan import ScorePlan
 
     settings = FlagSettings(
         score=flagging.score,
@@ -176,10 +175,10 @@ def flag_settings(opening: Opening, flagging: Flagging) -> FlagSettings:
         "neighbors": ("--neighbors", flagging.neighbors),
     }
     there = [name for name, (_, value) in given.items() if value]
-    check_scores(flagging.score, counts=flagging.counts is not None, models=there)
-    used = uses(flagging.score)
+    plan = ScorePlan.parse(flagging.score)
+    plan.require([*there, *(["counts"] if flagging.counts else [])])
     for name in there:
-        if name not in used:
+        if name not in plan.uses:
             raise ExpressionError(f"{given[name][0]} has no use: --score {flagging.score} does not ask it.")
     if flagging.placebo == opening.model and not flagging.placebo_revision and not opening.revision:
         raise ModelError(

@@ -11,9 +11,9 @@ from pretrace.corpora import open_corpus, windows
 from pretrace.errors import ExpressionError
 from pretrace.results.atomic import check_writable
 from pretrace.runs import save_run
-from pretrace.scoring.detect import Options, check_labels, check_rewrites, check_scores, detect, evaluate
+from pretrace.scoring.detect import Options, check_labels, detect, evaluate
 from pretrace.scoring.holdout import Parts, set_aside
-from pretrace.scoring.plan import uses
+from pretrace.scoring.plan import ScorePlan
 from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run
 
@@ -21,12 +21,13 @@ from pretrace.types import Corpus, Run
 def carry_out(job: Job) -> Run:
     """The run, written to `job.out`; on any error nothing is left there."""
     measuring = job.measuring or Measuring()
-    _check(job, measuring)
+    plan = ScorePlan.parse(job.asking.scores)
+    _check(job, measuring, plan)
     check_writable(job.out)
     corpus = open_corpus(job.source.texts, job.source.columns)
     if job.measuring:
         check_labels(corpus)
-    check_rewrites(corpus, job.asking.scores)  # here as well: tuning takes long
+    plan.check_texts(corpus)  # here as well: tuning takes long
     models, parts = assemble(job, lambda target: _parts(corpus, job, measuring, target))
     with watched("reading") as progress:
         options = Options(
@@ -35,7 +36,7 @@ def carry_out(job: Job) -> Run:
             progress=progress,
             settings=_settings(job, parts),
         )
-        run = detect(parts.test, models, job.asking.scores, options)
+        run = detect(parts.test, models, plan, options)
     if job.measuring:
         run = evaluate(
             run,
@@ -59,21 +60,17 @@ def _parts(corpus: Corpus, job: Job, measuring: Measuring, target: Any) -> Parts
     return parts
 
 
-def _check(job: Job, measuring: Measuring) -> None:
+def _check(job: Job, measuring: Measuring, plan: ScorePlan) -> None:
     """Everything that can be known before a file or a model is opened."""
     asking = job.asking
-    fitted = bool(asking.reference or measuring.reference_share)
     given = {
+        "counts": asking.counts,
+        "labelled": asking.reference or measuring.reference_share,
         "reference": asking.reference_model,
         "tuned": asking.tuned or measuring.tune_share,
         "neighbors": asking.neighbors,
     }
-    check_scores(
-        asking.scores,
-        counts=asking.counts is not None,
-        models=[name for name, value in given.items() if value],
-        labelled=fitted,
-    )
+    plan.require([name for name, value in given.items() if value])
     if asking.tuned and measuring.tune_share:
         raise ExpressionError(
             "--tuned takes a finished adapter, --tune-share makes one: give one of the two."
@@ -83,7 +80,6 @@ def _check(job: Job, measuring: Measuring) -> None:
             "--reference names reference texts, --reference-share draws them from TEXTS: give one of the two."
         )
     methods.make(measuring.method)
-    used = uses(asking.scores)
     for option, (value, use, kind) in {
         "--tune-share": (measuring.tune_share, "tuned", "fsd(ppl)"),
         "--tuned": (asking.tuned, "tuned", "fsd(ppl)"),
@@ -91,7 +87,7 @@ def _check(job: Job, measuring: Measuring) -> None:
         "--reference": (asking.reference, "labelled", "na_pdd or probe"),
         "--reference-share": (measuring.reference_share, "labelled", "na_pdd or probe"),
     }.items():
-        if value and use not in used:
+        if value and use not in plan.uses:
             raise ExpressionError(f"{option} has no use: none of the --scores is of the kind {kind}.")
 
 

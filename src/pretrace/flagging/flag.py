@@ -51,7 +51,7 @@ def flag(
         check_placebos(models.target, (models.placebo.target,))
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, seed=settings.seed, progress=progress or Silent())
-    run = detect(made.corpus, models, settings.score, how)
+    run = detect(made.corpus, models, settings.score, how).complete
     sides = Sides.of(run, made, settings)
     made = replanned(made, sides.known, sides.number, settings)
     return _concluded(sides, made, corpus=corpus, known=known, model=models.target.name)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pretrace.registry import require
-from pretrace.scores import parse
-from pretrace.scoring.plan import uses
+from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.conformal import METHODS
 
 SCORE = "min_k_plus_plus"
@@ -48,14 +47,15 @@ class FlagSettings:
             f"--method is auto, {' or '.join(METHODS)}, found {self.method!r}.",
         )
         require(self.seed >= 0, f"--seed must be 0 or more, found {self.seed}.")
-        names = list(parse(self.score))
+        plan = ScorePlan.parse(self.score)
+        names = list(plan.scores)
         require(
             len(names) == 1,
             f"one score decides which texts are flagged, found {len(names)} ({', '.join(names)}): choose one before "
             "looking.",
         )
         require(
-            "labelled" not in uses(self.score),
+            "labelled" not in plan.uses,
             f"{names[0]} is fitted on known members, and flagging is for those who have none: use {SCORE}, loss, or "
             "ref with --reference-model.",
         )

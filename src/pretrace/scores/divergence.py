@@ -13,6 +13,10 @@ from pretrace.scores.registered import scores
 from pretrace.types import Doubles, Evidence, Needs, Quantity, Reference, Score
 
 Variant = Literal["full", "lup", "cld"]
+NO_COUNTS = (
+    "dc_pdd needs token counts: make them with `pretrace count CORPUS --model MODEL --out counts.npz` "
+    "and pass --counts counts.npz."
+)
 
 
 @scores.add("dc_pdd")
@@ -34,7 +38,7 @@ class DCPDD:
 
     a: float = 0.01
     variant: Variant = "full"
-    needs = Needs(Quantity.LOGP)
+    needs = Needs(Quantity.LOGP, counts=True)
     reference = Needs()
 
     def __post_init__(self) -> None:
@@ -48,10 +52,7 @@ class DCPDD:
     def fit(self, reference: Reference, /) -> Score:
         """The score with the corpus frequencies bound to it; TableError where there are none."""
         if reference.counts is None:
-            raise TableError(
-                "dc_pdd needs token counts: make them with `pretrace count CORPUS --model MODEL --out counts.npz` "
-                "and pass --counts counts.npz."
-            )
+            raise TableError(NO_COUNTS)
         return Calibrated(self, reference.counts.log_frequency(reference.vocabulary))
 
 

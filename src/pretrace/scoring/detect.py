@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,19 +10,13 @@ import numpy as np
 
 from pretrace.cache.traces import text_key
 from pretrace.errors import PretraceError, TextsError
-from pretrace.rewrites import Selective, rewrites
-from pretrace.scores import parse
-from pretrace.scoring.evidence import Asker, Progress, Silent, passes
+from pretrace.rewrites import Selective
+from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.heat import Extremes
 from pretrace.scoring.holdout import check_disjoint
-from pretrace.scoring.plan import Models, Scores, check, check_scores, prepare
+from pretrace.scoring.plan import FittedScores, Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
-from pretrace.types import Backend, Control, Corpus, Doubles, Evidence, Run, Skipped, Text, View
-
-__all__ = ["Models", "Options", "check_labels", "check_scores", "detect", "evaluate"]
-
-CHUNK = 2048
-"""Texts whose traces are in memory at once."""
+from pretrace.types import Backend, Control, Corpus, Evidence, Missing, Run, Score, Skipped, Text, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +35,41 @@ class Options:
 def detect(
     corpus: Corpus,
     models: Models | Backend,
-    expressions: str | Sequence[str] = "loss,zlib,min_k",
+    expressions: str | Sequence[str] | ScorePlan = "loss,zlib,min_k",
     options: Options | None = None,
 ) -> Run:
     """The scores of every text, one row a text in the corpus' order, one column an expression.
 
-    Texts that give a model nothing to predict are in `Run.skipped` and have no row. With a placebo among
-    the models, and for scores fitted on labelled texts, `Run.controls` holds the same scores without what
-    they claim to see. Raises a PretraceError before any model is asked when an expression is wrong or
-    something it needs is missing, LeakError when a text to be scored was tuned or fitted on.
+    A text that gives the target nothing to predict is in `Run.skipped` and has no row. Where a text has no
+    value of one score alone, that cell is NaN and `Run.missing` says why. With a placebo among the models,
+    and for scores fitted on labelled texts, `Run.controls` holds the same scores without what they claim to
+    see. Raises a PretraceError before any model is asked when an expression is wrong or something it needs
+    is missing, LeakError when a text to be scored was tuned or fitted on.
     """
     options = options or Options()
     models = models if isinstance(models, Models) else Models(models)
+    plan = ScorePlan.parse(expressions)
     if not corpus.texts:
         raise TextsError(f"{corpus.name} holds no texts.")
-    check_rewrites(corpus, expressions)
+    plan.check_texts(corpus)
     for some in (models, models.placebo):
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
-            check(expressions, some)
+            plan.check(some)
             _check_leaks(corpus, some)
-    found = _pass(corpus, models, expressions, options)
-    if models.placebo is None:
-        return _run(corpus, models, options, found, ())
-    blank = replace(options, shuffles=0)
-    other = _pass(corpus, models.placebo, expressions, blank)
-    found, other = _both(found, other)
-    placebo = tuple(
-        Control(name, "placebo", np.array([[row.values[i]] for row in other.rows], dtype=np.float64))
-        for i, name in enumerate(found.scores.ready)
-    )
+    found = _Pass.over(corpus.texts, models, plan, options)
+    if not found.rows:
+        raise TextsError(
+            f"none of the {len(corpus)} texts of {corpus.name} has a token to predict; "
+            "a text needs at least two tokens."
+        )
+    for name, column in zip(plan.scores, found.matrix.T, strict=True):
+        if np.isnan(column).all():
+            reason = next(one.reason for one in found.missing if one.score == name)
+            raise TextsError(f"no text of {corpus.name} has a value of {name} ({reason}): leave {name} out.")
+    placebo: tuple[Control, ...] = ()
+    if models.placebo is not None:
+        blank = replace(options, shuffles=0)
+        placebo = found.held_against(_Pass.over(corpus.texts, models.placebo, plan, blank))
     return _run(corpus, models, options, found, placebo)
 
 
@@ -83,74 +83,106 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Pass:
     """What one set of models said of a corpus."""
 
-    scores: Scores
-    rows: list[_Row]
-    skipped: list[Skipped]
-    extremes: Extremes
+    scores: FittedScores
+    rows: list[_Row] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    extremes: Extremes = field(default_factory=Extremes)
 
-
-def _pass(corpus: Corpus, models: Models, expressions: str | Sequence[str], options: Options) -> _Found:
-    cache, progress = options.cache, options.progress
-    scores = prepare(
-        expressions, models, seed=options.seed, shuffles=options.shuffles, cache=cache, progress=progress
-    )
-    needs = scores.needs
-    progress.begin(len(corpus) * passes(needs))
-    found = _Found(scores, [], [], Extremes())
-    with Asker(models.named(), needs, proposer=models.proposer, cache=cache, progress=progress) as asker:
-        for chunk in _chunks(corpus.texts, CHUNK):
-            for text, evidence in zip(chunk, asker.ask(chunk), strict=True):
-                _score(text, evidence, found)
-    if not found.rows:
-        raise TextsError(
-            f"none of the {len(corpus)} texts of {corpus.name} has a token to predict; "
-            "a text needs at least two tokens."
+    @classmethod
+    def over(cls, texts: Sequence[Text], models: Models, plan: ScorePlan, options: Options) -> _Pass:
+        """The scores of all texts under these models."""
+        scores = plan.fit(
+            models,
+            seed=options.seed,
+            shuffles=options.shuffles,
+            cache=options.cache,
+            progress=options.progress,
         )
-    return found
+        made = cls(scores)
+        with models.reader(scores.needs, cache=options.cache, progress=options.progress) as reader:
+            for evidence in reader.read(texts):
+                made.add(evidence, plan)
+        return made
+
+    @property
+    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The scores of the rows, float64 [texts, scores]; NaN where a text has no value of one."""
+        return np.array([row.values for row in self.rows], dtype=np.float64)
+
+    def add(self, evidence: Evidence, plan: ScorePlan) -> None:
+        """The text's row, or the reason why it has none."""
+        text, empty, scores = evidence.text, evidence.empty, self.scores
+        values = {name: _value(name, score, evidence, empty) for name, score in scores.ready.items()}
+        lost = [name for name, value in values.items() if np.isnan(value)]
+        reasons = {name: _reason(evidence, empty & _views(scores.ready[name]), plan) for name in lost}
+        if View() in empty or len(lost) == len(values):
+            tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
+            self.skipped.append(Skipped(text.id, _reason(evidence, empty, plan), tokens))
+            return
+        shuffled = [
+            [_value(name, score, evidence, empty) for score in repeats]
+            for name, repeats in scores.shuffled.items()
+        ]
+        self.missing.extend(Missing(text.id, name, reason) for name, reason in reasons.items())
+        self.rows.append(_Row(text, list(values.values()), shuffled, len(evidence.plain), evidence.plain.cut))
+        first = next(iter(values.values()))
+        if not np.isnan(first):
+            self.extremes.offer(first, text, evidence.plain)
+
+    def held_against(self, placebo: _Pass) -> tuple[Control, ...]:
+        """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
+        `missing`. TextsError where the placebo has no value for any text."""
+        other = {row.text.id: row.values for row in placebo.rows}
+        reasons = {(one.id, one.score): one.reason for one in placebo.missing}
+        skipped = {one.id: one.reason for one in placebo.skipped}
+        nothing = [float("nan")] * len(self.scores.ready)
+        matrix = np.array([other.get(row.text.id, nothing) for row in self.rows], dtype=np.float64)
+        if np.isnan(matrix).all():
+            raise TextsError("no text has something to predict for both the target and the placebo model.")
+        for row, values in zip(self.rows, matrix, strict=True):
+            for name, value, mine in zip(self.scores.ready, values, row.values, strict=True):
+                if np.isnan(value) and not np.isnan(mine):
+                    why = reasons.get((row.text.id, name)) or skipped[row.text.id]
+                    self.missing.append(Missing(row.text.id, name, f"under the placebo model: {why}"))
+        return tuple(Control(name, "placebo", matrix[:, [i]]) for i, name in enumerate(self.scores.ready))
 
 
-def _score(text: Text, evidence: Evidence, found: _Found) -> None:
-    """Add the text's row, or the reason why it has none."""
-    empty = [view for view, traces in evidence.views.items() if not any(map(len, traces))]
-    if empty:
-        found.skipped.append(_skipped(text, evidence, empty))
-        return
-    scores = found.scores
-    values = [_finite(name, score(evidence), text) for name, score in scores.ready.items()]
-    shuffled = [
-        [_finite(name, score(evidence), text) for score in repeats]
-        for name, repeats in scores.shuffled.items()
-    ]
-    found.rows.append(_Row(text, values, shuffled, len(evidence.plain), evidence.plain.cut))
-    found.extremes.offer(values[0], text, evidence.plain)
+def _views(score: Score) -> frozenset[View]:
+    return frozenset(score.needs.views)
 
 
-def _both(found: _Found, placebo: _Found) -> tuple[_Found, _Found]:
-    """Both passes without the texts that either skipped, so that rows stand side by side."""
-    here = {row.text.id for row in found.rows}
-    there = {row.text.id for row in placebo.rows}
-    reasons = {one.id: one for one in placebo.skipped}
-    lost = [
-        replace(reasons[row.text.id], reason=f"under the placebo model: {reasons[row.text.id].reason}")
-        for row in found.rows
-        if row.text.id not in there
-    ]
-    if not here & there:
-        raise TextsError("no text has something to predict for both the target and the placebo model.")
-    kept = replace(
-        found,
-        rows=[row for row in found.rows if row.text.id in there],
-        skipped=[*found.skipped, *lost],
+def _value(name: str, score: Score, evidence: Evidence, empty: frozenset[View]) -> float:
+    """The score of a text; NaN where one of the views that it compares has nothing in it."""
+    if empty & _views(score):
+        return float("nan")
+    value = score(evidence)
+    if not np.isfinite(value):
+        raise PretraceError(
+            f"{name} gave {value} for text {evidence.text.id!r}; this is a mistake in the score."
+        )
+    return value
+
+
+def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
+    """Why a text has no score, or none of some scores: `empty` are the views that lack a prediction."""
+    if not evidence.text.text.strip():
+        return "the text is empty"
+    if len(evidence.empty) == len(evidence.views):
+        return "a single token: without a start token there is nothing to predict"
+    lacking = [view for view in evidence.views if view in empty]
+    formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
+    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Selective))
+    first = lacking[0]
+    return (
+        "; ".join(reasons) or f"its {first.rewrite} form under the {first.model} model has nothing to predict"
     )
-    return kept, replace(placebo, rows=[row for row in placebo.rows if row.text.id in here])
 
 
-def _run(
-    corpus: Corpus, models: Models, options: Options, found: _Found, placebo: tuple[Control, ...]
-) -> Run:
+def _run(corpus: Corpus, models: Models, options: Options, found: _Pass, placebo: tuple[Control, ...]) -> Run:
     texts = [row.text for row in found.rows]
     shuffled = (
         Control(name, "shuffled", np.array([row.shuffled[i] for row in found.rows], dtype=np.float64))
@@ -164,16 +196,13 @@ def _run(
         tokens=np.array([row.tokens for row in found.rows], dtype=np.int32),
         cut=np.array([row.cut for row in found.rows], dtype=np.int32),
         scores=tuple(found.scores.ready),
-        matrix=_matrix([row.values for row in found.rows]),
+        matrix=found.matrix,
         skipped=tuple(found.skipped),
+        missing=tuple(found.missing),
         heat=found.extremes.heat(models.target),
         controls=(*placebo, *shuffled),
         settings=_settings(corpus, models, options, found),
     )
-
-
-def _matrix(values: list[list[float]]) -> Doubles:
-    return np.array(values, dtype=np.float64)
 
 
 def _check_leaks(corpus: Corpus, models: Models) -> None:
@@ -221,42 +250,7 @@ def check_labels(corpus: Corpus) -> None:
         )
 
 
-def _finite(name: str, value: float, text: Text) -> float:
-    if not np.isfinite(value):
-        raise PretraceError(f"{name} gave {value} for text {text.id!r}; this is a mistake in the score.")
-    return value
-
-
-def check_rewrites(corpus: Corpus, expressions: str | Sequence[str]) -> None:
-    """TextsError where what a score compares the texts with would be the texts themselves."""
-    for name, score in parse(expressions).items():
-        for rewrite in {view.rewrite for view in score.needs.views}:
-            made = rewrites.make(rewrite)
-            why = made.refusal([text.text for text in corpus.texts]) if isinstance(made, Selective) else ""
-            if why:
-                raise TextsError(f"{name} {why} ({corpus.name}): leave {name} out of the scores.")
-
-
-def _skipped(text: Text, evidence: Evidence, empty: Sequence[View]) -> Skipped:
-    read = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
-    formless = [rewrites.make(view.rewrite) for view in empty if not evidence.views[view]]
-    if not text.text.strip():
-        reason = "the text is empty"
-    elif read and formless:
-        reason = "; ".join(dict.fromkeys(made.formless for made in formless if isinstance(made, Selective)))
-    elif read:
-        reason = f"its {empty[0].rewrite} form under the {empty[0].model} model has nothing to predict"
-    else:
-        reason = "a single token: without a start token there is nothing to predict"
-    return Skipped(text.id, reason, read)
-
-
-def _chunks(texts: Sequence[Text], size: int) -> Iterator[Sequence[Text]]:
-    for start in range(0, len(texts), size):
-        yield texts[start : start + size]
-
-
-def _settings(corpus: Corpus, models: Models, options: Options, found: _Found) -> dict[str, Any]:
+def _settings(corpus: Corpus, models: Models, options: Options, found: _Pass) -> dict[str, Any]:
     """What run.json says of how the numbers came about."""
     cut = [row for row in found.rows if row.cut]
     named = models.named()

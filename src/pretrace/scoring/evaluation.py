@@ -23,19 +23,11 @@ from pretrace.baselines import blind as baseline
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
-from pretrace.statistics.controls import (
-    PLACEBO,
-    Division,
-    check_controls,
-    placebos,
-    shuffled_rows,
-    shuffles,
-    survives,
-)
+from pretrace.scoring.parts import Labelled, Parts
+from pretrace.statistics.controls import PLACEBO, Division, check_controls, placebos, shuffled_rows, shuffles
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
-from pretrace.statistics.paired import differences, fewest_documents, usual_baseline
-from pretrace.statistics.resampling import Bootstrap, Calls, Difference, group_bootstrap, paired_difference
-from pretrace.statistics.roc import best_threshold, roc_curve
+from pretrace.statistics.paired import Pair, adjusted, usual_baseline
+from pretrace.statistics.resampling import Difference, paired_difference
 from pretrace.statistics.splits import grouped_split
 from pretrace.types import Bools, Comparison, Doubles, Evaluation, Measured, Run
 
@@ -63,38 +55,33 @@ def evaluate(
     groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
     columns = _columns(run, texts, judged)
-    matrix = np.column_stack(list(columns.values())) if columns else np.empty((len(members), 0))
     division = _divided(members, groups, share=validation, seed=seed)
-    calls = _calls(matrix, members, division)
-    bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, seed=seed, resamples=resamples)
-    bootstrap = _widened(bootstrap, list(columns))
-    rows = _rows(list(columns), matrix, members, calls=calls, bootstrap=bootstrap)
-    grouping = Grouping.of(groups, members)
+    by = Labelled(members, np.array(groups), division, seed, resamples)
+    parts = Parts.of(columns, run.scores, by)
+    rows = tuple(parts.row(key) for key in columns if parts.has(key))
+    if run.scores and not any(row.kind == "score" for row in rows):
+        raise TextsError("no score has values for both members and non-members: there is nothing to measure.")
     evaluation = Evaluation(
         rows=(*rows, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
         nonmembers=int(np.count_nonzero(~members)),
         groups=len(set(groups)),
-        resamples=bootstrap.resamples,
+        resamples=parts.resamples,
         validation=int(np.count_nonzero(division.chosen)) if division.apart else 0,
-        comparisons=_comparisons(run.scores, bootstrap, grouping),
+        comparisons=_comparisons(run.scores, parts),
     )
+    grouping = Grouping.of(groups, members)
     circumstances = Circumstances(
-        lead=_lead(rows, bootstrap),
+        lead=_lead(rows, parts),
         member_groups=grouping.holding(MEMBERS),
         nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
         blind_note=_note(judged),
         placebo=_placebo_name(run.settings),
         shuffles=shuffles(run),
+        partial=_partial(run, parts),
     )
     return replace(evaluation, findings=sentences(evaluation, circumstances))
-
-
-def _widened(bootstrap: Bootstrap, names: list[tuple[str, str]]) -> Bootstrap:
-    # A cross-fitted classifier varies more than its fixed predictions do: see blind.WIDENING.
-    bag = (BLIND, "blind")
-    return bootstrap.widened(names.index(bag), baseline.WIDENING) if bag in names else bootstrap
 
 
 def _columns(run: Run, texts: Sequence[str], judged: baseline.Blind | None) -> dict[tuple[str, str], Doubles]:
@@ -107,12 +94,30 @@ def _columns(run: Run, texts: Sequence[str], judged: baseline.Blind | None) -> d
     return columns | {(name, PLACEBO): values for name, values in placebos(run).items()}
 
 
-def _comparisons(scores: Sequence[str], bootstrap: Bootstrap, grouping: Grouping) -> tuple[Comparison, ...]:
-    """Every other score against the usual baseline, by AUC; the scores are the bootstrap's first columns."""
+def _comparisons(scores: Sequence[str], parts: Parts) -> tuple[Comparison, ...]:
+    """Every other score against the usual baseline, by AUC, on the texts that both have."""
     if len(scores) < 2:
         return ()
-    few = fewest_documents(grouping)
-    return differences(bootstrap.auc, scores, usual_baseline(scores), measure="auc", documents=few)
+    first = usual_baseline(scores)
+    pairs = ((name, parts.beside((name, "score"), (first, "score"))) for name in scores if name != first)
+    found = [Pair.of(name, part.auc, columns, part.documents) for name, (part, columns) in pairs if part]
+    return adjusted(found, first, measure="auc")
+
+
+def _partial(run: Run, parts: Parts) -> tuple[str, ...]:
+    """Which scores lack values for some texts, why, and what their figures rest on; one sentence a score."""
+    said = []
+    for name in run.scores:
+        lost = {one.id: one.reason for one in run.missing if one.score == name}
+        if lost:
+            first, reason = next(iter(lost.items()))
+            more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+            rest = f"its comparisons rest on the other {len(run.ids) - len(lost):,} texts"
+            measured = parts.has((name, "score"))
+            said.append(
+                f"{name} has no value for {first!r} ({reason}){more}: {rest if measured else 'it is not measured'}."
+            )
+    return tuple(said)
 
 
 def _placebo_name(settings: Mapping[str, Any]) -> str:
@@ -124,12 +129,13 @@ def _placebo_name(settings: Mapping[str, Any]) -> str:
     return path.name if path.is_absolute() else str(name or "")
 
 
-def _lead(rows: Sequence[Measured], bootstrap: Bootstrap) -> Difference | None:
-    """How far the best score is ahead of the blind baseline; rows and columns are in the same order."""
+def _lead(rows: Sequence[Measured], parts: Parts) -> Difference | None:
+    """How far the best score is ahead of the blind baseline."""
     best, blind = best_of(rows), blind_of(rows)
     if best is None or blind is None:
         return None
-    return paired_difference(bootstrap.auc, rows.index(best), rows.index(blind))
+    part, columns = parts.beside((best.name, best.kind), (blind.name, blind.kind))
+    return paired_difference(part.auc, *columns) if part else None
 
 
 def _checked(run: Run, texts: Sequence[str]) -> Bools:
@@ -152,7 +158,8 @@ def _checked(run: Run, texts: Sequence[str]) -> Bools:
             f"an evaluation needs members and non-members, and all {len(members):,} texts are {has}; "
             f"add known {lacks} of the same kind and date."
         )
-    wrong = np.argwhere(~np.isfinite(run.matrix))
+    known = np.column_stack([run.lacks(name) for name in run.scores]) if run.scores else False
+    wrong = np.argwhere(~(np.isfinite(run.matrix) | known))
     if len(wrong):
         row, column = wrong[0]
         raise ExpressionError(
@@ -179,39 +186,3 @@ def _divided(members: Bools, groups: Sequence[str], *, share: float, seed: int) 
     chosen = grouped_split(groups, share, seed, labels=members) if share else ~whole
     apart = all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen))
     return Division(chosen, ~chosen, True) if apart else Division(whole, whole, False)
-
-
-def _calls(matrix: Doubles, members: Bools, division: Division) -> Calls:
-    """A threshold a column, and the texts to measure accuracy on."""
-    chosen = division.chosen
-    thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
-    return Calls(np.array(thresholds, dtype=np.float64), division.tested)
-
-
-def _rows(
-    names: Sequence[tuple[str, str]],
-    matrix: Doubles,
-    members: Bools,
-    *,
-    calls: Calls,
-    bootstrap: Bootstrap,
-) -> tuple[Measured, ...]:
-    assert bootstrap.accuracy is not None  # thresholds were given
-    rows: list[Measured] = []
-    for k, (name, kind) in enumerate(names):
-        row = Measured(
-            name=name,
-            kind=kind,
-            auc=bootstrap.auc.estimate(k),
-            tpr=bootstrap.tpr.estimate(k),
-            accuracy=bootstrap.accuracy.estimate(k),
-            threshold=float(calls.thresholds[k]),
-            curve=roc_curve(matrix[:, k], members),
-            tpr_low=bootstrap.low_tpr.estimate(k) if bootstrap.low_tpr else None,
-        )
-        if kind == PLACEBO:
-            target = names.index((name, "score"))
-            row = replace(row, lead=paired_difference(bootstrap.auc, target, k).estimate)
-            row = replace(row, survives=survives(rows[target], row))
-        rows.append(row)
-    return tuple(rows)

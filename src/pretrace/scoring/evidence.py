@@ -1,9 +1,9 @@
-"""From texts to traces: what is in the store is taken from there, the rest goes through the model once."""
+"""From texts to evidence: what is in the store is taken from there, the rest goes through the models once."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,9 @@ import numpy as np
 from pretrace.cache.traces import Traces, open_store, text_key
 from pretrace.rewrites import rewrites
 from pretrace.types import Backend, Encoded, Evidence, Needs, Proposer, Quantity, States, Text, Trace, View
+
+CHUNK = 2048
+"""Texts whose traces are in memory at once."""
 
 
 class Progress(Protocol):
@@ -33,15 +36,74 @@ class Silent:
         """Nothing."""
 
 
-EMPTY = np.zeros(0, dtype=np.int32)
-
-
 @dataclass(frozen=True, slots=True)
 class Want:
     """What one pass is to yield: quantities token by token, and states inside the model."""
 
     quantity: Quantity = Quantity.LOGP
     states: States = frozenset()
+
+
+class EvidenceReader:
+    """Reads texts with all models: each (model, rewrite) is passed over once, whatever the scores.
+
+    A context manager, which closes the stores of traces.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, Backend],
+        needs: Needs,
+        *,
+        proposer: Proposer | None = None,
+        cache: bool = True,
+        progress: Progress | None = None,
+    ) -> None:
+        self.models = models
+        # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
+        ordered = sorted(needs.views.items(), key=lambda item: (item[0].model, item[0].rewrite != "plain"))
+        self.views = [
+            (view, Want(quantity, needs.states.get(view, frozenset()))) for view, quantity in ordered
+        ]
+        self.forms = {view.rewrite: rewrites.make(view.rewrite) for view in needs.views}
+        self.proposer = proposer
+        self.progress = progress or Silent()
+        asked = {view.model for view in needs.views}
+        self.stores: dict[str, Traces] = {
+            name: open_store(backend.fingerprint if cache else None)
+            for name, backend in models.items()
+            if name in asked
+        }
+
+    def __enter__(self) -> EvidenceReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for store in self.stores.values():
+            store.close()
+
+    def read(self, texts: Sequence[Text]) -> Iterator[Evidence]:
+        """The evidence of each text, in order. `Evidence.empty` names the views without a prediction."""
+        self.progress.begin(len(texts) * sum(self.forms[view.rewrite].count for view, _ in self.views))
+        for start in range(0, len(texts), CHUNK):
+            yield from self._chunk(texts[start : start + CHUNK])
+
+    def _chunk(self, texts: Sequence[Text]) -> list[Evidence]:
+        seen: list[dict[View, tuple[Trace, ...]]] = [{} for _ in texts]
+        for view, want in self.views:
+            forms = self.forms[view.rewrite]([text.text for text in texts], self.proposer)
+            traces = iter(
+                trace(
+                    self.models[view.model],
+                    [form for some in forms for form in some],
+                    want,
+                    store=self.stores[view.model],
+                    progress=self.progress,
+                )
+            )
+            for views, some in zip(seen, forms, strict=True):
+                views[view] = tuple(next(traces) for _ in some)
+        return [Evidence(text, views) for text, views in zip(texts, seen, strict=True)]
 
 
 def trace(
@@ -79,62 +141,6 @@ def trace(
     return [found for found in traces if found is not None]
 
 
-class Asker:
-    """All views of a chunk of texts: each (model, rewrite) is passed over once, whatever the scores."""
-
-    def __init__(
-        self,
-        models: Mapping[str, Backend],
-        needs: Needs,
-        *,
-        proposer: Proposer | None = None,
-        cache: bool = True,
-        progress: Progress | None = None,
-    ) -> None:
-        self.models = models
-        # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
-        self.views = sorted(needs.views.items(), key=lambda item: (item[0].model, item[0].rewrite != "plain"))
-        self.states = needs.states
-        self.proposer = proposer
-        self.progress = progress or Silent()
-        asked = {view.model for view in needs.views}
-        self.stores: dict[str, Traces] = {
-            name: open_store(backend.fingerprint if cache else None)
-            for name, backend in self.models.items()
-            if name in asked
-        }
-
-    def __enter__(self) -> Asker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for store in self.stores.values():
-            store.close()
-
-    def ask(self, texts: Sequence[Text]) -> list[Evidence]:
-        """The evidence of each text, in order."""
-        seen: list[dict[View, tuple[Trace, ...]]] = [{} for _ in texts]
-        for view, quantity in self.views:
-            forms = rewrites.make(view.rewrite)([text.text for text in texts], self.proposer)
-            traces = trace(
-                self.models[view.model],
-                [form for some in forms for form in some],
-                Want(quantity, self.states.get(view, frozenset())),
-                store=self.stores[view.model],
-                progress=self.progress,
-            )
-            at = 0
-            for views, some in zip(seen, forms, strict=True):
-                views[view] = tuple(traces[at : at + len(some)])
-                at += len(some)
-        return [Evidence(text, views) for text, views in zip(texts, seen, strict=True)]
-
-
-def passes(needs: Needs) -> int:
-    """How many forms of each text the models will read."""
-    return sum(rewrites.make(view.rewrite).count for view in needs.views)
-
-
 def _batches(
     backend: Backend, encoded: Sequence[Encoded], traces: Sequence[Trace | None]
 ) -> list[tuple[int, ...]]:
@@ -161,4 +167,4 @@ def _fixed(made: Trace) -> Trace:
 def _empty(encoded: Encoded, want: Quantity) -> Trace:
     nothing = np.zeros(0, dtype=np.float32)
     moments = nothing if Quantity.MOMENTS in want else None
-    return Trace(EMPTY, nothing, moments, moments, encoded.cut)
+    return Trace(np.zeros(0, dtype=np.int32), nothing, moments, moments, encoded.cut)

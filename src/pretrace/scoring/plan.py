@@ -1,4 +1,4 @@
-"""From expressions to scores that can be called: recipes are fitted on token counts and on labelled texts.
+"""From expressions to scores that can be called: parsed once, checked before any model is asked, then fitted.
 
 A recipe that is fitted on labelled texts is also fitted on the same texts with their labels shuffled,
 several times: the control that shows what such a detector reaches without knowing who is a member.
@@ -6,16 +6,17 @@ several times: the control that shows what such a detector reaches without knowi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pretrace.errors import ModelError, TableError, TextsError
-from pretrace.rewrites import Neighbors, rewrites
+from pretrace.rewrites import Neighbors, Rewrite, Selective, rewrites
 from pretrace.scores import parse
-from pretrace.scoring.evidence import Asker, Progress, passes
+from pretrace.scores.divergence import NO_COUNTS
+from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.types import (
     Backend,
     Corpus,
@@ -61,9 +62,19 @@ class Models:
             found["tuned"] = self.tuned.backend
         return found
 
+    @property
+    def given(self) -> frozenset[str]:
+        """What is there besides the target, by the names that `ScorePlan.uses` has."""
+        parts = {"counts": self.counts, "neighbors": self.proposer, "labelled": self.labelled}
+        return frozenset({*self.named(), *(name for name, part in parts.items() if part is not None)})
+
+    def reader(self, needs: Needs, *, cache: bool = True, progress: Progress | None = None) -> EvidenceReader:
+        """What reads texts with these models."""
+        return EvidenceReader(self.named(), needs, proposer=self.proposer, cache=cache, progress=progress)
+
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class FittedScores:
     """Scores ready to be called, by expression. `shuffled` are the same recipes fitted on shuffled labels;
     `facts` is what fitted scores have to tell of themselves."""
 
@@ -74,135 +85,136 @@ class Scores:
     @property
     def needs(self) -> Needs:
         """All that will be asked of a text, its own log-probabilities always among it."""
-        made = [*self.ready.values(), *(score for some in self.shuffled.values() for score in some)]
-        return united(made)
+        return _united([*self.ready.values(), *(score for some in self.shuffled.values() for score in some)])
 
 
-def united(scores: Sequence[Score | Recipe]) -> Needs:
+@dataclass(frozen=True, slots=True)
+class ScorePlan:
+    """Parsed scores by expression, and all that they need.
+
+    `needs` is what will be asked of a text, `reference` what fitting wants of each labelled reference text,
+    `rewrites` the rewrites of all views by expression.
+    """
+
+    scores: Mapping[str, Score | Recipe]
+    needs: Needs
+    reference: Needs
+    rewrites: Mapping[str, Rewrite]
+
+    @classmethod
+    def parse(cls, expressions: str | Sequence[str] | ScorePlan) -> ScorePlan:
+        """The plan of the scores that expressions name; a plan is returned as it is.
+
+        ExpressionError for an unknown name, an unknown parameter or a value out of range.
+        """
+        if isinstance(expressions, ScorePlan):
+            return expressions
+        scores = parse(expressions)
+        needs, reference = _united(scores.values()), Needs()
+        for score in scores.values():
+            if isinstance(score, Recipe):
+                reference = reference | score.reference
+        return cls(
+            scores, needs, reference, {view.rewrite: rewrites.make(view.rewrite) for view in needs.views}
+        )
+
+    @property
+    def passes(self) -> int:
+        """How many forms of each text the models will read."""
+        return sum(self.rewrites[view.rewrite].count for view in self.needs.views)
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """What the scores use besides the target: any of "reference", "tuned", "neighbors", "counts" and
+        "labelled"."""
+        used = {view.model for view in self.needs.views} - {"target"}
+        if any(isinstance(made, Neighbors) for made in self.rewrites.values()):
+            used.add("neighbors")
+        if self.needs.counts:
+            used.add("counts")
+        if self.reference:
+            used.add("labelled")
+        return frozenset(used)
+
+    def require(self, given: Collection[str]) -> None:
+        """Raise a PretraceError for the first thing that the scores use and that is not among `given`, with its
+        cure. For use before any model is opened."""
+        for name in ("labelled", "counts", "neighbors", "reference", "tuned"):
+            if name in self.uses and name not in given:
+                raise self._missing(name)
+
+    def _missing(self, name: str) -> ModelError | TableError | TextsError:
+        if name == "counts":
+            return TableError(NO_COUNTS)
+        if name == "labelled":
+            fitted = (n for n, score in self.scores.items() if isinstance(score, Recipe) and score.reference)
+            return TextsError(f"{next(fitted)} {_CURES[name]}")
+        return ModelError(_CURES[name])
+
+    def check_texts(self, corpus: Corpus) -> None:
+        """TextsError where what a score compares the texts with would be the texts themselves."""
+        texts = [text.text for text in corpus.texts]
+        for name, score in self.scores.items():
+            for rewrite in {view.rewrite for view in score.needs.views}:
+                made = self.rewrites[rewrite]
+                why = made.refusal(texts) if isinstance(made, Selective) else ""
+                if why:
+                    raise TextsError(f"{name} {why} ({corpus.name}): leave {name} out of the scores.")
+
+    def check(self, models: Models) -> None:
+        """Raise what asking these models for these scores would run into, without asking any of them:
+        ModelError, TableError or TextsError for what is missing or does not fit together."""
+        self.require(models.given)
+        counts, target, named = models.counts, models.target, models.named()
+        if counts is not None and counts.tokenizer_hash != target.tokenizer_hash:
+            raise TableError(
+                f"the token counts were made with another tokenizer ({counts.tokenizer_hash[:12]}) than "
+                f"{target.name} has ({target.tokenizer_hash[:12]}): count again with "
+                f"`pretrace count CORPUS --model {target.name} --out counts.npz`."
+            )
+        for view, quantity in (self.needs | self.reference).views.items():
+            missing = quantity & ~named[view.model].offers
+            if missing:
+                cure = _OFFER_CURES.get(missing, "use --model with local weights.")
+                raise ModelError(
+                    f"{named[view.model].name} cannot give {missing.name}, which one of the scores needs; {cure}"
+                )
+
+    def fit(
+        self,
+        models: Models,
+        *,
+        seed: int = 0,
+        shuffles: int = 0,
+        cache: bool = True,
+        progress: Progress | None = None,
+    ) -> FittedScores:
+        """The scores with their recipes fitted, after `check`."""
+        self.check(models)
+        evidence: tuple[Evidence, ...] = ()
+        if self.reference and models.labelled is not None:
+            with models.reader(self.reference, cache=cache, progress=progress) as reader:
+                evidence = tuple(one for one in reader.read(models.labelled.texts) if not one.empty)
+        reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
+        ready = {
+            name: score.fit(reference) if isinstance(score, Recipe) else score
+            for name, score in self.scores.items()
+        }
+        shuffled = {
+            name: tuple(score.fit(_shuffled(reference, [seed, repeat])) for repeat in range(shuffles))
+            for name, score in self.scores.items()
+            if isinstance(score, Recipe) and score.reference and shuffles
+        }
+        facts = {name: dict(score.facts) for name, score in ready.items() if isinstance(score, Fitted)}
+        return FittedScores(ready, shuffled, facts)
+
+
+def _united(scores: Iterable[Score | Recipe]) -> Needs:
     """The needs of several scores, and the plain log-probabilities that every run wants."""
     needs = Needs(Quantity.LOGP)  # the text's own length and heat map, whatever the scores
     for score in scores:
         needs = needs | score.needs
     return needs
-
-
-def check_scores(
-    expressions: str | Sequence[str],
-    *,
-    counts: bool = True,
-    models: Sequence[str] = (),
-    labelled: bool = False,
-) -> int:
-    """The number of passes a text will take; raises a PretraceError for what would be missing.
-
-    For use before any model is opened: `counts` and `labelled` say whether token counts and labelled
-    reference texts will be given, `models` which of "reference", "tuned" and "neighbors" will be there.
-    """
-    parsed = parse(expressions)
-    for name, score in parsed.items():
-        if not isinstance(score, Recipe):
-            continue
-        if score.reference and not labelled:
-            raise TextsError(_no_labels(name))
-        if not score.reference and not counts:
-            score.fit(Reference())  # which says what it misses
-    needs = united(list(parsed.values()))
-    _check_models(needs, {"target", *models}, proposer="neighbors" in models)
-    return passes(needs)
-
-
-def uses(expressions: str | Sequence[str]) -> frozenset[str]:
-    """What the scores use besides the target: any of "reference", "tuned", "neighbors" and "labelled"."""
-    parsed = list(parse(expressions).values())
-    views = united(parsed).views
-    used = {view.model for view in views} - {"target"}
-    if any(isinstance(rewrites.make(view.rewrite), Neighbors) for view in views):
-        used.add("neighbors")
-    if _of_reference(parsed):
-        used.add("labelled")
-    return frozenset(used)
-
-
-def prepare(
-    expressions: str | Sequence[str],
-    models: Models,
-    *,
-    seed: int = 0,
-    shuffles: int = 0,
-    cache: bool = True,
-    progress: Progress | None = None,
-) -> Scores:
-    """The scores by their expressions, recipes fitted; `check` comes before any model is asked."""
-    check(expressions, models)
-    parsed = parse(expressions)
-    recipes = {name: score for name, score in parsed.items() if isinstance(score, Recipe)}
-    wanted = _of_reference(list(parsed.values()))
-    evidence: tuple[Evidence, ...] = ()
-    if wanted and models.labelled is not None:
-        evidence = _ask(models.labelled, wanted, models, cache=cache, progress=progress)
-    reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
-    ready = {
-        name: score.fit(reference) if isinstance(score, Recipe) else score for name, score in parsed.items()
-    }
-    shuffled = {
-        name: tuple(recipe.fit(_shuffled(reference, [seed, repeat])) for repeat in range(shuffles))
-        for name, recipe in recipes.items()
-        if recipe.reference and shuffles
-    }
-    facts = {name: dict(score.facts) for name, score in ready.items() if isinstance(score, Fitted)}
-    return Scores(ready, shuffled, facts)
-
-
-def check(expressions: str | Sequence[str], models: Models) -> None:
-    """Raise what asking these models for these scores would run into, without asking any of them.
-
-    ExpressionError for a wrong expression, ModelError, TableError or TextsError for what is missing.
-    """
-    parsed = parse(expressions)
-    needs = united(list(parsed.values()))
-    _check_models(needs, set(models.named()), proposer=models.proposer is not None)
-    _check_counts(models)
-    for name, score in parsed.items():
-        if isinstance(score, Recipe) and score.reference and models.labelled is None:
-            raise TextsError(_no_labels(name))
-    _check_offers(needs | _of_reference(list(parsed.values())), models)
-
-
-def _of_reference(scores: Sequence[Score | Recipe]) -> Needs:
-    """All that fitting wants of each labelled reference text."""
-    wanted = Needs()
-    for score in scores:
-        if isinstance(score, Recipe):
-            wanted = wanted | score.reference
-    return wanted
-
-
-def _check_offers(needs: Needs, models: Models) -> None:
-    """ModelError where a model cannot give what is wanted of it."""
-    named = models.named()
-    for view, quantity in needs.views.items():
-        missing = quantity & ~named[view.model].offers
-        if missing:
-            raise ModelError(
-                f"{named[view.model].name} cannot give {missing.name}, which one of the scores needs; "
-                f"{_CURES.get(missing, 'use --model with local weights.')}"
-            )
-
-
-_CURES = {
-    Quantity.NEURONS: "na_pdd works where the activation function of the feed-forward layers can be found.",
-}
-
-
-def _ask(
-    corpus: Corpus, needs: Needs, models: Models, *, cache: bool, progress: Progress | None
-) -> tuple[Evidence, ...]:
-    """What the models say of the reference texts, of those that give them something to predict."""
-    asker = Asker(models.named(), needs, proposer=models.proposer, cache=cache, progress=progress)
-    asker.progress.begin(len(corpus) * passes(needs))
-    with asker:
-        asked = asker.ask(corpus.texts)
-    return tuple(one for one in asked if all(any(map(len, traces)) for traces in one.views.values()))
 
 
 def _shuffled(reference: Reference, seed: Sequence[int]) -> Reference:
@@ -221,36 +233,15 @@ def _shuffled(reference: Reference, seed: Sequence[int]) -> Reference:
     return replace(reference, evidence=evidence)
 
 
-def _check_models(needs: Needs, given: set[str], *, proposer: bool) -> None:
-    for view in needs.views:
-        if isinstance(rewrites.make(view.rewrite), Neighbors) and not proposer:
-            raise ModelError(
-                "neighbor needs a model that proposes other words: --neighbors causal takes the target itself, "
-                "--neighbors masked:HUB_ID a masked language model."
-            )
-        if view.model not in given:
-            raise ModelError(_MISSING[view.model])
-
-
-_MISSING = {
+_CURES = {
+    "neighbors": "neighbor needs a model that proposes other words: --neighbors causal takes the target itself, "
+    "--neighbors masked:HUB_ID a masked language model.",
     "reference": "ref compares the target with a smaller model of the same kind: name one with --reference-model.",
     "tuned": "fsd compares the target with itself after tuning on non-members: make an adapter with `pretrace tune` "
     "and pass --tuned ADAPTER, or let evaluate tune on a part of the texts with --tune-share 0.3.",
+    "labelled": "is fitted on texts whose labels are known, about 100 members and 100 non-members: pass a file "
+    "of them with --reference, or let evaluate set a part of the texts aside with --reference-share 0.2.",
 }
-
-
-def _check_counts(models: Models) -> None:
-    counts, target = models.counts, models.target
-    if counts is not None and counts.tokenizer_hash != target.tokenizer_hash:
-        raise TableError(
-            f"the token counts were made with another tokenizer ({counts.tokenizer_hash[:12]}) than "
-            f"{target.name} has ({target.tokenizer_hash[:12]}): count again with "
-            f"`pretrace count CORPUS --model {target.name} --out counts.npz`."
-        )
-
-
-def _no_labels(name: str) -> str:
-    return (
-        f"{name} is fitted on texts whose labels are known, about 100 members and 100 non-members: pass a file "
-        "of them with --reference, or let evaluate set a part of the texts aside with --reference-share 0.2."
-    )
+_OFFER_CURES = {
+    Quantity.NEURONS: "na_pdd works where the activation function of the feed-forward layers can be found.",
+}

@@ -44,6 +44,16 @@ class Division:
     tested: Bools
     apart: bool
 
+    def within(self, texts: Bools, members: Bools) -> Division:
+        """The division of these texts alone; all of them for both where a part would lack one of the classes."""
+        if texts.all():
+            return self
+        parts = (self.chosen[texts], self.tested[texts])
+        if all(len(np.unique(members[texts][part])) == 2 for part in parts):
+            return Division(*parts, self.apart)
+        whole = np.ones(int(np.count_nonzero(texts)), dtype=bool)
+        return Division(whole, whole, False)
+
 
 def check_controls(run: Run) -> None:
     """ExpressionError or TextsError unless every control is a finite number a text of one of the scores."""
@@ -64,7 +74,7 @@ def check_controls(run: Run) -> None:
                 f"wanted {what} for {len(run.ids):,} texts, found an array of {control.values.shape}; "
                 "a control has one row a text and one column a repeat, a placebo a single one."
             )
-        if not np.isfinite(control.values).all():
+        if not (np.isfinite(control.values) | run.lacks(control.score)[:, None]).all():
             raise ExpressionError(
                 f"{what} is not a finite number for every text: mend the score or leave it out."
             )
@@ -86,11 +96,13 @@ def shuffles(run: Run) -> dict[str, int]:
 def shuffled_rows(run: Run, members: Bools, division: Division) -> tuple[Measured, ...]:
     """One row a score fitted on shuffled labels: each figure is the median of the repeats, from the lowest
     to the highest; curve and threshold are those of the repeat in the middle."""
-    return tuple(
-        _shuffled(control.score, control.values, members, division)
-        for control in _of_kind(run, SHUFFLED)
-        if control.values.shape[1]
-    )
+    found = []
+    for control in _of_kind(run, SHUFFLED):
+        texts = np.asarray(np.isfinite(control.values).all(axis=1))
+        if control.values.shape[1] and len(np.unique(members[texts])) == 2:
+            part = division.within(texts, members)
+            found.append(_shuffled(control.score, control.values[texts], members[texts], part))
+    return tuple(found)
 
 
 def _of_kind(run: Run, kind: str) -> list[Control]:
@@ -118,6 +130,7 @@ def _shuffled(name: str, values: Doubles, members: Bools, division: Division) ->
         threshold=thresholds[middle],
         curve=roc_curve(values[:, middle], members),
         tpr_low=_range(figures[:, 2]) if len(rates) > 1 else None,
+        texts=len(members),
     )
 
 

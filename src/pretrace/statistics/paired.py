@@ -9,6 +9,7 @@ overlap can belong to scores of which one is better beyond doubt. The paper's t-
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -17,7 +18,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
 from pretrace.statistics.resampling import Spread, group_bootstrap, paired_difference
-from pretrace.types import Comparison, Measure, Run
+from pretrace.types import Bools, Comparison, Estimate, Measure, Run
 
 USUAL_BASELINE = "loss"
 
@@ -34,7 +35,8 @@ def compare(
     """Each score of a labelled run against the baseline, in the run's order.
 
     The baseline is `loss` unless named, or the first score where `loss` was not asked for: never the best,
-    which would be chosen by the same texts that it is then judged on. With the seed and resamples of an
+    which would be chosen by the same texts that it is then judged on. Two scores are compared on the texts that
+    both have. With the seed and resamples of an
     evaluation the draws are the same. `measure` is "auc" or "tpr" (at 5% false positives). ExpressionError
     for a score that the run does not have, TextsError where labels are missing or of one class.
     """
@@ -49,30 +51,55 @@ def compare(
             )
     if not others:
         return ()
-    matrix = np.column_stack([run.column(name) for name in (first, *others)])
-    groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
-    bootstrap = group_bootstrap(matrix, members, groups=groups, seed=seed, resamples=resamples)
-    spread = bootstrap.tpr if measure == "tpr" else bootstrap.auc
-    fewest = fewest_documents(Grouping.of(groups, members))
-    return differences(spread, (first, *others), first, measure=measure, documents=fewest)
+    groups = np.array([group or name for group, name in zip(run.groups, run.ids, strict=True)])
+    found = []
+    for texts, names in _alike(run, first, others):
+        matrix = np.column_stack([run.column(name)[texts] for name in (first, *names)])
+        here, of = members[texts], groups[texts].tolist()
+        bootstrap = group_bootstrap(matrix, here, groups=of, seed=seed, resamples=resamples)
+        spread = bootstrap.tpr if measure == "tpr" else bootstrap.auc
+        fewest = fewest_documents(Grouping.of(of, here))
+        found += [Pair.of(name, spread, (k, 0), fewest) for k, name in enumerate(names, start=1)]
+    return adjusted(sorted(found, key=lambda one: others.index(one.score)), first, measure=measure)
 
 
-def differences(
-    spread: Spread, scores: Sequence[str], baseline: str, *, measure: Measure, documents: int
-) -> tuple[Comparison, ...]:
-    """Each other score against the baseline, in the order given, from resamples that were made already.
+def _alike(run: Run, first: str, others: Sequence[str]) -> list[tuple[Bools, list[str]]]:
+    """Scores that stand beside the baseline on the same texts, those that both have, with these texts."""
+    known = np.isfinite(run.column(first))
+    parts: dict[bytes, tuple[Bools, list[str]]] = {}
+    for name in others:
+        texts = known & np.isfinite(run.column(name))
+        parts.setdefault(texts.tobytes(), (texts, []))[1].append(name)
+    return list(parts.values())
 
-    Column k of `spread`, which holds the figures called `measure`, is `scores[k]`; columns beyond them are
-    left alone. `documents` is the number of documents of the scarcer class: see `for_few`.
-    """
-    place = scores.index(baseline)
-    others = [k for k, name in enumerate(scores) if name != baseline]
-    found = [paired_difference(spread, k, place) for k in others]
-    p = [for_few(one.p, documents) for one in found]
-    least = min(1.0, len(others) * for_few(2 / (1 + len(spread.drawn)), documents))
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A score beside the baseline on the texts that both have: how far it is ahead, its p-value for that many
+    documents, and the smallest that it could have been."""
+
+    score: str
+    ahead: Estimate
+    p: float
+    least: float
+
+    @classmethod
+    def of(cls, score: str, spread: Spread, columns: tuple[int, int], documents: int) -> Pair:
+        """The pair from resamples that were made: the `columns` of the score and of the baseline. `documents` is
+        the number of documents of the scarcer class: see `for_few`."""
+        found = paired_difference(spread, *columns)
+        least = for_few(2 / (1 + len(spread.drawn)), documents)
+        return cls(score, found.estimate, for_few(found.p, documents), least)
+
+
+def adjusted(pairs: Sequence[Pair], baseline: str, *, measure: Measure) -> tuple[Comparison, ...]:
+    """The comparisons of all these pairs, with Holm's correction over them."""
+    p = holm([one.p for one in pairs])
     return tuple(
-        Comparison(scores[k], baseline, measure, one.estimate, raw, adjusted, least)
-        for k, one, raw, adjusted in zip(others, found, p, holm(p), strict=True)
+        Comparison(
+            one.score, baseline, measure, one.ahead, one.p, corrected, min(1.0, len(pairs) * one.least)
+        )
+        for one, corrected in zip(pairs, p, strict=True)
     )
 
 
@@ -114,7 +141,7 @@ def for_few(p: float, groups: int) -> float:
     return min(1.0, 2 * float(t.cdf(z, groups - 1)))
 
 
-def _labels(run: Run) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _labels(run: Run) -> Bools:
     if not run.scores:
         raise ExpressionError("the run holds no scores to compare.")
     if not run.labelled:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from pretrace.types.traces import Doubles, Ints
+from pretrace.types.traces import Bools, Doubles, Ints
 
 Measure = Literal["auc", "tpr"]
 Survival = Literal["yes", "no", "not shown", "not above chance"]
@@ -64,6 +64,9 @@ class Measured:
     tpr_low: Estimate | None = None
     lead: Estimate | None = None
     survives: Survival | None = None
+    texts: int | None = None
+    """Texts that the figures rest on, those that have the score; None in an evaluation from before it was
+    recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,15 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Missing:
+    """One score that cannot be had for a text that has others, and why: a cell without a value."""
+
+    id: str
+    score: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Heat:
     """One text as coloured tokens: `pieces` concatenate to the part that was read, `logp[i]` belongs to
     `pieces[i]` and is None where the model predicted nothing (the first token without a start token)."""
@@ -160,8 +172,9 @@ class Control:
 class Run:
     """What `detect` returns and `report` reads: row i of every array is text i.
 
-    `matrix` is float64 [texts, scores] and finite everywhere; texts that could not be scored are in
-    `skipped` and have no row. `settings` is what run.json records.
+    `matrix` is float64 [texts, scores]. Texts that could not be scored are in `skipped` and have no row; where
+    a text has no value of one score alone, the cell is NaN and `missing` says why. `settings` is what run.json
+    records.
     """
 
     corpus: str
@@ -177,9 +190,45 @@ class Run:
     evaluation: Evaluation | None = None
     controls: tuple[Control, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    missing: tuple[Missing, ...] = ()
+
+    @property
+    def complete(self) -> Run:
+        """The run with the texts alone that have every score and control; the others are in `skipped`."""
+        whole = np.asarray(np.isfinite(self.matrix).all(axis=1))
+        for control in self.controls:
+            whole &= np.isfinite(control.values).all(axis=1)
+        reasons: dict[str, str] = {}
+        for one in self.missing:
+            reasons.setdefault(one.id, one.reason)
+        rows = zip(self.ids, self.tokens.tolist(), strict=True)
+        lost = (Skipped(name, reasons[name], tokens) for name, tokens in rows if name in reasons)
+        return replace(self.rows(whole), skipped=(*self.skipped, *lost), missing=())
+
+    def lacks(self, score: str) -> Bools:
+        """Which rows have no value of a score, on the target or on the placebo, for a reason that is known."""
+        names = {one.id for one in self.missing if one.score == score}
+        return np.array([name in names for name in self.ids], dtype=np.bool_)
+
+    def rows(self, chosen: Bools) -> Run:
+        """The run with the chosen rows alone, without its evaluation."""
+        keep = np.flatnonzero(chosen).tolist()
+        names = {self.ids[i] for i in keep}
+        return replace(
+            self,
+            ids=tuple(self.ids[i] for i in keep),
+            groups=tuple(self.groups[i] for i in keep),
+            members=tuple(self.members[i] for i in keep),
+            tokens=self.tokens[keep],
+            cut=self.cut[keep],
+            matrix=self.matrix[keep],
+            controls=tuple(replace(control, values=control.values[keep]) for control in self.controls),
+            missing=tuple(one for one in self.missing if one.id in names),
+            evaluation=None,
+        )
 
     def column(self, score: str) -> Doubles:
-        """One score of every text, in row order, shape [texts]."""
+        """One score of every text, in row order, shape [texts]; NaN where a text has none."""
         return np.asarray(self.matrix[:, self.scores.index(score)])
 
     def quartiles(self, score: str) -> tuple[float, ...]:
@@ -187,13 +236,15 @@ class Run:
         for a run without texts."""
         if not self.ids:
             raise ValueError("a run without texts has no quartiles")
-        return tuple(float(value) for value in np.percentile(self.column(score), [0, 25, 50, 75, 100]))
+        return tuple(float(value) for value in np.nanpercentile(self.column(score), [0, 25, 50, 75, 100]))
 
     def median(self, score: str, member: bool | None) -> float | None:
-        """The median of one score over the texts with this label (None: those without one); None where there
-        is no such text."""
+        """The median of one score over the texts with this label (None: those without one); None where no such
+        text has it."""
         rows = [index for index, label in enumerate(self.members) if label is member]
-        return float(np.median(self.column(score)[rows])) if rows else None
+        known = self.column(score)[rows]
+        known = known[~np.isnan(known)]
+        return float(np.median(known)) if len(known) else None
 
     @property
     def labelled(self) -> bool:

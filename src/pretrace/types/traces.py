@@ -116,6 +116,11 @@ class Evidence:
         """The trace of the text as it stands."""
         return self.trace()
 
+    @property
+    def empty(self) -> frozenset[View]:
+        """The views in which nothing was predicted: a single token, or a text that a rewrite gives no form of."""
+        return frozenset(view for view, traces in self.views.items() if not any(map(len, traces)))
+
     def through(self, model: str) -> Evidence:
         """The same evidence seen through another model: FSD is `of(e) - of(e.through("tuned"))`."""
         return replace(self, model=model)
@@ -124,18 +129,24 @@ class Evidence:
 class Needs:
     """The quantities, and the states inside the model, that a score wants of each view; combined with `|`.
 
-    Whoever wants states is given log-probabilities too: the pass yields them anyway.
+    Whoever wants states is given log-probabilities too: the pass yields them anyway. `counts` says whether
+    the score has to be fitted on token counts.
 
     >>> both = Needs(Quantity.LOGP) | Needs(Quantity.LOGP, View(rewrite="lower"))
     >>> [view.rewrite for view in both.views]
     ['lower', 'plain']
     """
 
-    __slots__ = ("states", "views")
+    __slots__ = ("counts", "states", "views")
 
     def __init__(
-        self, quantity: Quantity = Quantity.NONE, *views: View, states: Iterable[State] = ()
+        self,
+        quantity: Quantity = Quantity.NONE,
+        *views: View,
+        states: Iterable[State] = (),
+        counts: bool = False,
     ) -> None:
+        self.counts = counts
         wanted = frozenset(states)
         for state in wanted:
             quantity |= Quantity.LOGP | quantity_of(state)
@@ -144,8 +155,8 @@ class Needs:
         self.states: Mapping[View, States] = dict.fromkeys(self.views, wanted) if wanted else {}
 
     @classmethod
-    def _of(cls, views: Mapping[View, Quantity], states: Mapping[View, States]) -> Needs:
-        needs = cls()
+    def _of(cls, views: Mapping[View, Quantity], states: Mapping[View, States], counts: bool) -> Needs:
+        needs = cls(counts=counts)
         needs.views = dict(sorted(views.items()))
         needs.states = {view: states[view] for view in needs.views if states.get(view)}
         return needs
@@ -156,18 +167,21 @@ class Needs:
             views[view] = views.get(view, Quantity.NONE) | quantity
         for view, wanted in other.states.items():
             states[view] = states.get(view, frozenset()) | wanted
-        return Needs._of(views, states)
+        return Needs._of(views, states, self.counts or other.counts)
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Needs) and dict(self.views) == dict(other.views)
-        return same and dict(self.states) == dict(other.states)  # type: ignore[attr-defined]
+        return isinstance(other, Needs) and self._parts == other._parts
 
     def __hash__(self) -> int:
-        return hash((tuple(self.views.items()), tuple(self.states.items())))
+        return hash(self._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return (tuple(self.views.items()), tuple(self.states.items()), self.counts)
 
     def __repr__(self) -> str:
         states = f", states={dict(self.states)!r}" if self.states else ""
-        return f"Needs({dict(self.views)!r}{states})"
+        return f"Needs({dict(self.views)!r}{states}{', counts=True' if self.counts else ''})"
 
     def __bool__(self) -> bool:
         return bool(self.views)
@@ -181,6 +195,7 @@ class Needs:
         return Needs._of(
             {moved(view): quantity for view, quantity in self.views.items()},
             {moved(view): states for view, states in self.states.items()},
+            self.counts,
         )
 
 

@@ -32,6 +32,7 @@ def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str
         *labels(rows, circumstances.shuffles),
         *others(scores),
         *looks(scores),
+        *circumstances.partial,
         *documents(evaluation, circumstances),
         *accuracies(evaluation),
     ]

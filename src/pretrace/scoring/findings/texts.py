@@ -32,7 +32,7 @@ class Circumstances:
     asked for; `blind_note` is what the blind baseline had to say of itself; `placebo` is the name of the
     placebo model; `shuffles` says how often each fitted score was fitted on shuffled labels. `member_weight` and
     `nonmember_weight` say how many documents of equal size the documents of a class are worth
-    (`effective_documents`).
+    (`effective_documents`). `partial` are sentences on scores that lack values for some texts.
     """
 
     lead: Difference | None
@@ -44,6 +44,7 @@ class Circumstances:
     shuffles: Mapping[str, int] = field(default_factory=dict)
     member_weight: float = math.inf
     nonmember_weight: float = math.inf
+    partial: tuple[str, ...] = ()
 
 
 def effective_documents(
