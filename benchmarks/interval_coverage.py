@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.experiments import RESULTS, Ledger, interval
-from pretrace.scoring.findings.texts import effective_documents
+from pretrace.scoring.findings import effective_documents
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Doubles

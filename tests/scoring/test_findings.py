@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.scoring.findings import Circumstances, best_of, sentences
-from pretrace.scoring.findings.texts import effective_documents
+from pretrace.scoring.findings import Circumstances, best_of, effective_documents, sentences
 from pretrace.statistics.resampling import Difference
 from pretrace.types import Curve, Estimate, Evaluation, Measured
 

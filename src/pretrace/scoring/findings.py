@@ -1,17 +1,87 @@
-"""What the findings say of the texts: how many documents, how lopsided, what was cut short."""
+"""What an evaluation found, in sentences that a lawyer and a researcher can both rely on.
+
+Every sentence says only what the figures carry. "At chance" means that a 95% interval holds 0.5; "does
+as well" that the interval of a paired difference does not lie above 0, and "survives the placebo" that it does.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.scoring.findings.figures import counted
+from pretrace.scoring.control_findings import BLIND, LENGTH, blind, blind_of, labels, length, survival
+from pretrace.scoring.figures import above, best_of, counted, listed, long, percent, short
 from pretrace.statistics.resampling import Difference
-from pretrace.types import Evaluation
+from pretrace.types import Evaluation, Measured
+
+
+def headline(scores: Sequence[Measured]) -> list[str]:
+    """The best score and what its AUC means."""
+    best = best_of(scores)
+    if best is None:
+        return []
+    one = len(scores) == 1
+    subject = f"The score {best.name}" if one else f"The best score, {best.name},"
+    found = [
+        f"{subject} has an AUC of {long(best.auc)}: that is how often it ranks a random member above "
+        "a random non-member, 0.50 being chance."
+    ]
+    if not any(above(row) for row in scores):
+        if one:
+            found.append("That is not shown to be better than chance.")
+        else:
+            found.insert(0, "No score is shown to do better than chance on these texts.")
+    return found
+
+
+def reach(scores: Sequence[Measured], *, named: bool) -> list[str]:
+    """What the best score finds at few false accusations; with its name where other sentences came between."""
+    best = best_of(scores)
+    if best is None or not above(best):
+        return []
+    found = [
+        "At a threshold that takes at most 5% of the non-members for members, "
+        f"{best.name if named else 'it'} finds {percent(best.tpr)} of the members."
+    ]
+    if best.auc.low == best.auc.high:
+        found.append(
+            "Every resample of the documents gives it the same AUC; that interval has no width because "
+            "resampling cannot see beyond these texts, and not because the figure is certain."
+        )
+    return found
+
+
+def others(scores: Sequence[Measured]) -> list[str]:
+    """Scores that point the wrong way and, beside better ones, scores at chance."""
+    wrong = [row for row in scores if row.auc.high < 0.5]
+    chance = [row.name for row in scores if row.auc.low <= 0.5 <= row.auc.high]
+    found = []
+    if wrong:
+        names = listed([f"{row.name} (AUC {short(row.auc)})" for row in wrong])
+        verb = "points" if len(wrong) == 1 else "point"
+        found.append(
+            f"{names} {verb} the wrong way on these texts: non-members score higher than members. Check that "
+            "the labels are not swapped; if they are right, the two sets differ in more than membership."
+        )
+    if chance and any(above(row) for row in scores):
+        verb = "is" if len(chance) == 1 else "are"
+        found.append(f"{listed(chance)} {verb} at chance on these texts (95% interval around 0.50).")
+    return found
+
+
+def looks(scores: Sequence[Measured]) -> list[str]:
+    """That the best of several was picked by looking."""
+    if len(scores) < 2 or not any(above(row) for row in scores):
+        return []
+    return [
+        f"The best of {len(scores)} scores was picked on the very texts it is measured on, so its figures "
+        "lean upwards: confirm it on texts that had no part in the choice."
+    ]
+
 
 FEW_GROUPS = 20
 """Documents of a class below which a 95% interval is rough."""
@@ -128,3 +198,29 @@ def accuracies(evaluation: Evaluation) -> list[str]:
             f"which calling every text one of the {kind} would reach."
         )
     return found
+
+
+__all__ = ["BLIND", "LENGTH", "Circumstances", "best_of", "blind_of", "sentences"]
+
+
+def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str, ...]:
+    """The findings of an evaluation, the most important first."""
+    rows = evaluation.rows
+    scores = [row for row in rows if row.kind == "score"]
+    bag = blind_of(rows)
+    survived = survival(rows, circumstances.placebo)
+    found = [
+        *headline(scores),
+        *survived,
+        *reach(scores, named=bool(survived)),
+        *(blind(bag, best_of(scores), circumstances.lead) if bag else ()),
+        circumstances.blind_note,
+        *length(rows),
+        *labels(rows, circumstances.shuffles),
+        *others(scores),
+        *looks(scores),
+        *circumstances.partial,
+        *documents(evaluation, circumstances),
+        *accuracies(evaluation),
+    ]
+    return tuple(sentence for sentence in found if sentence)
