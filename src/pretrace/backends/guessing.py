@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.backends import tokens as packing
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_pretrained, load_tokenizer
 from pretrace.backends.positions import logits_at
 from pretrace.backends.replacing import Candidates, Draft, Longs, Ranking, Vocabulary
-from pretrace.backends.tokens import Tokens
+from pretrace.backends.tokens import Tokens, pack
 from pretrace.backends.weights import locate, weights_hash
 from pretrace.cache.traces import cache_folder
 from pretrace.errors import ModelError
@@ -45,9 +44,7 @@ class CausalGuesser:
 
     def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
-        return packing.pack(
-            [len(d.tokens) if len(d.open) else 0 for d in drafts], _budget(self.backend.device)
-        )
+        return pack([len(d.tokens) if len(d.open) else 0 for d in drafts], _budget(self.backend.device))
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
@@ -110,7 +107,7 @@ class MaskedGuesser:
 
     def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
-        return packing.pack([len(draft.tokens) if len(draft.open) else 0 for draft in drafts], self.budget)
+        return pack([len(draft.tokens) if len(draft.open) else 0 for draft in drafts], self.budget)
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
@@ -119,7 +116,7 @@ class MaskedGuesser:
         asked = [(i, j) for i, sets in enumerate(positions) for j in range(len(sets))]
         lengths = [len(drafts[i].tokens) for i, _ in asked]
         found: list[list[Any]] = [[None] * len(sets) for sets in positions]
-        for batch in packing.pack(lengths, self.budget):
+        for batch in pack(lengths, self.budget):
             some = [asked[k] for k in batch]
             parts = self._pass([drafts[i] for i, _ in some], [positions[i][j] for i, j in some])
             for (i, j), part in zip(some, parts, strict=True):

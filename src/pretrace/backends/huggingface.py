@@ -12,12 +12,11 @@ import numpy.typing as npt
 import torch
 
 from pretrace.backends import precision
-from pretrace.backends import tokens as packing
 from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Reading, Sweep, read
 from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.loading import ModelSettings, load
-from pretrace.backends.tokens import Tokens
+from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
 from pretrace.types import Encoded, Firing, Hidden, Quantity, States, Trace
 
@@ -94,7 +93,7 @@ class HuggingFace:
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """Batches of similar length within the token budget."""
-        return packing.pack([e.length if e.predicted else 0 for e in encoded], self.budget)
+        return pack([e.length if e.predicted else 0 for e in encoded], self.budget)
 
     @torch.inference_mode()
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from pretrace.backends import tokens as packing
 from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_pretrained
+from pretrace.backends.tokens import pack
 from pretrace.backends.weights import Located, locate, weights_hash
 from pretrace.building.sentences import pieces, sentences
 from pretrace.cache.traces import cache_folder
@@ -87,7 +87,7 @@ class Translator:
 
         def write(known: Mapping[str, Written]) -> Iterator[Batch]:
             # Planned over all the pieces, whatever is known: a killed build goes on with the same batches.
-            for batch in packing.pack(lengths, self._budget):
+            for batch in pack(lengths, self._budget):
                 if some := [cores[i] for i in batch if cores[i] not in known]:
                     yield some, self._batch(some)
 
