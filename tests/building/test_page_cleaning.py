@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pretrace.building import cleaning
-from pretrace.building.chinese import Words, _tokenizer, chinese_share, prefixes
 from pretrace.building.cleaning import Near, boilerplate, exact_key, jaccard, shingles, without
+from pretrace.building.segmenting import Words, _tokenizer, chinese_share, prefixes
 from pretrace.errors import MissingPackageError
 
 TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述壳体\u3000设有进水口。\r\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrace.building.sentences import pieces, sentences
+from pretrace.building.segmenting import pieces, sentences
 
 
 def characters(texts: list[str]) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pretrace.building.reading import Days, Table, days
-from pretrace.building.sentences import sentences
+from pretrace.building.segmenting import sentences
 from pretrace.building.writing import LeftOut, drawn_order
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.hub import open_table, table_rows

@@ -161,7 +161,7 @@ class _Masking:
 
     def change(self, texts: Sequence[str], /, *, seed: int) -> list[Changed]:
         """The first neighbour of each piece, joined."""
-        from pretrace.building.sentences import pieces
+        from pretrace.building.segmenting import pieces
 
         parts = [pieces(text, self._piece, self._lengths) for text in texts]
         every = [part for some in parts for part in some]

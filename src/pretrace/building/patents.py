@@ -17,11 +17,11 @@ import numpy as np
 
 from pretrace import __version__
 from pretrace.building.blindness import told_apart
-from pretrace.building.chinese import Words, chinese_share, prefixes
 from pretrace.building.cleaning import Near, boilerplate, exact_key, without
 from pretrace.building.markup import Dates
 from pretrace.building.pages import Page, PageColumns, Pages
 from pretrace.building.reading import cutoff_day
+from pretrace.building.segmenting import Words, chinese_share, prefixes
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, keyed, write
 from pretrace.errors import TextsError
 from pretrace.registry import require

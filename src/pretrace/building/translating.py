@@ -21,7 +21,7 @@ import torch
 from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_pretrained
 from pretrace.backends.tokens import pack
 from pretrace.backends.weights import Located, locate, weights_hash
-from pretrace.building.sentences import pieces, sentences
+from pretrace.building.segmenting import pieces, sentences
 from pretrace.cache.traces import cache_folder
 from pretrace.cache.written import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
