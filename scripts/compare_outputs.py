@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import struct
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from outputs_of_state import STEPS, State, Step, checked_out, run_state, state_of
+from outputs_of_state import STEPS, NoStateError, State, Step, checked_out, run_state, state_of
 
 IGNORED = {
     "time": "when it was run",
@@ -173,7 +174,10 @@ def parsed() -> argparse.Namespace:
         "--allow-new-keys", action="store_true", help="NEW's JSON may have keys that OLD's lacks"
     )
     parser.add_argument("--strict", action="store_true", help="HTML and pictures count, too")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if shutil.which(asked.python) is None:
+        parser.error(f"no Python at {asked.python}")
+    return asked
 
 
 def main() -> int:
@@ -190,7 +194,7 @@ def main() -> int:
                 new = replace(new, place=old.place.with_name(f"{old.place.name}-again"))
             for state in (old, new):
                 run_state(state, steps, asked.python)
-        except ValueError as error:
+        except NoStateError as error:
             print(f"compare-outputs: {error}", file=sys.stderr)
             return 2
         differences = compare(old, new, steps, new_keys=asked.allow_new_keys, strict=asked.strict)

@@ -120,6 +120,10 @@ def write_texts(folder: Path) -> None:
         )
 
 
+class NoStateError(Exception):
+    """What was given is no state of this repository that can be run; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """A checkout that is run: its folder, where its runs lie, and whether runs that lie there are its own."""
@@ -141,18 +145,20 @@ def git(*arguments: str, at: Path) -> str | None:
 
 @contextmanager
 def checked_out(given: str) -> Iterator[Path]:
-    """The folder of a checkout; that of a commit or branch is made and removed again. ValueError for neither."""
+    """The folder of a checkout; that of a commit or branch is made and removed again. NoStateError for neither."""
     if (Path(given) / "src" / "pretrace").is_dir():
         yield Path(given).resolve()
         return
     repository = Path(__file__).resolve().parent.parent
     commit = git("rev-parse", "--verify", "--quiet", f"{given}^{{commit}}", at=repository)
     if commit is None:
-        raise ValueError(f"{given} is neither a checkout with src/pretrace nor a commit of this repository.")
+        raise NoStateError(
+            f"{given} is neither a checkout with src/pretrace nor a commit of this repository."
+        )
     with tempfile.TemporaryDirectory() as folder:
         checkout = Path(folder) / "checkout"
         if git("worktree", "add", "--detach", str(checkout), commit, at=repository) is None:
-            raise ValueError(f"git could not check {given} out.")
+            raise NoStateError(f"git could not check {given} out.")
         try:
             yield checkout
         finally:
@@ -173,7 +179,7 @@ def state_of(checkout: Path, work: Path) -> State:
 def environment_of(state: State, python: str) -> tuple[dict[str, str], str]:
     """The environment variables of the state's commands, and a name of the packages, the machine and the texts.
 
-    Raises ValueError where that Python does not take pretrace from the checkout.
+    Raises NoStateError where that Python does not take pretrace from the checkout.
     """
     fixed = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     shown = {"HF_HUB_OFFLINE": "1", "COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}
@@ -189,7 +195,7 @@ def environment_of(state: State, python: str) -> tuple[dict[str, str], str]:
     )
     origin, _, packages = done.stdout.partition("\n")
     if done.returncode or not Path(origin).is_relative_to(state.checkout):
-        raise ValueError(f"{python} does not take pretrace from {state.checkout}: {origin or done.stderr}")
+        raise NoStateError(f"{python} does not take pretrace from {state.checkout}: {origin or done.stderr}")
     texts = [path.read_text(encoding="utf-8") for path in sorted(state.run.glob("*.jsonl"))]
     return variables, hashlib.sha256("\n".join([packages, platform.node(), *texts]).encode()).hexdigest()[:16]
 

@@ -56,6 +56,8 @@ def test_folders_with_the_same_content_are_equal_whatever_their_names(
         written(tmp_path / name, run={**RUN, "time": name, "out": str(tmp_path / name / "x")})
         for name in ("o", "n")
     )
+    losses = [-1.5, -float("nan"), 0.1]  # a NaN of the other sign
+    pq.write_table(pa.table({"id": ["a", "b", "c"], "loss": losses}), new / "scores.parquet")
     lines = list(script.compare_folders(old, new))
     names = ("counts.npz", "report.html", "run.json", "scores.csv", "scores.parquet")
     assert lines == [(f"equal: {name}", False) for name in names]
@@ -100,7 +102,7 @@ def test_files_that_one_side_lacks_and_lines_and_arrays_that_differ(
     old, new = written(tmp_path / "old"), written(tmp_path / "new", line="a,2")
     (old / "run.json").unlink()
     (new / "scores.parquet").unlink()
-    np.savez(new / "counts.npz", counts=np.arange(3.0))
+    np.savez(new / "counts.npz", counts=np.arange(3, dtype=np.uint64))
     assert differences(script, old, new) == [
         "differs: counts.npz: array counts",
         "only in NEW: run.json",
