@@ -29,6 +29,7 @@ from outputs_of_state import STEPS, NoStateError, State, Step, checked_out, run_
 
 IGNORED = {
     "time": "when it was run",
+    "timings": "how long each part of an audit took",
     "versions": "pretrace's own is among them; those of the other packages are the same for both",
 }
 """Keys of a JSON that may differ, at any depth, and why."""

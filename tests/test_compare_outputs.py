@@ -14,7 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-RUN = {"time": "today", "scores": ["loss"], "settings": {"seed": 0, "share": float("nan")}}
+RUN = {
+    "time": "today",
+    "timings": {"scoring": 0.3},
+    "scores": ["loss"],
+    "settings": {"seed": 0, "share": float("nan")},
+}
 LOSSES = [-1.5, float("nan"), 0.1]
 
 
@@ -53,7 +58,9 @@ def test_folders_with_the_same_content_are_equal_whatever_their_names(
     script: ModuleType, tmp_path: Path
 ) -> None:
     old, new = (
-        written(tmp_path / name, run={**RUN, "time": name, "out": str(tmp_path / name / "x")})
+        written(
+            tmp_path / name, run={**RUN, "time": name, "timings": name, "out": str(tmp_path / name / "x")}
+        )
         for name in ("o", "n")
     )
     losses = [-1.5, -float("nan"), 0.1]  # a NaN of the other sign
