@@ -33,6 +33,8 @@ IGNORED = {
     "versions": "pretrace's own is among them; those of the other packages are the same for both",
 }
 """Keys of a JSON that may differ, at any depth, and why."""
+IGNORED_ABOVE = {"sha256": "of the verdict.json it stands in, whose time and timings it covers"}
+"""The same at the top of a JSON only: further down these names hold hashes of texts and tables, which count."""
 RENDERED = {".html", ".png", ".svg"}
 
 
@@ -66,7 +68,8 @@ def differing_table(old: Path, new: Path) -> str:
 def differing_key(old: Any, new: Any, *, new_keys: bool, at: str = "") -> str:
     """The first key whose values differ, with both, "" where none does; ignored keys are left out."""
     if isinstance(old, dict) and isinstance(new, dict):
-        for name in sorted((old.keys() | new.keys()) - IGNORED.keys()):
+        ignored = IGNORED.keys() | (set() if at else IGNORED_ABOVE.keys())
+        for name in sorted((old.keys() | new.keys()) - ignored):
             key = f"{at}.{name}" if at else name
             if name not in new or (name not in old and not new_keys):
                 return f"key {key} only in {'NEW' if name in new else 'OLD'}"

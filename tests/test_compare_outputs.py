@@ -59,7 +59,8 @@ def test_folders_with_the_same_content_are_equal_whatever_their_names(
 ) -> None:
     old, new = (
         written(
-            tmp_path / name, run={**RUN, "time": name, "timings": name, "out": str(tmp_path / name / "x")}
+            tmp_path / name,
+            run={**RUN, "time": name, "timings": name, "sha256": name, "out": str(tmp_path / name / "x")},
         )
         for name in ("o", "n")
     )
@@ -83,6 +84,7 @@ def test_the_last_bit_of_a_cell_is_a_difference(script: ModuleType, tmp_path: Pa
     [
         ({"settings": {"seed": 1, "share": float("nan")}}, "run.json: key settings.seed: 0 / 1"),
         ({"settings": {"seed": 0.0, "share": float("nan")}}, "run.json: key settings.seed: 0 / 0.0"),
+        ({"settings": RUN["settings"] | {"sha256": "a"}}, "run.json: key settings.sha256 only in NEW"),
         ({"scores": ["loss", "ppl"]}, "run.json: key scores: ['loss'] / ['loss', 'ppl']"),
         ({"scores": ["ppl"]}, "run.json: key scores[0]: loss / ppl"),
     ],
