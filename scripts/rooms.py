@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "src" / "pretrace"
@@ -59,8 +59,8 @@ class Module:
         return len(self.text.splitlines())
 
     @cached_property
-    def imports(self) -> list[Import]:
-        return list(_imports(self.tree, "module"))
+    def imports(self) -> tuple[Import, ...]:
+        return _imports_of(self.text)
 
     @property
     def functions(self) -> Iterator[tuple[str, int]]:
@@ -70,8 +70,19 @@ class Module:
                 yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
 
+@cache
+def _imports_of(text: str) -> tuple[Import, ...]:
+    return tuple(_imports(ast.parse(text), "module"))
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements inside a node; an expression holds none."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        yield from getattr(node, name, ())
+
+
 def _imports(node: ast.AST, level: str) -> Iterator[Import]:
-    for child in ast.iter_child_nodes(node):
+    for child in _statements(node):
         if isinstance(child, ast.Import):
             yield from (Import(alias.name, level) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
@@ -82,7 +93,7 @@ def _imports(node: ast.AST, level: str) -> Iterator[Import]:
                 for statement in part:
                     yield from _imports(ast.Module([statement], []), inside)
         else:
-            inner = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            inner = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
             yield from _imports(child, "function" if inner and level == "module" else level)
 
 
