@@ -7,6 +7,7 @@ pass the same row share one line there.
 
 from __future__ import annotations
 
+import math
 import random
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -122,7 +123,7 @@ def _ordered(rows: list[list[Place]]) -> None:
 def _mean_index(near: Sequence[Place], rows: list[list[Place]]) -> float:
     """The mean place of the neighbours in their row, from 0 to 1; -1 where there are none."""
     shares = [(rows[one.row].index(one) + 0.5) / len(rows[one.row]) for one in near]
-    return sum(shares) / len(shares) if shares else -1.0
+    return math.fsum(shares) / len(shares) if shares else -1.0
 
 
 def _swap(rows: list[list[Place]]) -> bool:
@@ -152,7 +153,9 @@ def _sized(rows: list[list[Place]]) -> None:
     """Boxes as wide as their row allows, with their sentences in lines."""
     for row in rows:
         wide = [one for one in row if one.box]
-        taken = sum(_distance(left, right) - (left.width + right.width) / 2 for left, right in pairwise(row))
+        taken = math.fsum(
+            _distance(left, right) - (left.width + right.width) / 2 for left, right in pairwise(row)
+        )
         free = 0.93 * (WIDTH - 2 * MARGIN - GUTTER - taken - LANE * (len(row) - len(wide)))
         for one in wide:
             assert one.box is not None
@@ -181,7 +184,7 @@ def _wanted(one: Place) -> float:
     near = one.above + one.below
     if one.box is None:
         near = _lane(one) or near
-    return sum(other.x for other in near) / len(near) if near else one.x
+    return math.fsum(other.x for other in near) / len(near) if near else one.x
 
 
 def _lane(one: Place) -> list[Place]:
