@@ -8,7 +8,7 @@ from typing import Any
 
 from pretrace.auditing.data import Case
 from pretrace.auditing.preparing import Prepared
-from pretrace.results.register import earlier_audits, note_audit
+from pretrace.cache.register import earlier_audits, note_audit
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.types import Audit, Backend, Corpus
 

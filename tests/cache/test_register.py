@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pretrace.cache.register import FILE, earlier_audits, note_audit
 from pretrace.errors import OutputError
-from pretrace.results.register import FILE, earlier_audits, note_audit
 
 
 def test_earlier_audits_of_the_same_texts_and_weights_come_back_in_order(tmp_path: Path) -> None:
