@@ -1,1 +1,1 @@
-"""A run as something to read: `html.render` for the page, `heat.print_heat` for the terminal."""
+"""Reports of finished results: `run`, `audit` and `flags` each have `render` and `write`; `heat` prints a text's tokens."""

@@ -8,9 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from pretrace.report.fitted import Entry
 from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST
 from pretrace.report.svg import styled
+
+Entry = Mapping[str, float]
+"""Figures by name; a yes or no is 1.0 or 0.0."""
 
 PARAMETERS = {"threshold": "threshold τ", "alpha": "ratio α", "k": "layers used K"}
 _MEMBER = KINDS["member"]

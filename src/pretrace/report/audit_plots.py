@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from pretrace.report.audit import facts
+from pretrace.report import facts
 from pretrace.report.plots import CHANCE, KINDS, axis_range
 from pretrace.report.svg import styled
 from pretrace.report.wording import fixed, plural

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pretrace.report.audit import facts
+from pretrace.report import facts
 from pretrace.types import Audit
 
 _SNIPPETS = ("tokens", "most", "pairs", "share", "learnt")
