@@ -28,10 +28,9 @@ from pretrace.auditing.snippets import SnippetSettings
 from pretrace.errors import OutputError
 from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
-from pretrace.report.audit import SECTIONS, render, write
+from pretrace.report.audit import SECTIONS, render, repeating, write
 from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
-from pretrace.report.audit_sections import repeating
 from pretrace.report.frame import speaking
 from pretrace.report.visible import named
 from pretrace.types import (

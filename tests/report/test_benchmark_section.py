@@ -13,7 +13,7 @@ from pretrace.corpora.benchmarks.ccnewspdd import CARD as NEWS
 from pretrace.corpora.benchmarks.wikimia import CARD
 from pretrace.report.frame import speaking
 from pretrace.report.run import SECTIONS, render
-from pretrace.report.run_sections import benchmark as section
+from pretrace.report.run import benchmark as section
 from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Corpus, Run, Text
 

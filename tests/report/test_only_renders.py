@@ -23,7 +23,7 @@ DRAWING = {
 
 def modules() -> list[Path]:
     found = sorted(ROOT.rglob("*.py"))
-    assert {path.name for path in found} > {"run.py", "audit.py", "flags.py", "plots.py", "run_sections.py"}
+    assert {path.name for path in found} > {"run.py", "audit.py", "flags.py", "plots.py"}
     return found
 
 

@@ -19,7 +19,7 @@ from pretrace.report.fitted import entries, fitted, fitted_facts
 from pretrace.report.frame import speaking
 from pretrace.report.plots import Contrast, contrasts
 from pretrace.report.run import SECTIONS, render
-from pretrace.report.run_sections import controls as controls_section
+from pretrace.report.run import controls as controls_section
 from pretrace.report.svg import to_svg
 from pretrace.types import Curve, Estimate, Measured, Run, Survival
 

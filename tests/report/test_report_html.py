@@ -20,7 +20,7 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from pretrace.errors import OutputError
-from pretrace.report import run_sections
+from pretrace.report import run as report
 from pretrace.report.facts import flattened
 from pretrace.report.frame import Section, fill, speaking
 from pretrace.report.run import SECTIONS, render, write
@@ -119,7 +119,7 @@ def test_hostile_texts_stay_texts(hostile: Run) -> None:
 
 
 def tokens_page(heat: Heat, run: Run) -> Page:
-    made = run_sections.tokens(replace(run, heat=(heat,)))
+    made = report.tokens(replace(run, heat=(heat,)))
     assert made is not None
     assert not HIDDEN.search(made.body)
     return Page(str(made.body))
@@ -292,7 +292,7 @@ def test_heat_maps_show_line_ends_and_stop_somewhere(labelled: Callable[..., Run
     assert titles[2] == "log-probability −9.500 nats; probability 7.49e−5 (1 in 13,000)"
     classes = [a["class"] for t, a in page.elements if t == "span" and "title" in a]
     assert classes[:3] == ["hn", "h0", "h5"]
-    assert run_sections.tokens(replace(run, heat=())) is None
+    assert report.tokens(replace(run, heat=())) is None
 
 
 def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
@@ -318,7 +318,7 @@ def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
         np.zeros((0, 0)),
         settings=flat | {"h": "ab" * 32},
     )
-    made = run_sections.settings(run)
+    made = report.settings(run)
     assert made is not None
     assert "(5,000 characters; run.json has them all)" in made.body
     assert f'<td class="mono">{"ab" * 32}</td>' in made.body

@@ -1,1 +1,1 @@
-"""Reports of finished results: `run`, `audit` and `flags` each have `render` and `write`; `heat` prints a text's tokens."""
+"""Results as pages: `run`, `audit` and `flags` each have `render` and `write`; `heat` colours a text's tokens."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from markupsafe import Markup
 from pretrace.flagging.words import expected, whole
 from pretrace.report import facts, wording
 from pretrace.report import flags_plots as plots
-from pretrace.report.frame import Section, fill, speaking, titled, two_parts
+from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import count, p_value, plural
 from pretrace.results.atomic import atomic_text
@@ -105,19 +104,17 @@ def repeating(flagged: Flagged) -> Section:
     return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}))
 
 
-SECTIONS: tuple[Callable[[Flagged], Section | None], ...] = (deciding_test, texts, checks, limits, repeating)
+SECTIONS: Sections[Flagged] = (deciding_test, texts, checks, limits, repeating)
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
 
 
-def render(flagged: Flagged, sections: Sequence[Callable[[Flagged], Section | None]] = SECTIONS) -> str:
+def render(flagged: Flagged, sections: Sections[Flagged] = SECTIONS) -> str:
     """The whole report of a flagging as one HTML document."""
     title = titled("Flagged texts", flagged.corpus, flagged.model)
     return two_parts(title, first_page(flagged), speaking(sections, flagged))
 
 
-def write(
-    flagged: Flagged, path: Path, sections: Sequence[Callable[[Flagged], Section | None]] = SECTIONS
-) -> None:
+def write(flagged: Flagged, path: Path, sections: Sections[Flagged] = SECTIONS) -> None:
     """Write the report, whole or not at all; OutputError where it cannot be written."""
     atomic_text(path, render(flagged, sections))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,7 +25,11 @@ class Section:
     body: Markup
 
 
-def speaking(sections: Iterable[Callable[[Result], Section | None]], result: Result) -> tuple[Section, ...]:
+Sections = Sequence[Callable[[Result], Section | None]]
+"""Functions that take a result and give a section, or None where they have nothing to say on it."""
+
+
+def speaking(sections: Sections[Result], result: Result) -> tuple[Section, ...]:
     """The sections that have something to say on a result, in their order."""
     return tuple(made for section in sections if (made := section(result)) is not None)
 
