@@ -17,7 +17,7 @@ STATISTICS = {
 }  # fmt: skip
 DRAWING = {
     ("plots.py", "axis_range"),  # where an axis starts and ends, printed nowhere
-    ("flags_plots.py", "sides"),  # the same
+    ("flags.py", "sides"),  # the same
 }
 
 

@@ -194,18 +194,8 @@ def repeating(audit: Audit) -> Section | None:
 
 
 SECTIONS: Sections[Audit] = (
-    deciding_test,
-    plan,
-    placebo,
-    leans,
-    checks,
-    power,
-    gap,
-    texts,
-    variants,
-    limits,
-    repeating,
-)
+    deciding_test, plan, placebo, leans, checks, power, gap, texts, variants, limits, repeating,
+)  # fmt: skip
 """The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
 
 

@@ -15,10 +15,12 @@ from pretrace.report import facts, wording
 from pretrace.report.frame import fill
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
-from pretrace.types import Audit, Check
+from pretrace.types import Audit
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
+"""Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
 _LINE = 105
+_STATUS = ("failed", "passed", "not run")
 _ON_DOCUMENTS = ("pretrace", "calibrated")
 """The procedures whose test is made on the very values that the figure shows."""
 _TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
@@ -49,14 +51,17 @@ class Row:
 def first_page(audit: Audit) -> Markup:
     """The answer, who asked and what was compared, the figures, how strong it is, the checks, and what would help."""
     title = next((one for one in _TITLES if audit.statement.startswith(f"{one}:")), "")
-    failed, others = _split(facts.checks(audit))
+    made = {status: [one for one in facts.checks(audit) if one.status == status] for status in _STATUS}
+    failed, others = made["failed"], made["passed"] + made["not run"]
     advice = _fitting(audit.advice, room=13 - 2 * len(failed) - len(others) // 2)
     values = {
         "audit": audit,
         "title": title,
         "statement": wording.after(audit.statement, title and f"{title}: "),
         "rows": identity(audit),
-        "failed": [(check, _first_sentence(check.words) if len(failed) < 4 else "") for check in failed],
+        "failed": [
+            (one, _SENTENCE.split(one.words, maxsplit=1)[0] if len(failed) < 4 else "") for one in failed
+        ],
         "others": others,
         "advice": advice,
     }
@@ -168,18 +173,6 @@ def _strength(audit: Audit) -> dict[str, object]:
         "seen_spread": wording.case_spread(power.probability) if power else "",
         "times": wording.times(power.epochs) if power else "",
     }
-
-
-def _split(checks: tuple[Check, ...]) -> tuple[list[Check], list[Check]]:
-    """The checks that failed, and the others, those that passed first."""
-    failed = [check for check in checks if check.status == "failed"]
-    others = [check for status in ("passed", "not run") for check in checks if check.status == status]
-    return failed, others
-
-
-def _first_sentence(words: str) -> str:
-    """The first sentence: all of them stand in the technical part, and this page has to stay one."""
-    return _SENTENCE.split(words, maxsplit=1)[0]
 
 
 def _fitting(advice: tuple[str, ...], *, room: int) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def parts(settings: Mapping[str, Any], first: str, titles: Mapping[str, str]) ->
     parts, in the order in which they were recorded; those without rows are left out."""
     nested = {key: value for key, value in settings.items() if isinstance(value, Mapping) and value}
     single = {key: value for key, value in settings.items() if key not in nested and value is not None}
-    made = [(first, single)]
+    made: list[tuple[str, Mapping[str, Any]]] = [(first, single)]
     for role, value in mapping(nested.pop("models", None)).items():
         facts = value if isinstance(value, Mapping) else {role: value}
         made.append((f"The {role}" if role in _ROLES else role, facts))

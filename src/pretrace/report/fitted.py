@@ -26,17 +26,10 @@ _PROBE = ("layer", "auc")
 _SIDES = ("members", "nonmembers")
 _SENSITIVITY = ("threshold", "alpha", "k", "auc")
 _ADAPTER = {
-    "method.expression": "Method",
-    "corpus": "Corpus",
-    "texts": "Texts",
-    "groups": "Documents",
-    "nonmembers": "Non-members",
-    "members": "Members",
-    "tokens": "Tokens",
-    "steps": "Steps",
-    "parameters": "Weights trained",
-    "seed": "Seed",
-}
+    "method.expression": "Method", "corpus": "Corpus", "texts": "Texts", "groups": "Documents",
+    "nonmembers": "Non-members", "members": "Members", "tokens": "Tokens", "steps": "Steps",
+    "parameters": "Weights trained", "seed": "Seed",
+}  # fmt: skip
 """What is told of an adapter, and how; the settings have the rest."""
 _PREFIX = re.compile(r"^(settings|reference)\.")
 _FIGURES = ("neurons", "probe", "sensitivity")

@@ -5,6 +5,7 @@ Names of scores are printed as they are: mathtext is switched off wherever a nam
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from pretrace.report.svg import styled
+from pretrace.report.svg import canvas, styled
 from pretrace.report.visible import named
 from pretrace.results.atomic import write_atomically
 from pretrace.types import Doubles, Estimate, Measured
@@ -57,15 +58,13 @@ def strokes(rows: Sequence[Measured]) -> tuple[Stroke, ...]:
     scores = [i for i, row in enumerate(rows) if row.kind == "score"]
     best = sorted(scores, key=lambda i: -rows[i].auc.value)[: len(PALETTE)]
     colours = dict(zip(sorted(best), PALETTE, strict=False))
-    controls = [i for i, row in enumerate(rows) if row.kind != "score"]
-    drawn = []
-    for i in range(len(rows)):
-        if i in controls:
-            dashes = _CONTROL_DASHES[controls.index(i) % len(_CONTROL_DASHES)]
-            drawn.append(Stroke(CONTROL, dashes, 1.3))
-        else:
-            drawn.append(Stroke(colours.get(i, REST), (), 1.4 if i in colours else 0.9))
-    return tuple(drawn)
+    dashes = itertools.cycle(_CONTROL_DASHES)
+    return tuple(
+        Stroke(CONTROL, next(dashes), 1.3)
+        if row.kind != "score"
+        else Stroke(colours.get(i, REST), (), 1.4 if i in colours else 0.9)
+        for i, row in enumerate(rows)
+    )
 
 
 def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
@@ -73,9 +72,7 @@ def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
 
     On log axes the false positive rate 0 is drawn at the left edge.
     """
-    with styled():
-        figure = Figure(figsize=(4.3, 4.1), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(4.3, 4.1) as (figure, axes):
         start = floor or 0.0
         diagonal = np.geomspace(floor, 1.0, 50) if floor else np.array([0.0, 1.0])
         axes.plot(diagonal, diagonal, color=CHANCE, linewidth=0.8)
@@ -129,9 +126,7 @@ def distribution(groups: Mapping[str, Doubles]) -> Figure:
     low, high = axis_range(np.concatenate(list(values.values())))
     bins = int(np.clip(np.sqrt(min(map(len, values.values()))) * 1.5, 8, 32))
     edges = np.linspace(low, high, bins + 1)
-    with styled():
-        figure = Figure(figsize=(2.75, 1.5), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(2.75, 1.5) as (figure, axes):
         for kind, group in values.items():
             share = np.histogram(np.clip(group, low, high), edges)[0] / len(group)
             filled = kind == "member" or len(values) == 1
@@ -239,14 +234,13 @@ def _lanes(axes: Axes, place: float, contrast: Contrast) -> None:
         place += _LANE
         auc = contrast.shuffled.auc
         axes.plot([auc.low, auc.high], [place, place], color=REST, linewidth=4.5, solid_capstyle="butt")
-        axes.plot([auc.value], [place], marker="|", markersize=7, color=CONTROL, markeredgewidth=1.2)
+        axes.plot([auc.value], [place], marker="|", ms=7, color=CONTROL, mew=1.2)
 
 
 def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, filled: bool = True) -> None:
     axes.plot([auc.low, auc.high], [place, place], color=colour, linewidth=1.4)
     face = colour if filled else "white"
-    look = {"markersize": _SIZES[marker], "markeredgecolor": colour, "markeredgewidth": 1.3}
-    axes.plot([auc.value], [place], marker=marker, markerfacecolor=face, **look)
+    axes.plot([auc.value], [place], marker=marker, ms=_SIZES[marker], mec=colour, mfc=face, mew=1.3)
 
 
 def label_of(name: str) -> str:

@@ -219,20 +219,9 @@ def settings(run: Run) -> Section | None:
 
 
 SECTIONS: Sections[Run] = (
-    summary,
-    benchmark,
-    results,
-    controls,
-    curves,
-    comparisons,
-    distributions,
-    fitted,
-    texts,
-    tokens,
-    skipped,
-    limits,
-    settings,
-)
+    summary, benchmark, results, controls, curves, comparisons, distributions, fitted, texts,
+    tokens, skipped, limits, settings,
+)  # fmt: skip
 """The sections of a run's report in reading order. One of your own: `write(run, path, (*SECTIONS, mine))`."""
 
 
