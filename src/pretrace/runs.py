@@ -17,9 +17,9 @@ def save_run(run: Run, folder: str | Path) -> None:
 
     Raises OutputError where nothing can be written, or where `folder` holds something else.
     """
-    from pretrace.report import html
+    from pretrace.report import run as report
 
-    runs.save_run(run, Path(folder), extra=lambda partial: html.write(run, partial / REPORT))
+    runs.save_run(run, Path(folder), extra=lambda partial: report.write(run, partial / REPORT))
 
 
 def load_run(folder: str | Path) -> Run:
@@ -32,9 +32,9 @@ def save_audit(audit: Audit, folder: str | Path) -> None:
 
     Raises OutputError where nothing can be written, or where `folder` holds something else.
     """
-    from pretrace.report.audit import page
+    from pretrace.report import audit as report
 
-    audits.save_audit(audit, Path(folder), extra=lambda partial: page.write(audit, partial / REPORT))
+    audits.save_audit(audit, Path(folder), extra=lambda partial: report.write(audit, partial / REPORT))
 
 
 def load_audit(folder: str | Path) -> Audit:
@@ -48,9 +48,9 @@ def save_flags(flagged: Flagged, folder: str | Path) -> None:
 
     Raises OutputError where nothing can be written, or where `folder` holds something else.
     """
-    from pretrace.report.flagging import page
+    from pretrace.report import flags as report
 
-    flags.save_flags(flagged, Path(folder), extra=lambda partial: page.write(flagged, partial / REPORT))
+    flags.save_flags(flagged, Path(folder), extra=lambda partial: report.write(flagged, partial / REPORT))
 
 
 def load_flags(folder: str | Path) -> Flagged:

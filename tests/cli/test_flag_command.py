@@ -14,7 +14,7 @@ from pretrace.cli.flagging import Flagging, flag
 from pretrace.corpora import open_corpus
 from pretrace.errors import PretraceError
 from pretrace.flagging import FlagSettings
-from pretrace.report.flagging import page
+from pretrace.report import flags as report
 from pretrace.results.flags import load_flags
 from pretrace.tuning.planting import PlantSettings, plant
 
@@ -72,7 +72,7 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, plan
     found = json.loads((out / "flags.json").read_text(encoding="utf-8"))
     assert (found["outcome"], found["exit_code"]) == ("flagged", 3)
     assert found["settings"]["command"]["reference_model"] == str(model_folder)
-    assert page.render(load_flags(out)) == (out / "report.html").read_text(encoding="utf-8")
+    assert report.render(load_flags(out)) == (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model_folder):

@@ -26,11 +26,12 @@ import pretrace
 from pretrace.auditing.settings import AuditSettings
 from pretrace.auditing.snippets import SnippetSettings
 from pretrace.errors import OutputError
-from pretrace.report.audit import facts, plots, wording
-from pretrace.report.audit.calls import command_line, python_call
-from pretrace.report.audit.first import first_page
-from pretrace.report.audit.page import render, write
-from pretrace.report.audit.sections import repeating, sections
+from pretrace.report import audit_plots as plots
+from pretrace.report import facts, wording
+from pretrace.report.audit import SECTIONS, render, repeating, write
+from pretrace.report.audit_calls import command_line, python_call
+from pretrace.report.audit_first import first_page
+from pretrace.report.frame import speaking
 from pretrace.report.visible import named
 from pretrace.types import (
     Answer,
@@ -67,7 +68,7 @@ def first_text(audit: Audit) -> str:
 
 
 def section_text(audit: Audit, anchor: str) -> str:
-    (found,) = (section for section in sections(audit) if section.anchor == anchor)
+    (found,) = (section for section in speaking(SECTIONS, audit) if section.anchor == anchor)
     return text_of(f"<div>{found.body}</div>")
 
 
@@ -104,7 +105,7 @@ def test_any_pair_and_any_setting_stay_text(name: str, text: str) -> None:
         checks=(Check(name, text, "failed", text, text, {name: text}),),
         settings={name: {text: [text, {name: text}]}, "earlier": [text, {name: 1}]},
     )
-    for section in sections(audit):
+    for section in speaking(SECTIONS, audit):
         page = Page(f"<div>{section.body}</div>")
         assert not HIDDEN.search(section.body)
         assert "script" not in {tag for tag, _ in page.elements}
@@ -288,7 +289,7 @@ def unchanged_text() -> str:
 
 
 def whole_text(audit: Audit) -> str:
-    made = "".join(f"<p>{section.title}</p>{section.body}" for section in sections(audit))
+    made = "".join(f"<p>{section.title}</p>{section.body}" for section in speaking(SECTIONS, audit))
     return text_of(f"<div>{first_page(audit)}</div>{made}")
 
 
@@ -347,7 +348,7 @@ def test_power_beside_a_result_is_neither_advised_nor_a_failed_check() -> None:
     text = whole_text(replace(audit, checks=(*audit.checks, failed), settings={}, plan=None))
     assert "--power" not in text
     assert "would have been seen" not in text
-    assert "power" not in [section.anchor for section in sections(audit)]
+    assert "power" not in [section.anchor for section in speaking(SECTIONS, audit)]
     shown = section_text(replace(audit, power=audits.POWER), "power")
     assert "0.94 [0.90, 0.97], in brackets the 95% interval" in shown
 
@@ -359,14 +360,14 @@ def test_no_headline_says_that_nothing_differs() -> None:
 
 
 def test_the_least_audit_has_the_sections_that_always_speak() -> None:
-    assert [section.anchor for section in sections(audits.bare())] == [
+    assert [section.anchor for section in speaking(SECTIONS, audits.bare())] == [
         "test",
         "placebo",
         "power",
         "variants",
         "limits",
     ]
-    assert [section.anchor for section in sections(base())] == [
+    assert [section.anchor for section in speaking(SECTIONS, base())] == [
         "test",
         "plan",
         "placebo",
@@ -383,7 +384,7 @@ def test_the_least_audit_has_the_sections_that_always_speak() -> None:
 
 def test_every_model_has_a_table_and_every_setting_a_row() -> None:
     audit = audits.placebos()
-    body = repeating.section(audit)
+    body = repeating(audit)
     assert body is not None
     text = text_of(f"<div>{body.body}</div>")
     for title in (
@@ -397,7 +398,7 @@ def test_every_model_has_a_table_and_every_setting_a_row() -> None:
         assert title in text
     for name, value in facts.rows({key: part for key, part in audit.settings.items() if key not in _APART}):
         assert value in text, name
-    assert repeating.section(replace(audit, settings={"earlier": []})) is None
+    assert repeating(replace(audit, settings={"earlier": []})) is None
 
 
 _APART = ("earlier", "timings")
@@ -558,7 +559,7 @@ def test_the_same_audit_has_the_same_bytes_in_another_process() -> None:
     page = render(audits.controls())
     script = (
         "import hashlib, runpy, sys\n"
-        "from pretrace.report.audit.page import render\n"
+        "from pretrace.report.audit import render\n"
         "make = runpy.run_path(sys.argv[1])['controls']\n"
         "print(hashlib.sha256(render(make()).encode()).hexdigest(), 'matplotlib.pyplot' in sys.modules)\n"
     )

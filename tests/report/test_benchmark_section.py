@@ -11,9 +11,9 @@ import pytest
 
 from pretrace.corpora.benchmarks.ccnewspdd import CARD as NEWS
 from pretrace.corpora.benchmarks.wikimia import CARD
-from pretrace.report.html import render
-from pretrace.report.sections import sections
-from pretrace.report.sections.benchmark import section
+from pretrace.report.frame import speaking
+from pretrace.report.run import SECTIONS, render
+from pretrace.report.run import benchmark as section
 from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Corpus, Run, Text
 
@@ -44,7 +44,7 @@ def test_what_a_run_records_is_what_is_printed(labelled: Make) -> None:
 
 def test_it_comes_right_after_the_summary(labelled: Make, unlabelled: Make) -> None:
     for run in (labelled(), unlabelled()):
-        anchors = [made.anchor for made in sections(with_card(run, asdict(CARD)))]
+        anchors = [made.anchor for made in speaking(SECTIONS, with_card(run, asdict(CARD)))]
         assert anchors[:2] == ["summary", "benchmark"]
         assert '<a href="#benchmark">The benchmark</a>' in render(with_card(run, asdict(CARD)))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from pretrace import compare
-from pretrace.report.html import render
-from pretrace.report.sections.comparisons import section
+from pretrace.report.run import comparisons as section
+from pretrace.report.run import render
 from pretrace.results.run import load_run, save_run
 from pretrace.scoring.evaluation import evaluate
 from pretrace.types import Run

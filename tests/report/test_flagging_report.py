@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.report.flagging import page
+from pretrace.report import flags
 from pretrace.types import Check, Flagged, Judged, Known, SetTest, Skipped
 
 
 def made(outcome="flagged", texts=60, known=200, **changes):
     rng = np.random.default_rng(3)
     scores = rng.normal(size=texts)
-    flags = np.zeros(texts, dtype=bool)
+    chosen = np.zeros(texts, dtype=bool)
     if outcome == "flagged":
-        flags[:7], scores[:7] = True, 5.0 + rng.normal(size=7)
+        chosen[:7], scores[:7] = True, 5.0 + rng.normal(size=7)
     told = outcome != "refused"
-    p = np.where(flags, 1 / (known + 1), rng.random(texts)) if told else np.zeros(0)
+    p = np.where(chosen, 1 / (known + 1), rng.random(texts)) if told else np.zeros(0)
     ids = tuple(f"text {i}" for i in range(texts))
     others = tuple(f"k{i}" for i in range(known))
     status = "passed" if told else "failed"
@@ -33,7 +33,7 @@ def made(outcome="flagged", texts=60, known=200, **changes):
             method="bh",
             outcome=outcome,
             statement="Refused: they differ." if not told else "7 of the 60 texts of mine are flagged.",
-            texts=Judged(ids, ids, scores, p, p, tuple(flags.tolist()), ids, (True,) * texts),
+            texts=Judged(ids, ids, scores, p, p, tuple(chosen.tolist()), ids, (True,) * texts),
             known=Known(others, others, rng.normal(size=known), (True,) * known, others),
             set_test=SetTest(0.0004, 0.05, 9, 3.0, 4, 9999) if told else None,
             checks=(
@@ -57,7 +57,7 @@ def words(html):
 
 
 def test_a_first_page_for_anybody():
-    said = words(page.render(made()))
+    said = words(flags.render(made()))
     assert "7 of 60 texts flagged" in said
     assert "on average at most 5% are flagged wrongly: here less than one of the 7" in said
     assert "60 texts of “mine” were set beside 200 documents of “known”" in said
@@ -67,7 +67,7 @@ def test_a_first_page_for_anybody():
 
 
 def test_a_refusal_shows_no_p_values():
-    html = page.render(made("refused"))
+    html = flags.render(made("refused"))
     said = words(html)
     assert "No text is flagged or cleared" in said
     assert "Alike by words AUC 0.9." in said
@@ -77,13 +77,13 @@ def test_a_refusal_shows_no_p_values():
 
 
 def test_nothing_flagged_is_not_innocence():
-    said = words(page.render(made("none")))
+    said = words(flags.render(made("none")))
     assert "That does not show that none was used" in said
     assert "Nothing stands out" in said
 
 
 def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
-    said = words(page.render(made("set", statement="No single text is flagged, but as a whole they do.")))
+    said = words(flags.render(made("set", statement="No single text is flagged, but as a whole they do.")))
     assert "The set as a whole stands out No single text is flagged" in said
     assert (
         "The set as a whole stands out (p = 0.0004, tested at a level of 5%). 9 of its 60 documents lie above"
@@ -96,14 +96,14 @@ def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
     assert "one or the other in at most the sum of both" in said
     no = SetTest(None, 0.05, 9, 3.0, 4, 9999, "the two sets also differ a little by their words")
     passed = (Check("words", "Alike by words", "passed", "AUC 0.53."),)
-    withheld = words(page.render(made("refused", set_test=no, checks=passed)))
+    withheld = words(flags.render(made("refused", set_test=no, checks=passed)))
     assert (
         "The set as a whole: no answer, because the two sets also differ a little by their words" in withheld
     )
 
 
 def test_too_coarse_to_clear_is_no_clearance():
-    said = words(page.render(made("coarse", statement="Too coarse to clear: nothing stands out, but.")))
+    said = words(flags.render(made("coarse", statement="Too coarse to clear: nothing stands out, but.")))
     assert said.count("Too coarse to clear") == 1
     assert "Nothing stands out, but." in said
 
@@ -112,7 +112,7 @@ def test_documents_are_spoken_of_where_they_have_several_texts():
     one = made()
     documents = tuple(f"d{i // 7}" for i in range(60))
     one = replace(one, texts=replace(one.texts, documents=documents))
-    said = words(page.render(one))
+    said = words(flags.render(one))
     assert "1 of 9 documents flagged" in said
     assert "60 texts of “mine” (9 documents) were set beside" in said
     assert "7 of 60 texts" in said
@@ -120,13 +120,13 @@ def test_documents_are_spoken_of_where_they_have_several_texts():
 
 
 def test_a_result_of_version_0_1_has_no_test_of_the_set():
-    said = words(page.render(made("none", set_test=None)))
+    said = words(flags.render(made("none", set_test=None)))
     assert "as a whole" not in said
 
 
 def test_the_same_flagging_gives_the_same_bytes_and_a_whole_page(tmp_path):
-    assert page.render(made()) == page.render(made())
-    page.write(made(), tmp_path / "report.html")
+    assert flags.render(made()) == flags.render(made())
+    flags.write(made(), tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert html.startswith("<!DOCTYPE html>")
     assert "<script" not in html
@@ -138,7 +138,7 @@ def test_hostile_names_are_shown_and_not_run(outcome):
     bad = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
     one = made(outcome, corpus=bad, nonmembers=bad, model=bad, score=bad, notes=(bad,), reasons=(bad,))
     one = replace(one, texts=replace(one.texts, ids=(bad, *one.texts.ids[1:])))
-    html = page.render(one)
+    html = flags.render(one)
     assert "<script" not in html
     assert "\u202e" not in html
     assert "49000" not in html
@@ -148,6 +148,6 @@ def test_hostile_names_are_shown_and_not_run(outcome):
 def test_few_and_odd_scores_are_drawn(scores):
     one = made("none", texts=len(scores))
     one = replace(one, texts=replace(one.texts, scores=np.array(scores)))
-    assert "<svg" in page.render(one)
+    assert "<svg" in flags.render(one)
     many = made("none", texts=150)
-    assert "The 100 highest scores of 150" in words(page.render(many))
+    assert "The 100 highest scores of 150" in words(flags.render(many))

@@ -14,13 +14,12 @@ from rich.console import Console
 
 from pretrace.cli.printing import measured
 from pretrace.report import fitted_plots, plots
-from pretrace.report.control_plots import Contrast, contrasts
 from pretrace.report.facts import compared, control
-from pretrace.report.fitted import entries, fitted
-from pretrace.report.html import render
-from pretrace.report.sections import sections
-from pretrace.report.sections.controls import section as controls_section
-from pretrace.report.sections.fitted import section as fitted_section
+from pretrace.report.fitted import entries, fitted, fitted_facts
+from pretrace.report.frame import speaking
+from pretrace.report.plots import Contrast, contrasts
+from pretrace.report.run import SECTIONS, render
+from pretrace.report.run import controls as controls_section
 from pretrace.report.svg import to_svg
 from pretrace.types import Curve, Estimate, Measured, Run, Survival
 
@@ -28,7 +27,7 @@ Make = Callable[..., Run]
 
 
 def bodies(run: Run) -> dict[str, str]:
-    return {section.anchor: str(section.body) for section in sections(run)}
+    return {section.anchor: str(section.body) for section in speaking(SECTIONS, run)}
 
 
 def words(body: str) -> str:
@@ -186,7 +185,7 @@ def test_the_plot_changes_with_the_numbers_and_stays_the_same_otherwise(controll
 
 
 def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled: Make) -> None:
-    (found, _) = fitted(controlled())
+    (found, _) = fitted_facts(controlled())
     axes = fitted_plots.neurons(found.neurons).axes[0]
     heights = [patch.get_height() for patch in axes.patches]  # type: ignore[attr-defined]
     assert heights[::2] == [entry["members"] for entry in found.neurons]
@@ -197,7 +196,7 @@ def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled: Make) -> N
 
 
 def test_a_panel_a_parameter_follows_the_settings_used(controlled: Make) -> None:
-    (found, _) = fitted(controlled())
+    (found, _) = fitted_facts(controlled())
     panels = fitted_plots.sensitivity(found.sensitivity, found.used).axes
     lines = [
         max(axes.lines, key=lambda drawn: len(drawn.get_xdata()) * (drawn.get_linestyle() == "-"))
@@ -226,7 +225,7 @@ def test_one_parameter_varied_at_a_time_leaves_no_grey_points_and_k_stops_at_the
     points = [{"threshold": 1.0, "alpha": a, "k": 6, "auc": a / 3} for a in (1.2, 1.5, 1.8)]
     points += [{"threshold": 1.0, "alpha": 1.5, "k": k, "auc": 0.6} for k in (1, 3)]
     changed = told | {"settings": told["settings"] | {"k": 10}, "sensitivity": points}
-    (found,) = fitted(replace(run, settings={"fitted": {"na_pdd": changed}}))
+    (found,) = fitted_facts(replace(run, settings={"fitted": {"na_pdd": changed}}))
     assert found.used["k"] == 6.0, "a model of six layers has no ten to choose"
     panels = fitted_plots.sensitivity(found.sensitivity, found.used).axes
     drawn = [[np.asarray(d.get_xdata()).tolist() for d in axes.lines] for axes in panels]
@@ -245,7 +244,7 @@ def test_the_probe_may_mark_its_layer_in_the_table(controlled: Make) -> None:
     reference = {"members": 10, "nonmembers": 9, "fitted_on": 14, "chosen_by": 5}
     settings = {"fitted": {"probe": {"layers": layers, "layer": 2, "reference": reference}}}
     run = replace(controlled(), settings=settings)
-    (found,) = fitted(run)
+    (found,) = fitted_facts(run)
     assert found.chosen == 2.0
     told = words(bodies(run)["fitted"])
     assert "Fitted on 10 members and 9 non-members of the reference." in told
@@ -255,7 +254,7 @@ def test_the_probe_may_mark_its_layer_in_the_table(controlled: Make) -> None:
 
 
 def test_the_probe_marks_its_layer(controlled: Make) -> None:
-    (_, found) = fitted(controlled())
+    (_, found) = fitted_facts(controlled())
     axes = fitted_plots.probe(found.probe, found.chosen).axes[0]
     filled = [
         d.get_xdata()[0] for d in axes.lines if d.get_marker() == "o" and d.get_markerfacecolor() != "white"
@@ -284,10 +283,10 @@ def test_a_run_without_labels_may_still_have_fitted_scores(controlled: Make) -> 
     made = bodies(run)
     assert "controls" not in made
     assert "#controls" not in made["fitted"]
-    only = fitted_section(replace(run, settings={"adapter": {"method": "lora", "texts": 5}}))
+    only = fitted(replace(run, settings={"adapter": {"method": "lora", "texts": 5}}))
     assert only is not None
     assert "lora" in words(only.body)
-    assert fitted_section(replace(run, settings={"fitted": {}})) is None
+    assert fitted(replace(run, settings={"fitted": {}})) is None
 
 
 plain = st.recursive(
@@ -305,7 +304,7 @@ def test_any_facts_can_be_told(fact: Any, card: Any) -> None:
     run = Run(
         "c", (), (), (), none, none, (), np.zeros((0, 0)), settings={"fitted": {"s": fact}, "adapter": card}
     )
-    made = fitted_section(run)
+    made = fitted(run)
     assert (made is None) == (not isinstance(fact, dict) and not isinstance(card, dict))
     assert made is None or "<b>" not in made.body
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from pretrace.report.heat import MAX_PIECES, STEPS, heat_colour, heat_step, print_heat, shown, summarise
+from pretrace.report.heat import MAX_PIECES, STEPS, heat_step, print_heat, shown, summarise
 from pretrace.types import Heat, Run
 
 
@@ -46,7 +46,7 @@ def test_steps_are_steps_of_probability() -> None:
 
 
 def test_surprise_darkens_and_ink_stays_readable() -> None:
-    tones = [luminance(heat_colour(logp)) for logp in np.linspace(0, -15, 200).tolist()]
+    tones = [luminance(STEPS[heat_step(logp) or 0].colour) for logp in np.linspace(0, -15, 200).tolist()]
     assert tones == sorted(tones, reverse=True)
     levels = sorted(set(tones))
     assert len(levels) == len(STEPS)

@@ -17,12 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
+from markupsafe import Markup
 
 from pretrace.errors import OutputError
-from pretrace.report import sections as rooms
-from pretrace.report.html import render, write
-from pretrace.report.sections import sections, settings, tokens
-from pretrace.report.templating import fill
+from pretrace.report import run as report
+from pretrace.report.facts import flattened
+from pretrace.report.frame import Section, fill, speaking
+from pretrace.report.run import SECTIONS, render, write
 from pretrace.report.visible import named
 from pretrace.types import Estimate, Heat, Run, Skipped
 
@@ -118,7 +119,7 @@ def test_hostile_texts_stay_texts(hostile: Run) -> None:
 
 
 def tokens_page(heat: Heat, run: Run) -> Page:
-    made = tokens.section(replace(run, heat=(heat,)))
+    made = report.tokens(replace(run, heat=(heat,)))
     assert made is not None
     assert not HIDDEN.search(made.body)
     return Page(str(made.body))
@@ -141,7 +142,7 @@ def test_the_same_run_has_the_same_bytes_in_another_process(labelled: Callable[.
     assert render(run) == page
     script = (
         "import hashlib, runpy, sys\n"
-        "from pretrace.report.html import render\n"
+        "from pretrace.report.run import render\n"
         "make = runpy.run_path(sys.argv[1])['labelled']\n"
         "run = make(('min_k(k=0.1)',), 20)\n"
         "print(hashlib.sha256(render(run).encode()).hexdigest(), 'matplotlib.pyplot' in sys.modules)\n"
@@ -210,27 +211,27 @@ def unchanged_text(labelled: Callable[..., Run]) -> str:
 
 
 def text_of(run: Run) -> str:
-    source = "".join(f"<p>{section.title}</p>{section.body}" for section in sections(run))
+    source = "".join(f"<p>{section.title}</p>{section.body}" for section in speaking(SECTIONS, run))
     return re.sub(r"\s+", " ", Page(source).text)
 
 
 def test_plots_change_with_the_run(labelled: Callable[..., Run]) -> None:
     run = small(labelled)
-    before = {section.anchor: section.body for section in sections(run)}
+    before = {section.anchor: section.body for section in speaking(SECTIONS, run)}
     matrix = run.matrix.copy()
     matrix[0, 0] += 0.3
-    after = {section.anchor: section.body for section in sections(replace(run, matrix=matrix))}
+    after = {section.anchor: section.body for section in speaking(SECTIONS, replace(run, matrix=matrix))}
     assert before["distributions"] != after["distributions"]
     assert run.evaluation is not None
     curve = run.evaluation.rows[0].curve
     bent = replace(curve, tpr=tuple(t**0.9 for t in curve.tpr))
-    after = {section.anchor: section.body for section in sections(changed_row(run, curve=bent))}
+    after = {section.anchor: section.body for section in speaking(SECTIONS, changed_row(run, curve=bent))}
     assert before["roc"] != after["roc"]
 
 
 def test_the_control_stands_apart_and_the_low_rate_only_where_measured(labelled: Callable[..., Run]) -> None:
     run = small(labelled)
-    body = next(str(section.body) for section in sections(run) if section.anchor == "results")
+    body = next(str(section.body) for section in speaking(SECTIONS, run) if section.anchor == "results")
     assert re.search(r'<tbody class="controls">.*bag of words', body, re.S)
     assert "0.1% FPR" not in body
     assert "No control was run" in text_of(evaluated(run, rows=run.evaluation.rows[:-1]))  # type: ignore[union-attr]
@@ -241,7 +242,7 @@ def test_the_control_stands_apart_and_the_low_rate_only_where_measured(labelled:
 def test_an_unlabelled_run_promises_no_error_rate(unlabelled: Callable[..., Run]) -> None:
     run = unlabelled()
     text = text_of(run)
-    anchors = [section.anchor for section in sections(run)]
+    anchors = [section.anchor for section in speaking(SECTIONS, run)]
     assert anchors == ["summary", "distributions", "texts", "tokens", "skipped", "limits", "settings"]
     assert "no error rate can be given" in text
     assert render(run).count('role="img"') == len(run.scores)
@@ -291,14 +292,12 @@ def test_heat_maps_show_line_ends_and_stop_somewhere(labelled: Callable[..., Run
     assert titles[2] == "log-probability −9.500 nats; probability 7.49e−5 (1 in 13,000)"
     classes = [a["class"] for t, a in page.elements if t == "span" and "title" in a]
     assert classes[:3] == ["hn", "h0", "h5"]
-    assert tokens.section(replace(run, heat=())) is None
+    assert report.tokens(replace(run, heat=())) is None
 
 
 def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
     flat = dict(
-        settings.flattened(
-            {"a": {"b": {}, "c": "x" * 5000}, "d": [{"e": True}, [1, 2]], "f": {1, 2}, "g": ""}
-        )
+        flattened({"a": {"b": {}, "c": "x" * 5000}, "d": [{"e": True}, [1, 2]], "f": {1, 2}, "g": ""})
     )
     assert flat == {
         "a.b": "none",
@@ -319,30 +318,33 @@ def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
         np.zeros((0, 0)),
         settings=flat | {"h": "ab" * 32},
     )
-    made = settings.section(run)
+    made = report.settings(run)
     assert made is not None
     assert "(5,000 characters; run.json has them all)" in made.body
     assert f'<td class="mono">{"ab" * 32}</td>' in made.body
 
 
-def test_a_new_section_is_one_new_file(
-    tmp_path: Path, labelled: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "extra.py").write_text(
-        "from markupsafe import Markup\nfrom pretrace.report.sections import Section\nORDER = 15\n"
-        "def section(run):\n    return Section('Extra', 'extra', Markup('<p>{}</p>').format(run.corpus))\n"
-    )
-    monkeypatch.setattr(rooms, "__path__", [*rooms.__path__, str(tmp_path)])
-    monkeypatch.delitem(sys.modules, "pretrace.report.sections.extra", raising=False)
-    anchors = [section.anchor for section in sections(small(labelled))]
+def extra(run: Run) -> Section:
+    return Section("Extra", "extra", Markup("<p>{}</p>").format(run.corpus))
+
+
+def test_a_section_of_ones_own_stands_where_it_is_put(labelled: Callable[..., Run], tmp_path: Path) -> None:
+    run = replace(small(labelled), corpus="<b>mine")
+    mine = (SECTIONS[0], extra, *SECTIONS[1:])
+    anchors = [section.anchor for section in speaking(mine, run)]
     assert anchors[:3] == ["summary", "extra", "results"]
     assert len(anchors) == len(set(anchors))
     assert all(re.fullmatch(r"[a-z-]+", anchor) for anchor in anchors)
+    write(run, tmp_path / "report.html", mine)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<a href="#extra">Extra</a>' in page
+    assert '<section id="extra">\n<h2>Extra</h2>\n<p>&lt;b&gt;mine</p>' in page
+    assert "extra" not in render(run)
 
 
 def test_a_blank_that_is_not_filled_is_an_error() -> None:
     with pytest.raises(UndefinedError):
-        fill("settings.html", {})
+        fill("run/settings.html", {})
 
 
 def test_the_report_is_written_whole_or_not_at_all(tmp_path: Path, unlabelled: Callable[..., Run]) -> None:

@@ -23,7 +23,7 @@ from report import audits
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.report.audit.page import render
+from pretrace.report.audit import render
 from pretrace.results.audit import EXIT_CODES, hypothesis, load_audit, save_audit
 from pretrace.results.encoding import to_json
 from pretrace.results.run import save_run

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pretrace.errors import OutputError
-from pretrace.report.flagging import page
+from pretrace.report import flags as report
 from pretrace.results import encoding
 from pretrace.results import output_checks as replaceable
 from pretrace.results.flags import load_flags, save_flags
@@ -129,7 +129,7 @@ def test_what_version_0_1_wrote_is_still_read(tmp_path, outcome):
     assert old.texts.documents == old.texts.ids  # each text was judged by itself
     assert old.texts.drawn == (True,) * 3
     assert old.known.documents == old.known.groups
-    assert "as a whole" not in page.render(old)
+    assert "as a whole" not in report.render(old)
 
 
 def test_what_is_none_of_ours_is_told(tmp_path):

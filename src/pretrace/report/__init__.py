@@ -1,1 +1,1 @@
-"""A run as something to read: `html.render` for the page, `heat.print_heat` for the terminal."""
+"""Results as pages: `run`, `audit` and `flags` each have `render` and `write`; `heat` colours a text's tokens."""

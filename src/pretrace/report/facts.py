@@ -1,43 +1,115 @@
-"""What several sections say of a run, counted in one place."""
+"""What runs, audits and flaggings record, read with care: any plain value as rows and lines, and what several
+sections say of one result."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from pretrace.types import Measured, Run
+from pretrace.report import wording
+from pretrace.types import Audit, Check, Measured, Placebo, Run
 
 UNNAMED = "a model the run does not name"
+_LONGEST = 1000
+_CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
+_ROLES = ("target", "placebo", "generator", "reference", "tuned")
+
+Part = tuple[str, list[tuple[str, str, bool]]]
+"""A title, and rows of a name, what was recorded, and whether that is a code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many texts of each kind a run holds: scored rows, their labels, and what fell away."""
-
-    texts: int
-    members: int
-    nonmembers: int
-    unlabelled: int
-    groups: int
-    tokens: int
-    cut: int
-    cut_tokens: int
-    skipped: int
+def mapping(found: Any) -> Mapping[str, Any]:
+    """What was found, if it is a mapping; nothing otherwise."""
+    return found if isinstance(found, Mapping) else {}
 
 
-def counts(run: Run) -> Counts:
-    """The counts of a run; `tokens` are those the scores rest on, `cut_tokens` those dropped by the limit."""
-    return Counts(
-        texts=len(run.ids),
-        members=sum(member is True for member in run.members),
-        nonmembers=sum(member is False for member in run.members),
-        unlabelled=sum(member is None for member in run.members),
-        groups=len({group or name for group, name in zip(run.groups, run.ids, strict=True)}),
-        tokens=int(run.tokens.sum(dtype=int)),
-        cut=int((run.cut > 0).sum()),
-        cut_tokens=int(run.cut.sum(dtype=int)),
-        skipped=len(run.skipped),
-    )
+def flattened(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Every setting as (dotted name, printed value); a list of plain values is one value.
+
+    >>> list(flattened({"model": {"name": "m", "layers": [1, 2]}, "seed": 0}))
+    [('model.name', 'm'), ('model.layers', '1, 2'), ('seed', '0')]
+    """
+    for key, value in settings.items():
+        yield from _setting(f"{path}{key}", value)
+
+
+def without_tables(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The same without its tables: lists that hold mappings or lists, at any depth."""
+    return {
+        str(key): without_tables(value) if isinstance(value, Mapping) else value
+        for key, value in facts.items()
+        if not _is_table(value)
+    }
+
+
+def rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Every fact as (name, value), exactly as it was recorded.
+
+    >>> rows({"lora": {"rank": 32}, "temperature": 1.0})
+    [('lora.rank', '32'), ('temperature', '1.0')]
+    """
+    return [(name.replace("_", " "), cut(value, "verdict.json")) for name, value in flattened(facts)]
+
+
+def rounded(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same for figures: no more digits than a reader can use.
+
+    >>> rounded({"effective_pieces": 487.21931, "rejections": 12345})
+    [('effective pieces', '487.2'), ('rejections', '12,345')]
+    """
+    return rows({name: _figure(value) for name, value in facts.items()})
+
+
+def line(facts: Mapping[str, Any]) -> str:
+    """The figures in one line; nothing where there are none.
+
+    >>> line({"auc": 0.512345, "folds": 5})
+    'auc 0.5123 · folds 5'
+    """
+    return " · ".join(f"{name} {value}" for name, value in rounded(facts))
+
+
+def is_code(value: str) -> bool:
+    """Whether a value is no prose: a hash, a path, an expression."""
+    return bool(_CODE.match(value))
+
+
+def cut(value: str, file: str) -> str:
+    """A value of at most a thousand characters; of a longer one the beginning, and the file that has the rest."""
+    if len(value) <= _LONGEST:
+        return value
+    return f"{value[:_LONGEST]}… ({wording.count(len(value))} characters; {file} has them all)"
+
+
+def parts(settings: Mapping[str, Any], first: str, titles: Mapping[str, str]) -> list[Part]:
+    """The settings in tables: single ones under the title `first`, one for each model, one for each setting that has
+    parts, in the order in which they were recorded; those without rows are left out."""
+    nested = {key: value for key, value in settings.items() if isinstance(value, Mapping) and value}
+    single = {key: value for key, value in settings.items() if key not in nested and value is not None}
+    made: list[tuple[str, Mapping[str, Any]]] = [(first, single)]
+    for role, value in mapping(nested.pop("models", None)).items():
+        facts = value if isinstance(value, Mapping) else {role: value}
+        made.append((f"The {role}" if role in _ROLES else role, facts))
+    for key, value in nested.items():
+        made.append((titles.get(key, key.replace("_", " ").capitalize()), value))
+    return [(title, [(*row, is_code(row[1])) for row in rows(part)]) for title, part in made if part]
+
+
+def counts(run: Run) -> dict[str, int]:
+    """How many texts of each kind a run holds: scored ones, their labels, and what fell away. `tokens` are those the
+    scores rest on, `cut_tokens` those dropped by the limit."""
+    return {
+        "texts": len(run.ids),
+        "members": sum(member is True for member in run.members),
+        "nonmembers": sum(member is False for member in run.members),
+        "unlabelled": sum(member is None for member in run.members),
+        "groups": len({group or name for group, name in zip(run.groups, run.ids, strict=True)}),
+        "tokens": int(run.tokens.sum(dtype=int)),
+        "cut": int((run.cut > 0).sum()),
+        "cut_tokens": int(run.cut.sum(dtype=int)),
+        "skipped": len(run.skipped),
+    }
 
 
 def model_name(run: Run) -> str:
@@ -47,11 +119,8 @@ def model_name(run: Run) -> str:
 
 def model_names(run: Run) -> dict[str, str]:
     """The names of all models that took part, by their roles: target, reference."""
-    models = run.settings.get("models")
-    if not isinstance(models, Mapping):
-        return {}
-    facts = {role: entry for role, entry in models.items() if isinstance(entry, Mapping)}
-    return {str(role): str(entry["name"]) for role, entry in facts.items() if entry.get("name")}
+    models = mapping(run.settings.get("models"))
+    return {str(role): str(name) for role, one in models.items() if (name := mapping(one).get("name"))}
 
 
 def compared(run: Run) -> tuple[Measured, ...]:
@@ -71,6 +140,72 @@ def control(run: Run) -> Measured | None:
     return max(blind, key=lambda row: row.auc.value, default=None)
 
 
-def label(member: bool | None) -> str:
-    """The words for a label."""
-    return {True: "known member", False: "known non-member", None: "no label"}[member]
+def of_model(audit: Audit, role: str) -> Mapping[str, Any]:
+    """What was recorded of the model in this role; nothing where it was not."""
+    return mapping(mapping(audit.settings.get("models")).get(role))
+
+
+def of_placebo(audit: Audit, placebo: Placebo) -> Mapping[str, Any]:
+    """What was recorded of a placebo that took part; nothing where it was not."""
+    models = mapping(audit.settings.get("models"))
+    found = [mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
+    return next((part for part in found if part.get("name") == placebo.name), {})
+
+
+def compared_with(audit: Audit) -> str | None:
+    """The name of the placebo of the deciding test, which may be one that the audit tuned itself; None without."""
+    found = audit.answer.facts.get("placebo")
+    return found if isinstance(found, str) else None
+
+
+def margin(audit: Audit) -> float:
+    """What was taken off the values, since innocent models lean towards true text as well; 0 where nothing was."""
+    found = audit.answer.facts.get("margin")
+    return float(found) if isinstance(found, int | float) and audit.design == "placebos" else 0.0
+
+
+def rejected(audit: Audit) -> bool:
+    """Whether the test gave a result."""
+    return audit.answer.p <= audit.level
+
+
+def checks(audit: Audit) -> tuple[Check, ...]:
+    """The checks that have something to say: what could have been missed is no question beside a result."""
+    return tuple(check for check in audit.checks if not (check.name == "power" and rejected(audit)))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value)
+
+
+def _setting(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        yield from flattened(value, f"{name}.")
+    elif _is_table(value):
+        for number, item in enumerate(value, 1):
+            yield from _setting(f"{name}.{number}", item)
+    elif isinstance(value, list | tuple | set | frozenset | Mapping):
+        items = sorted(map(_printed, value)) if isinstance(value, set | frozenset) else map(_printed, value)
+        yield name, ", ".join(items) or "none"
+    else:
+        yield name, _printed(value)
+
+
+def _printed(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) or "(empty)"
+
+
+def _figure(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _figure(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_figure(item) for item in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
+        return wording.count(int(value)).replace("-", wording.MINUS)
+    return wording.brief(value)

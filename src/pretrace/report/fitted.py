@@ -1,21 +1,38 @@
-"""What a run records of its fitted detectors, read with care: the facts of another's recipe may be anything."""
+"""What a run's detectors were fitted on, and what was found there: FSD's tuning, neurons, probes.
+
+The facts are read with care: those of another's recipe may be anything.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pretrace.types import Run
+from markupsafe import Markup
 
-Entry = Mapping[str, float]
-"""Figures by name; a yes or no is 1.0 or 0.0."""
+from pretrace.report import fitted_plots as plots
+from pretrace.report import wording
+from pretrace.report.facts import elsewhere, flattened, mapping, without_tables
+from pretrace.report.fitted_plots import Entry
+from pretrace.report.frame import Section, fill
+from pretrace.report.svg import to_svg
+from pretrace.types import Run
 
 _NEURONS = ("layer", "members", "nonmembers", "difference", "chosen")
 _PROBE = ("layer", "auc")
 _SIDES = ("members", "nonmembers")
 _SENSITIVITY = ("threshold", "alpha", "k", "auc")
+_ADAPTER = {
+    "method.expression": "Method", "corpus": "Corpus", "texts": "Texts", "groups": "Documents",
+    "nonmembers": "Non-members", "members": "Members", "tokens": "Tokens", "steps": "Steps",
+    "parameters": "Weights trained", "seed": "Seed",
+}  # fmt: skip
+"""What is told of an adapter, and how; the settings have the rest."""
+_PREFIX = re.compile(r"^(settings|reference)\.")
+_FIGURES = ("neurons", "probe", "sensitivity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +54,39 @@ class Facts:
     others: Mapping[str, Any]
 
 
-def fitted(run: Run) -> tuple[Facts, ...]:
+def fitted(run: Run) -> Section | None:
+    """FSD's tuning and one part a fitted score; nothing where nothing was fitted."""
+    adapter = run.settings.get("adapter")
+    scores = [_score(facts, number) for number, facts in enumerate(fitted_facts(run))]
+    if not scores and not isinstance(adapter, Mapping):
+        return None
+    values = {
+        "scores": scores,
+        "adapter": _adapter(adapter) if isinstance(adapter, Mapping) else None,
+        "controlled": elsewhere(run),
+    }
+    return Section("What the detectors were fitted on", "fitted", fill("run/fitted.html", values))
+
+
+def fitted_facts(run: Run) -> tuple[Facts, ...]:
     """The facts of every fitted score, in the order they were recorded."""
-    found = run.settings.get("fitted")
-    if not isinstance(found, Mapping):
-        return ()
+    found = mapping(run.settings.get("fitted"))
     return tuple(_facts(str(name), facts) for name, facts in found.items() if isinstance(facts, Mapping))
 
 
 def _facts(name: str, facts: Mapping[str, Any]) -> Facts:
-    layers, settings = facts.get("layers"), facts.get("settings")
+    layers = facts.get("layers")
     sizes = entries([facts.get("reference")], _SIDES)
     neurons = entries(layers, _NEURONS)
-    used = _used(settings if isinstance(settings, Mapping) else {}, len(neurons))
     return Facts(
         name=name,
         neurons=neurons,
         probe=entries(layers, _PROBE),
         sensitivity=entries(facts.get("sensitivity"), _SENSITIVITY),
         chosen=_chosen(facts, entries(layers, ("layer", "chosen"))),
-        used=used,
+        used=_used(mapping(facts.get("settings")), len(neurons)),
         reference=(int(sizes[0]["members"]), int(sizes[0]["nonmembers"])) if sizes else None,
-        others=_without(brief(facts), "reference", _SIDES) if sizes else brief(facts),
+        others=_others(facts, sized=bool(sizes)),
     )
 
 
@@ -74,9 +102,12 @@ def _chosen(facts: Mapping[str, Any], marked: tuple[Entry, ...]) -> float | None
     return layers[0] if len(layers) == 1 else _number(facts.get("chosen"))
 
 
-def _without(facts: Mapping[str, Any], part: str, names: tuple[str, ...]) -> dict[str, Any]:
-    left = {key: value for key, value in facts[part].items() if key not in names}
-    return {key: left if key == part else value for key, value in facts.items() if key != part or left}
+def _others(facts: Mapping[str, Any], *, sized: bool) -> dict[str, Any]:
+    """What has no table and no sentence of its own; the sizes of the reference are in a sentence where known."""
+    others = without_tables(facts)
+    if sized:
+        others["reference"] = {key: n for key, n in others["reference"].items() if key not in _SIDES}
+    return others
 
 
 def entries(found: Any, names: tuple[str, ...]) -> tuple[Entry, ...]:
@@ -96,21 +127,6 @@ def numbers(found: Any) -> tuple[float, ...]:
     return tuple(values) if len(values) == len(found) else ()
 
 
-def brief(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The same without its tables: lists that hold mappings or lists, at any depth."""
-    return dict(_kept(facts))
-
-
-def _kept(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in facts.items():
-        if isinstance(value, Mapping):
-            yield str(key), brief(value)
-        elif not (
-            isinstance(value, list | tuple) and any(isinstance(i, Mapping | list | tuple) for i in value)
-        ):
-            yield str(key), value
-
-
 def _number(value: Any) -> float | None:
     if not isinstance(value, bool | int | float):
         return None
@@ -119,3 +135,46 @@ def _number(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) and abs(number) < 1e12 else None
+
+
+def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
+    """What the template prints of a tuning."""
+    known = dict(flattened(without_tables(card)))
+    method = card.get("method")
+    if "method.expression" not in known and method:
+        parts = [f"{name} {value}" for name, value in flattened(without_tables(mapping(method)))]
+        known["method.expression"] = ", ".join(parts) if isinstance(method, Mapping) else str(method)
+    losses = numbers(card.get("losses"))
+    return {
+        "facts": [(words, _spaced(known[name])) for name, words in _ADAPTER.items() if name in known],
+        "losses": losses,
+        "plot": to_svg(plots.losses(losses), name="losses", label="Loss by epoch") if losses else None,
+    }
+
+
+def _spaced(value: str) -> str:
+    return wording.count(int(value)) if re.fullmatch(r"[0-9]{4,18}", value) else value
+
+
+def _score(facts: Facts, number: int) -> dict[str, object]:
+    """What the template prints of one fitted score."""
+    pairs = flattened(facts.others)
+    return {
+        "facts": facts,
+        "grid": plots.is_grid(facts.sensitivity, facts.used),
+        "others": [(_PREFIX.sub("", k).replace("_", " "), value) for k, value in pairs if value != "none"],
+        "figures": dict.fromkeys(_FIGURES) | dict(_figures(facts, number)),
+    }
+
+
+def _figures(facts: Facts, number: int) -> Iterator[tuple[str, Markup]]:
+    if facts.neurons:
+        label = f"Member and non-member neurons of {len(facts.neurons)} layers for {facts.name}"
+        yield "neurons", to_svg(plots.neurons(facts.neurons), name=f"neurons-{number}", label=label)
+    if facts.probe:
+        label = f"AUC of the probe of {len(facts.probe)} layers for {facts.name}"
+        yield "probe", to_svg(plots.probe(facts.probe, facts.chosen), name=f"probe-{number}", label=label)
+    if facts.sensitivity:
+        label = f"AUC under {len(facts.sensitivity)} settings of {facts.name}"
+        figure = plots.sensitivity(facts.sensitivity, facts.used)
+        yield "sensitivity", to_svg(figure, name=f"sensitivity-{number}", label=label)

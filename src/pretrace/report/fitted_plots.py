@@ -8,9 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from pretrace.report.fitted import Entry
 from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST
-from pretrace.report.svg import styled
+from pretrace.report.svg import canvas, styled
+
+Entry = Mapping[str, float]
+"""Figures by name; a yes or no is 1.0 or 0.0."""
 
 PARAMETERS = {"threshold": "threshold τ", "alpha": "ratio α", "k": "layers used K"}
 _MEMBER = KINDS["member"]
@@ -23,9 +25,7 @@ def neurons(layers: Sequence[Entry]) -> Figure:
     layers that were not chosen are pale."""
     places = [entry["layer"] for entry in layers]
     opacity = [1.0 if entry["chosen"] else _PALE for entry in layers]
-    with styled():
-        figure = Figure(figsize=(8.6, 2.7), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(8.6, 2.7) as (figure, axes):
         for place, entry, alpha in zip(places, layers, opacity, strict=True):
             axes.bar(place, entry["members"], 0.72, color=_MEMBER, alpha=alpha)
             axes.bar(
@@ -43,10 +43,10 @@ def neurons(layers: Sequence[Entry]) -> Figure:
             [entry["difference"] for entry in layers],
             linestyle="none",
             marker="D",
-            markersize=4.2,
-            markerfacecolor="#e9b44c",
-            markeredgecolor=CONTROL,
-            markeredgewidth=0.9,
+            ms=4.2,
+            mfc="#e9b44c",
+            mec=CONTROL,
+            mew=0.9,
         )
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):,.0f}"))
@@ -58,9 +58,7 @@ def neurons(layers: Sequence[Entry]) -> Figure:
 
 def probe(layers: Sequence[Entry], chosen: float | None) -> Figure:
     """The AUC of the probe of each layer where the layer was chosen; the chosen one is filled."""
-    with styled():
-        figure = Figure(figsize=(8.6, 2.3), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(8.6, 2.3) as (figure, axes):
         places, values = [e["layer"] for e in layers], [e["auc"] for e in layers]
         axes.axhline(0.5, color=CHANCE, linewidth=0.9)
         axes.plot(places, values, color=_MEMBER, linewidth=1.2)
@@ -86,7 +84,7 @@ def sensitivity(points: Sequence[Entry], used: Mapping[str, float]) -> Figure:
             along = [point for point in points if _agrees(point, used, but=name)]
             along.sort(key=lambda point: point[name])
             rest = [point for point in points if grid and point not in along]
-            axes.plot(*_columns(rest, name), ".", color=REST, markersize=3.5, linestyle="none")
+            axes.plot(*_columns(rest, name), ".", color=REST, ms=3.5, linestyle="none")
             axes.plot(*_columns(along, name), color=_MEMBER, linewidth=1.2)
             for point in along:
                 _point(axes, point[name], point["auc"], filled=point[name] == used.get(name))
@@ -105,9 +103,7 @@ def is_grid(points: Sequence[Entry], used: Mapping[str, float]) -> bool:
 
 def losses(values: Sequence[float]) -> Figure:
     """The mean loss of each epoch of a tuning, in nats a token."""
-    with styled():
-        figure = Figure(figsize=(8.6, 1.9), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(8.6, 1.9) as (figure, axes):
         axes.plot(
             range(1, len(values) + 1), values, color=_MEMBER, linewidth=1.2, marker="" if values[1:] else "o"
         )
@@ -132,10 +128,10 @@ def _point(axes: Axes, x: float, y: float, *, filled: bool) -> None:
         [x],
         [y],
         marker="o",
-        markersize=6.0 if filled else 4.2,
-        markeredgecolor=_MEMBER,
-        markerfacecolor=_MEMBER if filled else "white",
-        markeredgewidth=1.2,
+        ms=6.0 if filled else 4.2,
+        mec=_MEMBER,
+        mfc=_MEMBER if filled else "white",
+        mew=1.2,
     )
 
 

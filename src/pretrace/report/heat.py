@@ -73,16 +73,6 @@ def heat_step(logp: float | None) -> int | None:
     return next((i for i, ceiling in enumerate(_CEILINGS) if logp >= ceiling), len(STEPS) - 1)
 
 
-def heat_colour(logp: float | None) -> str:
-    """The CSS colour behind a token of this log-probability (nats): white where expected, darker where not.
-
-    >>> heat_colour(-0.1), heat_colour(-20.0), heat_colour(None)
-    ('#ffffff', '#dd6f1e', '#e4e4e8')
-    """
-    step = heat_step(logp)
-    return UNSEEN if step is None else STEPS[step].colour
-
-
 def summarise(heat: Heat, *, most: int = 5) -> Summary:
     """The figures of one text, over all its pieces, shown or not."""
     known, mean = heat.predicted, heat.mean_logp
@@ -127,17 +117,13 @@ def _body(heat: Heat, plain: bool) -> Line:
 
 def _append(line: Line, piece: str, step: int | None, plain: bool) -> None:
     if not plain:
-        line.append(piece, _style(step))
+        line.append(piece, Style(dim=True) if step is None else _TERMINAL[step])
         return
     depth = max(0, (step or 0) - 3)
     # The mark goes inside the space before a word and the line's end after it, where the eye looks for it.
     core = piece.strip(" \n") or piece
     before, _, after = piece.partition(core)
     line.append(f"{before}{'⟦' * depth}{core}{'⟧' * depth}{after}")
-
-
-def _style(step: int | None) -> Style:
-    return Style(dim=True) if step is None else _TERMINAL[step]
 
 
 def _legend(plain: bool) -> Line:

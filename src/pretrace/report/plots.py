@@ -5,6 +5,7 @@ Names of scores are printed as they are: mathtext is switched off wherever a nam
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from pretrace.report.svg import styled
+from pretrace.report.svg import canvas, styled
 from pretrace.report.visible import named
 from pretrace.results.atomic import write_atomically
-from pretrace.types import Doubles, Measured
+from pretrace.types import Doubles, Estimate, Measured
 
 # Paul Tol's "muted" scheme, in an order that keeps neighbours apart for colour-blind eyes and on grey paper.
 PALETTE = ("#332288", "#cc6677", "#117733", "#88ccee", "#882255", "#999933", "#44aa99", "#aa4499")
@@ -26,6 +27,10 @@ REST = "#c4c4c4"
 CONTROL = "#1c1c1c"
 CHANCE = "#8a8a8a"
 KINDS = {"member": "#33658a", "nonmember": "#1c1c1c", "unlabelled": "#6b6b6b"}
+TARGET = KINDS["member"]
+_SIZES = {"o": 5.4, "D": 4.6, "s": 4.8}
+_LANE = 0.5
+"""Height of one line of marks, in rows of a forest plot."""
 _CONTROL_DASHES = ((5.0, 2.2), (1.6, 1.6), (6.0, 1.6, 1.6, 1.6))
 _LARGE = 1e100
 
@@ -39,20 +44,27 @@ class Stroke:
     width: float
 
 
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One score's row on the target, and its controls where there are any."""
+
+    target: Measured
+    placebo: Measured | None = None
+    shuffled: Measured | None = None
+
+
 def strokes(rows: Sequence[Measured]) -> tuple[Stroke, ...]:
     """One stroke a row: colours for the scores with the largest AUC, grey for the others, dashes for controls."""
     scores = [i for i, row in enumerate(rows) if row.kind == "score"]
     best = sorted(scores, key=lambda i: -rows[i].auc.value)[: len(PALETTE)]
     colours = dict(zip(sorted(best), PALETTE, strict=False))
-    controls = [i for i, row in enumerate(rows) if row.kind != "score"]
-    drawn = []
-    for i in range(len(rows)):
-        if i in controls:
-            dashes = _CONTROL_DASHES[controls.index(i) % len(_CONTROL_DASHES)]
-            drawn.append(Stroke(CONTROL, dashes, 1.3))
-        else:
-            drawn.append(Stroke(colours.get(i, REST), (), 1.4 if i in colours else 0.9))
-    return tuple(drawn)
+    dashes = itertools.cycle(_CONTROL_DASHES)
+    return tuple(
+        Stroke(CONTROL, next(dashes), 1.3)
+        if row.kind != "score"
+        else Stroke(colours.get(i, REST), (), 1.4 if i in colours else 0.9)
+        for i, row in enumerate(rows)
+    )
 
 
 def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
@@ -60,9 +72,7 @@ def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
 
     On log axes the false positive rate 0 is drawn at the left edge.
     """
-    with styled():
-        figure = Figure(figsize=(4.3, 4.1), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(4.3, 4.1) as (figure, axes):
         start = floor or 0.0
         diagonal = np.geomspace(floor, 1.0, 50) if floor else np.array([0.0, 1.0])
         axes.plot(diagonal, diagonal, color=CHANCE, linewidth=0.8)
@@ -79,43 +89,31 @@ def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
     return figure
 
 
-def name_rows(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
-    """Names in the left margin, each at its row, as they are written: a dollar sign begins no formula."""
-    axes.set_yticks(places)
-    for tick, name in zip(axes.set_yticklabels(names), names, strict=True):
-        tick.set_parse_math(False)
-        tick.set_text(name)
-        tick.set_color("#1c1c1c")
-    axes.tick_params(axis="y", length=0)
-
-
 def forest(rows: Sequence[Measured]) -> Figure:
     """AUC of every row as a dot with its 95% interval, against chance and the strongest control.
 
     A filled mark is one whose interval excludes 0.5; controls are diamonds.
     """
-    names = [label_of(row.name) for row in rows]
-    # A name on two lines takes more room; rows are one unit high and sit in the middle of theirs.
-    heights = np.array([1.0 + 0.55 * name.count("\n") for name in names])
-    places = (np.cumsum(heights) - heights / 2).tolist()
     with styled():
-        figure = Figure(figsize=(8.6, 0.62 + 0.235 * heights.sum()))
-        figure.set_layout_engine("constrained")
-        axes = figure.add_subplot()
-        axes.axvline(0.5, color=CHANCE, linewidth=0.9)
+        figure, axes, places = _auc_rows([row.name for row in rows], [1.0] * len(rows), rows)
         controls = [row.auc.value for row in rows if row.kind != "score"]
         if controls:
             axes.axvline(max(controls), color=CONTROL, linewidth=0.9, dashes=(4, 2.2))
         for place, row in zip(places, rows, strict=True):
-            _dot(axes, place, row)
-        name_rows(axes, places, names)
-        axes.set_ylim(heights.sum() + 0.1, -0.1)
-        low = min([0.5, *(min(row.auc.low, row.auc.value) for row in rows)])
-        axes.set_xlim(max(-0.01, np.floor(low * 10 - 0.3) / 10), 1.01)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5]))
-        axes.grid(axis="x")
-        axes.spines["left"].set_visible(False)
-        axes.set_xlabel("AUC")
+            marker, colour = ("o", TARGET) if row.kind == "score" else ("D", CONTROL)
+            _mark(axes, place, row.auc, marker, colour, filled=row.auc.excludes > 0)
+    return figure
+
+
+def contrasts(found: Sequence[Contrast]) -> Figure:
+    """AUC of each score on the target (filled dot) and on the placebo (hollow square) with 95% intervals,
+    and the range of the repeats with shuffled labels as a grey bar with a tick at the median."""
+    lanes = [[row for row in (one.target, one.placebo, one.shuffled) if row is not None] for one in found]
+    names, rooms = [one.target.name for one in found], [0.75 + _LANE * len(rows) for rows in lanes]
+    with styled():
+        figure, axes, places = _auc_rows(names, rooms, [row for rows in lanes for row in rows])
+        for place, rows, contrast in zip(places, lanes, found, strict=True):
+            _lanes(axes, place - _LANE / 2 * (len(rows) - 1), contrast)
     return figure
 
 
@@ -128,9 +126,7 @@ def distribution(groups: Mapping[str, Doubles]) -> Figure:
     low, high = axis_range(np.concatenate(list(values.values())))
     bins = int(np.clip(np.sqrt(min(map(len, values.values()))) * 1.5, 8, 32))
     edges = np.linspace(low, high, bins + 1)
-    with styled():
-        figure = Figure(figsize=(2.75, 1.5), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(2.75, 1.5) as (figure, axes):
         for kind, group in values.items():
             share = np.histogram(np.clip(group, low, high), edges)[0] / len(group)
             filled = kind == "member" or len(values) == 1
@@ -200,19 +196,51 @@ def _rate_axes(axes: Axes, floor: float | None) -> None:
     axes.grid()
 
 
-def _dot(axes: Axes, place: int, row: Measured) -> None:
-    control = row.kind != "score"
-    colour = CONTROL if control else KINDS["member"]
-    axes.plot([row.auc.low, row.auc.high], [place, place], color=colour, linewidth=1.4)
-    axes.plot(
-        [row.auc.value],
-        [place],
-        marker="D" if control else "o",
-        markersize=4.6 if control else 5.4,
-        markeredgecolor=colour,
-        markerfacecolor=colour if row.auc.excludes > 0 else "white",
-        markeredgewidth=1.3,
-    )
+def _auc_rows(
+    names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Measured]
+) -> tuple[Figure, Axes, list[float]]:
+    """A figure with an AUC axis wide enough for `drawn`, rows at least as high as `rooms`, and the rows' places."""
+    labels = [label_of(name) for name in names]
+    # A name on two lines takes more room.
+    heights = np.array([max(room, 1 + 0.55 * s.count("\n")) for room, s in zip(rooms, labels, strict=True)])
+    places = (np.cumsum(heights) - heights / 2).tolist()
+    figure = Figure(figsize=(8.6, 0.62 + 0.235 * float(heights.sum())))
+    figure.set_layout_engine("constrained")
+    axes = figure.add_subplot()
+    axes.axvline(0.5, color=CHANCE, linewidth=0.9)
+    axes.set_yticks(places)
+    for tick, name in zip(axes.set_yticklabels(labels), labels, strict=True):
+        tick.set_parse_math(False)  # a dollar sign begins no formula
+        tick.set_text(name)
+        tick.set_color("#1c1c1c")
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(float(heights.sum()) + 0.1, -0.1)
+    low = min([0.5, *(min(row.auc.low, row.auc.value) for row in drawn)])
+    axes.set_xlim(max(-0.01, float(np.floor(low * 10 - 0.3) / 10)), 1.01)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5]))
+    axes.grid(axis="x")
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("AUC")
+    return figure, axes, places
+
+
+def _lanes(axes: Axes, place: float, contrast: Contrast) -> None:
+    """The marks of one score, one below the other from `place` on."""
+    _mark(axes, place, contrast.target.auc, "o", TARGET)
+    if contrast.placebo:
+        place += _LANE
+        _mark(axes, place, contrast.placebo.auc, "s", CONTROL, filled=False)
+    if contrast.shuffled:
+        place += _LANE
+        auc = contrast.shuffled.auc
+        axes.plot([auc.low, auc.high], [place, place], color=REST, linewidth=4.5, solid_capstyle="butt")
+        axes.plot([auc.value], [place], marker="|", ms=7, color=CONTROL, mew=1.2)
+
+
+def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, filled: bool = True) -> None:
+    axes.plot([auc.low, auc.high], [place, place], color=colour, linewidth=1.4)
+    face = colour if filled else "white"
+    axes.plot([auc.value], [place], marker=marker, ms=_SIZES[marker], mec=colour, mfc=face, mew=1.3)
 
 
 def label_of(name: str) -> str:

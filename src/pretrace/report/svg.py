@@ -17,40 +17,22 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 from matplotlib import style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pretrace.report.visible import visible
 
 STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "pretrace",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.0,
-    "axes.labelsize": 9.0,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "axes.edgecolor": "#8a8a8a",
-    "axes.labelcolor": "#333333",
-    "text.color": "#1c1c1c",
-    "xtick.color": "#8a8a8a",
-    "ytick.color": "#8a8a8a",
-    "xtick.labelcolor": "#333333",
-    "ytick.labelcolor": "#333333",
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 3.0,
-    "ytick.major.size": 3.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "lines.solid_capstyle": "round",
-    "lines.dash_capstyle": "butt",
-}
+    "svg.fonttype": "none", "svg.hashsalt": "pretrace",
+    "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "text.color": "#1c1c1c",
+    "axes.labelsize": 9.0, "axes.edgecolor": "#8a8a8a", "axes.labelcolor": "#333333", "axes.linewidth": 0.6,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+    "xtick.labelsize": 8.5, "xtick.color": "#8a8a8a", "xtick.labelcolor": "#333333",
+    "ytick.labelsize": 8.5, "ytick.color": "#8a8a8a", "ytick.labelcolor": "#333333",
+    "xtick.major.width": 0.6, "xtick.major.size": 3.0, "ytick.major.width": 0.6, "ytick.major.size": 3.0,
+    "grid.color": "#e6e6e6", "grid.linewidth": 0.6, "figure.facecolor": "none", "axes.facecolor": "none",
+    "lines.solid_capstyle": "round", "lines.dash_capstyle": "butt",
+}  # fmt: skip
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 # matplotlib's settings belong to the process; two pages drawn at once must not mix them.
 _LOCK = threading.RLock()
@@ -61,6 +43,14 @@ def styled() -> Iterator[None]:
     """Within: matplotlib's defaults with our style on top, whatever the user's own settings are."""
     with _LOCK, style.context(["default", STYLE]):
         yield
+
+
+@contextmanager
+def canvas(width: float, height: float, *, constrained: bool = True) -> Iterator[tuple[Figure, Axes]]:
+    """Within: a new figure of so many inches and its axes, in our style."""
+    with styled():
+        figure = Figure(figsize=(width, height), layout="constrained" if constrained else None)
+        yield figure, figure.add_subplot()
 
 
 def to_svg(figure: Figure, *, name: str, label: str) -> Markup:

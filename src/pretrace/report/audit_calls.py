@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pretrace.report.audit import facts
+from pretrace.report import facts
 from pretrace.types import Audit
 
 _SNIPPETS = ("tokens", "most", "pairs", "share", "learnt")
@@ -77,20 +77,19 @@ def _lines(audit: Audit) -> Iterator[str]:
 def _settings(audit: Audit) -> str:
     settings = audit.settings
     cut = facts.mapping(settings.get("snippets"))
-    given: dict[str, str] = {"procedure": repr(audit.answer.procedure), "level": repr(audit.level)}
-    also = settings.get("also")
-    if isinstance(also, list | tuple) and also:
+    snippets = {name: cut[name] for name in _SNIPPETS if name in cut}
+    given = {"procedure": repr(audit.answer.procedure), "level": repr(audit.level)}
+    if isinstance(also := settings.get("also"), list | tuple) and also:
         given["also"] = repr(tuple(also))
-    classifiers = settings.get("classifiers")
-    if isinstance(classifiers, list | tuple):
+    if isinstance(classifiers := settings.get("classifiers"), list | tuple):
         given["classifiers"] = repr(tuple(classifiers))
-    if settings.get("generator_method"):
-        given["method"] = repr(settings["generator_method"])
-    given["snippets"] = _built("SnippetSettings", {name: cut[name] for name in _SNIPPETS if name in cut})
-    if settings.get("sampling"):
-        given["sampling"] = _built("Sampling", facts.mapping(settings["sampling"]))
-    if settings.get("power"):
-        given["power"] = _built("pretrace.PlantSettings", facts.mapping(settings["power"]))
+    if method := settings.get("generator_method"):
+        given["method"] = repr(method)
+    given["snippets"] = _built("SnippetSettings", snippets)
+    if sampling := settings.get("sampling"):
+        given["sampling"] = _built("Sampling", facts.mapping(sampling))
+    if power := settings.get("power"):
+        given["power"] = _built("pretrace.PlantSettings", facts.mapping(power))
     if audit.statements:
         given["statements"] = repr(dict(audit.statements))
     if "seed" in settings:

@@ -1,42 +1,100 @@
-"""The first page: for an author, an arbiter or a judge, without a technical term."""
+"""The first page of an audit's report, without a technical term: who asked, the answer, the figures, the checks."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from markupsafe import Markup
 
-from pretrace.report.audit import facts, plots, wording
-from pretrace.report.audit.identity import identity
+from pretrace.report import audit_plots as plots
+from pretrace.report import facts, wording
+from pretrace.report.frame import fill
 from pretrace.report.svg import to_svg
-from pretrace.report.templating import fill
-from pretrace.types import Audit, Check
+from pretrace.report.visible import named
+from pretrace.types import Audit
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
+"""Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
 _LINE = 105
+_STATUS = ("failed", "passed", "not run")
 _ON_DOCUMENTS = ("pretrace", "calibrated")
 """The procedures whose test is made on the very values that the figure shows."""
 _TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
 """What a statement may begin with, before a colon; it stands above the rest of the statement."""
 _LENGTH = "length"
 """The row of a gap that looks at the number of characters alone, and decides nothing."""
+UNSTATED = "not stated"
+_GRADES = {
+    "own": "an earlier state of the model in question",
+    "sibling": "a model of the same kind, trained apart from it",
+    "other": "a model of another family",
+}
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: what it is about, what is recorded, and smaller lines beneath it, each with whether it is a code."""
+
+    label: str
+    value: str
+    notes: tuple[tuple[str, bool], ...] = ()
 
 
 def first_page(audit: Audit) -> Markup:
     """The answer, who asked and what was compared, the figures, how strong it is, the checks, and what would help."""
     title = next((one for one in _TITLES if audit.statement.startswith(f"{one}:")), "")
-    failed, others = _split(facts.checks(audit))
+    made = {status: [one for one in facts.checks(audit) if one.status == status] for status in _STATUS}
+    failed, others = made["failed"], made["passed"] + made["not run"]
     advice = _fitting(audit.advice, room=13 - 2 * len(failed) - len(others) // 2)
     values = {
         "audit": audit,
         "title": title,
-        "statement": _rest(audit.statement, title),
+        "statement": wording.after(audit.statement, title and f"{title}: "),
         "rows": identity(audit),
-        "failed": [(check, _first_sentence(check.words) if len(failed) < 4 else "") for check in failed],
+        "failed": [
+            (one, _SENTENCE.split(one.words, maxsplit=1)[0] if len(failed) < 4 else "") for one in failed
+        ],
         "others": others,
         "advice": advice,
     }
     return fill("audit/first.html", values | _compared(audit) | _drawn(audit) | _strength(audit))
+
+
+def identity(audit: Audit) -> tuple[Row, ...]:
+    """The date, who asked, the model, those it is compared with, the texts and the control documents."""
+    said = audit.statements
+    return (
+        Row("Date of the audit", when(audit.settings.get("time"))),
+        Row("Requested by", said.get("requested_by") or UNSTATED),
+        Row("Model in question", named(audit.model), _marks(facts.of_model(audit, "target"))),
+        *_models(audit),
+        Row("Suspect texts", _listed(len(audit.documents), "document"), _hash(audit, "corpus")),
+        *_controls(audit),
+    )
+
+
+def when(found: object) -> str:
+    """A recorded time as people write it, the day alone where it cannot be read.
+
+    >>> when("2026-11-22T14:03:09+00:00"), when(None)
+    ('22 November 2026, 14:03 UTC', 'not recorded')
+    """
+    if not isinstance(found, str):
+        return "not recorded"
+    try:
+        moment = datetime.fromisoformat(found)
+    except ValueError:
+        return named(found)
+    month = _MONTHS[moment.month - 1]
+    return f"{moment.day} {month} {moment.year}, {moment:%H:%M} {moment.tzname() or ''}".strip()
 
 
 def _compared(audit: Audit) -> dict[str, object]:
@@ -117,26 +175,49 @@ def _strength(audit: Audit) -> dict[str, object]:
     }
 
 
-def _rest(statement: str, title: str) -> str:
-    """The statement without the words that stand above it already."""
-    rest = statement.removeprefix(title).lstrip(": ") if title else statement
-    return rest[:1].upper() + rest[1:]
-
-
-def _split(checks: tuple[Check, ...]) -> tuple[list[Check], list[Check]]:
-    """The checks that failed, and the others, those that passed first."""
-    failed = [check for check in checks if check.status == "failed"]
-    others = [check for status in ("passed", "not run") for check in checks if check.status == status]
-    return failed, others
-
-
-def _first_sentence(words: str) -> str:
-    """The first sentence: all of them stand in the technical part, and this page has to stay one."""
-    return _SENTENCE.split(words, maxsplit=1)[0]
-
-
 def _fitting(advice: tuple[str, ...], *, room: int) -> tuple[str, ...]:
     """As many of the sentences as fit into so many lines of print, and at least two."""
     lines = [-(-len(sentence) // _LINE) for sentence in advice]
     number = next((n for n in range(len(lines), 0, -1) if sum(lines[:n]) <= room), 0)
     return advice[: max(2, number)]
+
+
+def _models(audit: Audit) -> Iterator[Row]:
+    """Each model that never saw the texts, and how that is known."""
+    used = [placebo for placebo in audit.placebos if placebo.grade != "other" or len(audit.placebos) == 1]
+    if not used:
+        yield Row("Compared with", "no other model")
+        return
+    how = audit.statements.get("placebo") or UNSTATED
+    for placebo in used:
+        marks = _marks({**placebo.facts, **facts.of_placebo(audit, placebo)})
+        yield Row("Compared with", named(placebo.name), ((_GRADES[placebo.grade], False), *marks))
+    each = "it" if len(used) == 1 else "each"
+    yield Row(f"How {each} is known not to have seen the texts", how)
+
+
+def _controls(audit: Audit) -> Iterator[Row]:
+    if audit.design == "placebos":
+        yield Row("Control documents", "none")
+        return
+    counted = _listed(len(audit.heldout_documents), "control document")
+    yield Row("Control documents", counted, _hash(audit, "heldout"))
+    yield Row("Where they come from", audit.statements.get("controls") or UNSTATED)
+
+
+def _listed(number: int, noun: str) -> str:
+    return f"{wording.plural(number, noun)}, each listed in documents.csv"
+
+
+def _hash(audit: Audit, part: str) -> tuple[tuple[str, bool], ...]:
+    found = facts.mapping(audit.settings.get(part)).get("sha256")
+    return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
+
+
+def _marks(found: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+    """Revision and weights of a model, which name it exactly."""
+    revision, weights = found.get("revision"), found.get("weights")
+    lines: list[tuple[str, bool]] = [(f"revision {named(str(revision))}", False)] if revision else []
+    if isinstance(weights, str) and weights:
+        lines += [("fingerprint of its weights:", False), (named(weights), True)]
+    return tuple(lines)

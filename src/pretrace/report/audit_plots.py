@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from pretrace.report.audit import facts
+from pretrace.report import facts
 from pretrace.report.plots import CHANCE, KINDS, axis_range
-from pretrace.report.svg import styled
+from pretrace.report.svg import canvas
 from pretrace.report.wording import fixed, plural
 from pretrace.types import Audit, Doubles, Null, Power
 
@@ -42,9 +42,7 @@ class Dots:
 def documents(audit: Audit) -> Figure:
     """One dot a document: suspect ones over control documents, or suspect ones alone to the left and right of 0."""
     held = len(audit.heldout_values) > 0
-    with styled():
-        figure = Figure(figsize=(WIDTH, 2.5 if held else 2.0))
-        axes = figure.subplots()
+    with canvas(WIDTH, 2.5 if held else 2.0, constrained=False) as (figure, axes):
         figure.subplots_adjust(
             left=0.006, right=0.994, top=0.99 if held else 0.9, bottom=0.17 if held else 0.21
         )
@@ -58,9 +56,7 @@ def documents(audit: Audit) -> Figure:
 
 def against_chance(null: Null) -> Figure:
     """The hill of what chance gives, its part from the critical value on dark, and what was found."""
-    with styled():
-        figure = Figure(figsize=(WIDTH, 2.0))
-        axes = figure.subplots()
+    with canvas(WIDTH, 2.0, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.99, bottom=0.22)
         low, high, beside = _stretch(null)
         _frame(axes, low, high)
@@ -82,14 +78,12 @@ def per_dot(audit: Audit) -> int:
 def power_curve(power: Power, number: int) -> Figure:
     """The probability of seeing the planted texts against the number of documents, with 80% and this audit."""
     points = sorted({*power.curve, (number, power.probability.value)})
-    with styled():
-        figure = Figure(figsize=(WIDTH, 2.3), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(WIDTH, 2.3) as (figure, axes):
         axes.axhline(0.8, color=CHANCE, linewidth=0.9, dashes=(4, 2.2))
-        axes.plot(*zip(*points, strict=True), color=SIGN, linewidth=1.4, marker="o", markersize=3.2)
+        axes.plot(*zip(*points, strict=True), color=SIGN, linewidth=1.4, marker="o", ms=3.2)
         low, high = power.probability.low, power.probability.high
         axes.plot([number, number], [low, high], color=SIGN, linewidth=1.6)
-        axes.plot([number], [power.probability.value], marker="D", markersize=6.5, color=SIGN)
+        axes.plot([number], [power.probability.value], marker="D", ms=6.5, color=SIGN)
         height = 0.42 if low > 0.6 else 0.93
         axes.plot([number] * 2, [low, height - 0.06], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
         axes.text(number, height, f" this audit: {plural(number, 'document')}", va="top", fontsize=9)
@@ -217,7 +211,7 @@ def _found(axes: Axes, null: Null) -> None:
         axes.text(null.critical, 1.24, "more than chance from here on", ha=side, va="bottom", fontsize=9)
     inside = float(np.clip(null.observed, low + 0.02 * (high - low), high - 0.02 * (high - low)))
     axes.plot([inside] * 2, [0, 1.56], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
-    axes.plot([inside], [0.12], marker="D", markersize=7, color=SIGN)
+    axes.plot([inside], [0.12], marker="D", ms=7, color=SIGN)
     beyond = "" if inside == null.observed else " →" if null.observed > inside else " ←"
     words = f"this audit: {fixed(null.observed, 2)}{beyond}"
     share = (inside - low) / (high - low)
@@ -265,8 +259,8 @@ def _draw(axes: Axes, dots: Dots, *, filled: np.ndarray) -> None:
             dots.y[which],
             linestyle="none",
             marker="o",
-            markersize=dots.size,
-            markerfacecolor=face,
-            markeredgecolor=colour,
-            markeredgewidth=min(0.8, dots.size / 5),
+            ms=dots.size,
+            mfc=face,
+            mec=colour,
+            mew=min(0.8, dots.size / 5),
         )

@@ -1,0 +1,261 @@
+"""The report of an audit: one self-contained HTML file, no script, no network, the same audit the same bytes.
+
+A section gives a heading and markup, or None where the audit has nothing to say on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pretrace.report import facts, wording
+from pretrace.report.audit_calls import command_line, python_call
+from pretrace.report.audit_first import first_page
+from pretrace.report.audit_plots import power_curve
+from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.svg import to_svg
+from pretrace.results.atomic import atomic_text
+from pretrace.results.audit import hypothesis
+from pretrace.types import Answer, Audit, Design, Outcome, Pair
+
+_DESIGNS: dict[Design, str] = {
+    "controls": "control documents, compared directly",
+    "differences": "control documents, compared by differences between true and generated text",
+    "placebos": "true and generated text, compared with placebos and without control documents",
+}
+_OUTCOMES: dict[Outcome, str] = {
+    "consistent": "consistent with training",
+    "nothing": "nothing shown",
+    "inconclusive": "inconclusive",
+}
+_GRADES = {
+    "own": "an earlier state of the target: the best kind, if from shortly before the texts can have come in",
+    "sibling": "same architecture and tokenizer, other weights: a fair kind",
+    "other": "another family: the weakest kind",
+}
+_PARTS = {
+    "corpus": "The texts",
+    "heldout": "The control documents",
+    "snippets": "How the texts were cut",
+    "sampling": "How the generator wrote",
+    "software": "Software",
+    "timings": "Time taken",
+}
+_EXAMPLES, _CONTROL_EXAMPLES = 12, 4
+
+
+def deciding_test(audit: Audit) -> Section:
+    """What was set beforehand, what was found, and the sentences that lead from there to the answer."""
+    answer = audit.answer
+    effect, spread = wording.effect(answer.effect)
+    values = {
+        "audit": audit,
+        "answer": answer,
+        "hypothesis": hypothesis(audit),
+        "level": wording.share(audit.level),
+        "p": wording.p_value(answer.p),
+        "effect": effect,
+        "spread": spread,
+        "facts": facts.rounded(answer.facts),
+        "observed": audit.null and wording.brief(audit.null.observed),
+        "critical": audit.null and wording.brief(audit.null.critical),
+        "answers": [_against(one) for one in audit.answers],
+        **_sensitivity(audit),
+    }
+    return Section("The test", "test", fill("audit/test.html", values))
+
+
+def plan(audit: Audit) -> Section | None:
+    """What the audit could answer, settled before any model read the texts; nothing where no plan was recorded."""
+    made = audit.plan
+    if made is None:
+        return None
+    values = {
+        "plan": made,
+        "design": _DESIGNS[made.design] if made.design else "none: no verdict was possible",
+        "outcomes": ", ".join(_OUTCOMES[one] for one in made.outcomes),
+    }
+    return Section("The plan", "plan", fill("audit/plan.html", values))
+
+
+def placebo(audit: Audit) -> Section:
+    """The models that the target is compared with, their grades, or what it means that there are none."""
+    other = facts.compared_with(audit)
+    values = {
+        "audit": audit,
+        "placebos": [(one, facts.rounded(one.facts)) for one in audit.placebos],
+        "grades": _GRADES,
+        "other": other,
+        "tuned": other is not None and audit.placebo is None,
+        "said": audit.statements.get("placebo"),
+    }
+    title = "The placebos" if len(audit.placebos) > 1 else "The placebo"
+    return Section(title, "placebo", fill("audit/placebo.html", values))
+
+
+def leans(audit: Audit) -> Section | None:
+    """What innocent models showed where it was measured, the largest first; nothing where it was not."""
+    if not audit.leans:
+        return None
+    margin = facts.margin(audit)
+    values = {
+        "leans": sorted(audit.leans, key=lambda lean: -lean.value),
+        "margin": wording.brief(margin, 3),
+        "words": wording.beside_leans(audit.leans, audit.answer.effect, margin),
+    }
+    return Section("What innocent models showed", "leans", fill("audit/leans.html", values))
+
+
+def checks(audit: Audit) -> Section | None:
+    """Each check with its figures, in the order in which they were made; nothing where there were none."""
+    made = [(check, facts.line(check.figures)) for check in facts.checks(audit)]
+    return Section("The checks", "checks", fill("audit/checks.html", {"checks": made})) if made else None
+
+
+def power(audit: Audit) -> Section | None:
+    """The power with its curve, or what it means that it was not measured; nothing beside a result without one."""
+    found = audit.power
+    if found is None and facts.rejected(audit):
+        return None
+    values: dict[str, object] = {"audit": audit, "power": found, "level": wording.share(audit.level)}
+    if found is not None:
+        words = ", ".join(f"{share:.0%} with {number} documents" for number, share in found.curve)
+        label = f"Probability of seeing the planted texts: {words}."
+        drawn = power_curve(found, audit.answer.documents) if found.curve else None
+        values |= {
+            "times": wording.times(found.epochs),
+            "plot": to_svg(drawn, name="power", label=label) if drawn else "",
+            "effect": wording.figure(found.effect),
+            "spread": wording.spread(found.effect),
+            "facts": facts.rounded(found.facts),
+        }
+    return Section("What the audit could have seen", "power", fill("audit/power.html", values))
+
+
+def gap(audit: Audit) -> Section | None:
+    """How far classifiers that saw texts alone tell the two sides apart; nothing where none was asked."""
+    if not audit.gaps:
+        return None
+    return Section("The texts without the model", "gap", fill("audit/gap.html", {"audit": audit}))
+
+
+def texts(audit: Audit) -> Section | None:
+    """The quality of the generated texts, and a dozen of them to read; nothing where no text was generated."""
+    if not audit.pairs and not audit.quality:
+        return None
+    examples = [("suspect", pair) for pair in _spaced(audit.pairs, _EXAMPLES)]
+    examples += [("control", pair) for pair in _spaced(audit.control_pairs, _CONTROL_EXAMPLES)]
+    values = {
+        "quality": [
+            (row.measure, _brief(row.true), _brief(row.generated), row.words) for row in audit.quality
+        ],
+        "examples": examples,
+        "total": len(audit.pairs) + len(audit.control_pairs),
+    }
+    return Section("The generated texts", "texts", fill("audit/texts.html", values))
+
+
+def variants(audit: Audit) -> Section:
+    """Everything else that was tried: further procedures, and audits made before this one."""
+    earlier = audit.settings.get("earlier")
+    entries = earlier if isinstance(earlier, list | tuple) else []
+    values = {
+        "variants": [
+            (one, wording.p_value(one.p), *wording.effect(one.effect), facts.line(one.facts))
+            for one in audit.variants
+        ],
+        "earlier": [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries],
+    }
+    return Section("Everything that was tried", "variants", fill("audit/variants.html", values))
+
+
+def limits(audit: Audit) -> Section:
+    """What an audit of this design and outcome cannot say."""
+    values = {
+        "audit": audit,
+        "other": facts.compared_with(audit),
+        "own": audit.placebo is not None and audit.placebo.grade == "own",
+        "power": audit.power is not None or not facts.rejected(audit),
+    }
+    return Section("What this audit cannot say", "limits", fill("audit/limits.html", values))
+
+
+def repeating(audit: Audit) -> Section | None:
+    """The command, the Python call and a table for each part of the settings; nothing where none were recorded."""
+    told = {key: value for key, value in audit.settings.items() if key != "earlier"}
+    if isinstance(told.get("timings"), Mapping):
+        told["timings"] = _timed(told["timings"])
+    parts = facts.parts(told, "This audit", _PARTS)
+    if not parts:
+        return None
+    values = {"parts": parts, "command": command_line(audit), "call": python_call(audit)}
+    return Section("To repeat this audit", "repeat", fill("audit/repeating.html", values))
+
+
+SECTIONS: Sections[Audit] = (
+    deciding_test, plan, placebo, leans, checks, power, gap, texts, variants, limits, repeating,
+)  # fmt: skip
+"""The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
+
+
+def render(audit: Audit, sections: Sections[Audit] = SECTIONS) -> str:
+    """The whole report of an audit as one HTML document."""
+    title = titled("Audit", audit.corpus, audit.model)
+    return two_parts(title, first_page(audit), speaking(sections, audit))
+
+
+def write(audit: Audit, path: Path, sections: Sections[Audit] = SECTIONS) -> None:
+    """Write the report, whole or not at all; OutputError where it cannot be written."""
+    atomic_text(path, render(audit, sections))
+
+
+def _against(answer: Answer) -> tuple[str, str, str, str]:
+    """The test against one placebo: its name, p, the effect and its interval."""
+    name = answer.facts.get("placebo")
+    shown = name if isinstance(name, str) else "none"
+    return (shown, wording.p_value(answer.p), *wording.effect(answer.effect))
+
+
+def _sensitivity(audit: Audit) -> dict[str, object]:
+    """The bounds on hidden bias as rows, and what they mean in a sentence."""
+    found = audit.sensitivity
+    if found is None or not facts.rejected(audit):
+        return {"sensitivity": [], "sensitivity_words": ""}
+    if audit.heldout_values.size:
+        shift = "none" if found.shift is None else f"{wording.brief(found.shift, 3)} {audit.answer.unit}"
+        words = (
+            "Largest shift: so much can be taken off every suspect document, for whatever reason it lies higher than "
+            "control documents, before the test no longer rejects."
+        )
+        return {"sensitivity": [("Largest shift", shift)], "sensitivity_words": words}
+    bounds = (("Γ* of the sign test", found.gamma_sign), ("Γ* of Wilcoxon’s test", found.gamma_wilcoxon))
+    rows = [(name, "does not reject" if one is None else wording.brief(one, 3)) for name, one in bounds]
+    words = (
+        "Rosenbaum’s Γ*: the odds at which a document that was not used may lie above 0, for whatever reason, before "
+        "that test no longer rejects. At 1 any bias explains the result; at 3 it stands even if three in four such "
+        "documents lie above 0."
+    )
+    return {"sensitivity": rows, "sensitivity_words": words}
+
+
+def _spaced(pairs: Sequence[Pair], number: int) -> Sequence[Pair]:
+    """So many of the pairs, evenly spaced, and so from as many documents as there are; all where there are fewer."""
+    if len(pairs) <= number:
+        return pairs
+    return [pairs[i * len(pairs) // number] for i in range(number)]
+
+
+def _brief(value: float | None) -> str:
+    return "–" if value is None else wording.brief(value, 3)
+
+
+def _timed(timings: Mapping[str, Any]) -> dict[str, Any]:
+    """Seconds as people say them, and all of them together."""
+    seconds = {
+        key: value
+        for key, value in timings.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
+    }
+    said = {**timings, **{key: wording.duration(value) for key, value in seconds.items()}}
+    return said | ({"all": wording.duration(sum(seconds.values()))} if len(seconds) > 1 else {})

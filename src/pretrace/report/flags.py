@@ -1,0 +1,223 @@
+"""One self-contained HTML file from a flagging: no script, no network, the same flagging the same bytes.
+
+Its figures are made to be read without colour: filled against outlined, dark against light.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+from pretrace.flagging.words import expected, whole
+from pretrace.report import facts, wording
+from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.plots import CHANCE, KINDS, axis_range
+from pretrace.report.svg import canvas, to_svg
+from pretrace.report.wording import count, p_value, plural
+from pretrace.results.atomic import atomic_text
+from pretrace.types import Bools, Doubles, Flagged
+
+MOST_ROWS = 100
+"""Texts in the table; flags.csv has all."""
+_TITLES = {
+    "none": "Nothing stands out",
+    "refused": "Refused",
+    "coarse": "Too coarse to clear",
+    "set": "The set as a whole stands out",
+}
+_CLASSES = {
+    "none": "nothing", "refused": "inconclusive", "coarse": "inconclusive", "flagged": "consistent",
+    "set": "consistent",
+}  # fmt: skip
+_METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
+FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
+WIDTH = 7.6
+_FEWEST_BINS, _MOST_BINS = 12, 40
+
+
+def first_page(flagged: Flagged) -> Markup:
+    """The answer, what was compared, how far it can be trusted, the checks, and what would help."""
+    values = _numbers(flagged)
+    flags = f"{count(values['number'])} of {plural(values['asked'], values['unit'])} flagged"
+    title = _TITLES.get(flagged.outcome, flags)
+    label = (
+        f"The scores of {len(flagged.texts.ids)} texts, {flagged.number} of them flagged, beside those of "
+        f"{len(flagged.known.ids)} known non-members."
+    )
+    values |= {
+        "title": title,
+        "statement": wording.after(flagged.statement, f"{title}: "),
+        "css": _CLASSES[flagged.outcome],
+        "failed": any(check.status == "failed" for check in flagged.checks),
+        "expected": expected(values["number"], flagged.fdr),
+        "whole": " ".join(whole(flagged)),
+        "sides": to_svg(sides(flagged), name="sides", label=label),
+    }
+    return _filled("first", values)
+
+
+def deciding_test(flagged: Flagged) -> Section:
+    """Hypothesis, rate and what was found, for each text and for the set."""
+    test, drawn = flagged.set_test, ""
+    if flagged.outcome != "refused":
+        p = one_a_document(flagged)[0]
+        due = f"{int((p <= 0.05).sum())} at or below 0.05, where 1 in 20 is due to chance."
+        label = f"p-values of {len(p)} documents: {due}"
+        drawn = to_svg(p_values(flagged), name="pvalues", label=label)
+    values = {
+        "set_p": "" if test is None or test.p is None else p_value(test.p),
+        "method": _METHODS.get(flagged.method, flagged.method),
+        "p_values": drawn,
+    }
+    return Section("The test", "test", _filled("test", _numbers(flagged) | values))
+
+
+def texts(flagged: Flagged) -> Section:
+    """The texts with the highest scores, flagged or not."""
+    found, told = flagged.texts, flagged.outcome != "refused"
+    rows = [
+        {
+            "id": found.ids[i],
+            "group": found.groups[i] if found.groups[i] != found.ids[i] else "",
+            "score": float(found.scores[i]),
+            "p": p_value(float(found.p[i])) if told else "–",
+            "q": p_value(float(found.q[i])) if told else "–",
+            "flagged": found.flagged[i],
+        }
+        for i in sorted(range(len(found.ids)), key=lambda i: -found.scores[i])[:MOST_ROWS]
+    ]
+    return Section("The texts", "texts", _filled("texts", _numbers(flagged) | {"rows": rows}))
+
+
+def checks(flagged: Flagged) -> Section:
+    """Each check with its figures."""
+    return Section("The checks", "checks", _filled("checks", _numbers(flagged)))
+
+
+def limits(flagged: Flagged) -> Section:
+    """What a flagging cannot say."""
+    return Section("What this cannot say", "limits", _filled("limits", _numbers(flagged)))
+
+
+def repeating(flagged: Flagged) -> Section:
+    """Everything needed to make the flagging again."""
+    parts = facts.parts(flagged.settings, "This flagging", {})
+    return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}))
+
+
+SECTIONS: Sections[Flagged] = (deciding_test, texts, checks, limits, repeating)
+"""The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
+
+
+def render(flagged: Flagged, sections: Sections[Flagged] = SECTIONS) -> str:
+    """The whole report of a flagging as one HTML document."""
+    title = titled("Flagged texts", flagged.corpus, flagged.model)
+    return two_parts(title, first_page(flagged), speaking(sections, flagged))
+
+
+def write(flagged: Flagged, path: Path, sections: Sections[Flagged] = SECTIONS) -> None:
+    """Write the report, whole or not at all; OutputError where it cannot be written."""
+    atomic_text(path, render(flagged, sections))
+
+
+def sides(flagged: Flagged) -> Figure:
+    """Above the texts, flagged ones dark; below, turned down, the known non-members; a line at the least flagged
+    score, where each text is a document. Each side is drawn as shares of its own."""
+    texts, known = flagged.texts.scores, flagged.known.scores
+    chosen = np.array(flagged.texts.flagged, dtype=bool)
+    low, high = axis_range(np.concatenate((texts, known)))
+    if chosen.any():  # which lie far out by their nature, and are what the figure is about
+        high = max(high, float(np.quantile(texts[chosen], 0.9)))
+    edges = np.linspace(low, high, _bins(min(len(texts), len(known))) + 1)
+    with canvas(WIDTH, 2.6) as (figure, axes):
+        every, dark = _shares(texts, edges, len(texts)), _shares(texts[chosen], edges, len(texts))
+        below = _shares(known, edges, len(known))
+        axes.stairs(every, edges, fill=True, color=OTHER)
+        axes.stairs(dark, edges, fill=True, color=FLAG)
+        axes.stairs(-below, edges, color=KNOWN, linewidth=1.1)
+        axes.axhline(0, color=CHANCE, linewidth=0.8)
+        top = max(float(every.max()), float(below.max())) * 1.25
+        axes.set_ylim(-top, top)
+        pad = (high - low) / 60
+        axes.set_xlim(low - pad, high + pad)
+        if chosen.any() and flagged.texts.number == len(texts):  # documents have no line of their texts
+            _threshold(axes, float(texts[chosen].min()), (low, high), top)
+        axes.text(low, top, "the texts", va="top", fontsize=9)
+        axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
+        _plain(axes)
+        axes.set_xlabel("score (higher: more like a text the model was trained on)")
+    return figure
+
+
+def one_a_document(flagged: Flagged) -> tuple[Doubles, Bools]:
+    """The p-value of each document, and whether it is flagged; each once, however many texts it has."""
+    first = np.unique(np.array(flagged.texts.documents, dtype=object), return_index=True)[1]
+    return flagged.texts.p[first], np.array(flagged.texts.flagged, dtype=bool)[first]
+
+
+def p_values(flagged: Flagged) -> Figure:
+    """The p-values of the documents as shares, with the level that they would have if none had been seen."""
+    p, chosen = one_a_document(flagged)
+    edges = np.linspace(0, 1, 21)
+    with canvas(WIDTH, 1.9) as (figure, axes):
+        every, dark = _shares(p, edges, len(p)), _shares(p[chosen], edges, len(p))
+        axes.stairs(every, edges, fill=True, color=OTHER)
+        axes.stairs(dark, edges, fill=True, color=FLAG)
+        axes.axhline(1 / 20, color=KNOWN, linewidth=0.9, dashes=(4, 2.2))
+        axes.set_xlim(-0.01, 1.01)
+        axes.set_xlabel("p-value")
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
+        axes.set_ylabel("documents")
+        axes.grid(axis="y")
+    return figure
+
+
+def _filled(template: str, values: dict[str, Any]) -> Markup:
+    return Markup(fill(f"flags/{template}.html", values).rstrip("\n"))
+
+
+def _numbers(flagged: Flagged) -> dict[str, Any]:
+    """What the first page and several sections print."""
+    judged, test = flagged.texts, flagged.set_test
+    return {
+        "flagged": flagged,
+        "told": flagged.outcome != "refused",
+        "scored": len(judged.ids),
+        "asked": judged.number,
+        "unit": "document" if judged.number < len(judged.ids) else "text",
+        "number": flagged.flagged_documents,
+        "documents": flagged.known.number,
+        "rate": wording.share(flagged.fdr),
+        "test": test,
+        "level": wording.share(test.level) if test else "",
+        "checks": [(check, facts.line(check.figures)) for check in flagged.checks],
+    }
+
+
+def _threshold(axes: Axes, least: float, reach: tuple[float, float], top: float) -> None:
+    place = float(np.clip(least, *reach))
+    axes.plot([place, place], [-top, top], color=KNOWN, linewidth=0.9, dashes=(2, 1.6))
+    right = place < reach[0] + 0.75 * (reach[1] - reach[0])
+    words = "  flagged from here on" if right else "flagged from here on  "
+    axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)
+
+
+def _shares(values: Doubles, edges: Doubles, of: int) -> Doubles:
+    return np.asarray(np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(1, of))
+
+
+def _bins(number: int) -> int:
+    return int(np.clip(2 * np.sqrt(number), _FEWEST_BINS, _MOST_BINS))
+
+
+def _plain(axes: Axes) -> None:
+    axes.yaxis.set_major_locator(NullLocator())
+    axes.spines["left"].set_visible(False)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))

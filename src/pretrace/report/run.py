@@ -1,0 +1,273 @@
+"""The report of a run: one self-contained HTML file, no script, no network, the same run the same bytes.
+
+A section gives a heading and markup, or None where the run has nothing to say on it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pretrace.report import facts, plots, wording
+from pretrace.report.fitted import fitted
+from pretrace.report.frame import Section, Sections, fill, speaking, titled
+from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
+from pretrace.report.svg import to_svg
+from pretrace.results.atomic import atomic_text
+from pretrace.types import Heat, Run
+
+MOST_SKIPPED = 50
+MOST_MAPS = 24
+FEWEST_FOR_HISTOGRAM = 5
+"""Below this a histogram shows the texts, not a distribution; the table of texts says more."""
+_COLUMNS, _EDGE = 4, 10
+_LABELS = {"member": True, "nonmember": False, "unlabelled": None}
+_LABEL_WORDS = {True: "known member", False: "known non-member", None: "no label"}
+_CARD = {"size": "Size", "licence": "Licence", "citation": "Source", "home": "Where"}
+_ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
+
+
+def summary(run: Run) -> Section:
+    """What was asked, of which model and which texts, and what was found."""
+    others = {role: name for role, name in facts.model_names(run).items() if role != "target"}
+    values = {"run": run, "counts": facts.counts(run), "model": facts.model_name(run), "others": others}
+    return Section("Summary", "summary", fill("run/summary.html", values))
+
+
+def benchmark(run: Run) -> Section | None:
+    """The card of a published benchmark: what its texts are, and what a figure on them does not show."""
+    card = facts.mapping(run.settings.get("texts")).get("card")
+    if not isinstance(card, Mapping):
+        return None
+    flaws = card.get("flaws") or ()
+    home = str(card.get("home") or "")
+    values = {
+        "title": str(card.get("title") or run.corpus),
+        "what": str(card.get("what") or ""),
+        "flaws": [str(flaw) for flaw in flaws] if isinstance(flaws, list | tuple) else [str(flaws)],
+        "facts": {name: str(card[key]) for key, name in _CARD.items() if card.get(key)},
+        "link": home if _ADDRESS.fullmatch(home) else "",
+    }
+    return Section("The benchmark", "benchmark", fill("run/benchmark.html", values))
+
+
+def results(run: Run) -> Section | None:
+    """How well each score told members from non-members, in a table and a plot; nothing without an evaluation."""
+    rows = facts.compared(run)
+    if run.evaluation is None or not rows:
+        return None
+    label = f"AUC of {len(rows)} rows with 95% intervals; the same numbers stand in the table."
+    values = {
+        "evaluation": run.evaluation,
+        "scores": [row for row in rows if row.kind == "score"],
+        "controls": [row for row in rows if row.kind != "score"],
+        "strongest": facts.control(run),
+        "elsewhere": facts.elsewhere(run),
+        "with_low": any(row.tpr_low is not None for row in rows),
+        "forest": to_svg(plots.forest(rows), name="forest", label=label),
+    }
+    return Section("Results", "results", fill("run/results.html", values))
+
+
+def controls(run: Run) -> Section | None:
+    """What the scores reach on a model that never saw the members, and with shuffled labels; nothing without either."""
+    rows = run.evaluation.rows if run.evaluation else ()
+    by_kind = {kind: {row.name: row for row in rows if row.kind == kind} for kind in ("placebo", "shuffled")}
+    found = [
+        plots.Contrast(row, by_kind["placebo"].get(row.name), by_kind["shuffled"].get(row.name))
+        for row in rows
+        if row.kind == "score"
+    ]
+    found = [one for one in found if one.placebo or one.shuffled]
+    if not found or run.evaluation is None:
+        return None
+    label = f"AUC of {len(found)} scores beside their controls; the same numbers stand in the tables."
+    values = {
+        "placebos": [(one.target, one.placebo) for one in found if one.placebo],
+        "shuffled": [(one.target, one.shuffled) for one in found if one.shuffled],
+        "repeats": {c.score: c.values.shape[1] for c in run.controls if c.kind == "shuffled"},
+        "placebo": facts.model_names(run).get("placebo", ""),
+        "evaluation": run.evaluation,
+        "plot": to_svg(plots.contrasts(found), name="controls", label=label),
+    }
+    return Section("Controls", "controls", fill("run/controls.html", values))
+
+
+def curves(run: Run) -> Section | None:
+    """ROC curves on linear and on logarithmic axes with one legend; nothing without an evaluation."""
+    rows, evaluation = facts.compared(run), run.evaluation
+    if evaluation is None or not rows:
+        return None
+    drawn = list(zip(rows, plots.strokes(rows), strict=True))
+    # The logarithmic axes start at half of the smallest rate that a single text can make.
+    floor = 0.5 / max(10, evaluation.nonmembers, evaluation.members)
+    values = {
+        "linear": to_svg(plots.roc(rows), name="roc", label="ROC curves, linear axes"),
+        "logarithmic": to_svg(
+            plots.roc(rows, floor=floor), name="roc-log", label="ROC curves, logarithmic axes"
+        ),
+        "drawn": [(row, stroke) for row, stroke in drawn if stroke.colour != plots.REST],
+        "rest": sum(stroke.colour == plots.REST for _, stroke in drawn),
+        "rest_colour": plots.REST,
+        "chance_colour": plots.CHANCE,
+        "nonmembers": evaluation.nonmembers,
+    }
+    return Section("ROC curves", "roc", fill("run/curves.html", values))
+
+
+def comparisons(run: Run) -> Section | None:
+    """The differences in AUC from the score fixed beforehand; nothing without an evaluation of two scores or more.
+
+    For an evaluation from before comparisons were recorded the section says that none was computed.
+    """
+    if run.evaluation is None or len(run.scores) < 2:
+        return None
+    found = run.evaluation.comparisons
+    ordered = sorted(found, key=lambda one: -one.difference.value)
+    values = {
+        "found": ordered,
+        "first": found[0] if found else None,
+        "resamples": run.evaluation.resamples,
+        "shown": [one for one in ordered if one.shown],
+    }
+    return Section("Is one score better than another?", "comparisons", fill("run/comparisons.html", values))
+
+
+def distributions(run: Run) -> Section | None:
+    """How each score is distributed over the texts: one small histogram a score; nothing for a handful of texts."""
+    if len(run.ids) < FEWEST_FOR_HISTOGRAM or not run.scores:
+        return None
+    masks = {kind: np.array([member is label for member in run.members]) for kind, label in _LABELS.items()}
+    kinds = [kind for kind, mask in masks.items() if mask.any()]
+    panels = []
+    for number, score in enumerate(run.scores):
+        column = run.column(score)
+        medians = [f"median of {kind} texts {run.median(score, _LABELS[kind]):.4g}" for kind in kinds]
+        label = f"Histogram of {score}: {', '.join(medians)}"
+        figure = plots.distribution({kind: column[masks[kind]] for kind in kinds})
+        low, high = plots.axis_range(column)
+        beyond = int(((column < low) | (column > high)).sum())
+        panels.append((score, to_svg(figure, name=f"histogram-{number}", label=label), beyond))
+    values = {"panels": panels, "kinds": kinds, "colours": plots.KINDS}
+    return Section("Distributions of the scores", "distributions", fill("run/distributions.html", values))
+
+
+def texts(run: Run) -> Section | None:
+    """Ranges of the scores, and the texts from the top and the bottom; nothing where an evaluation speaks instead."""
+    if run.evaluation is not None or not run.ids or not run.scores:
+        return None
+    order = np.argsort(-run.column(run.scores[0]), kind="stable").tolist()
+    whole = len(order) <= 2 * _EDGE
+    listed = set(order if whole else order[:_EDGE] + order[-_EDGE:])
+    columns = run.scores[:_COLUMNS]
+    values = {
+        "run": run,
+        "columns": columns,
+        "ranges": [(score, run.quartiles(score)) for score in run.scores],
+        "rows": [(rank, i, _LABEL_WORDS[run.members[i]]) for rank, i in enumerate(order, 1) if i in listed],
+        "gap": 0 if whole else _EDGE,
+        "matrix": {i: [run.matrix[i, run.scores.index(score)] for score in columns] for i in listed},
+        "labels": any(member is not None for member in run.members),
+    }
+    return Section("Scores of the texts", "texts", fill("run/texts.html", values))
+
+
+def tokens(run: Run) -> Section | None:
+    """Token heat maps of the texts that the run kept for this; nothing where it kept none."""
+    if not run.heat:
+        return None
+    maps = [_map(heat, run) for heat in run.heat[:MOST_MAPS]]
+    values = {"maps": maps, "hidden": max(0, len(run.heat) - MOST_MAPS)}
+    return Section("Texts, token by token", "tokens", fill("run/tokens.html", values))
+
+
+def skipped(run: Run) -> Section:
+    """What was cut and what was skipped: counts, shares and the names of up to fifty texts of each kind."""
+    cut = [(run.ids[i], int(run.tokens[i]), int(run.cut[i])) for i in np.flatnonzero(run.cut > 0)]
+    values = {
+        "counts": facts.counts(run),
+        "cut": cut[:MOST_SKIPPED],
+        "skipped": run.skipped[:MOST_SKIPPED],
+        "reasons": Counter(text.reason for text in run.skipped).most_common(),
+        "most": MOST_SKIPPED,
+    }
+    return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values))
+
+
+def limits(run: Run) -> Section:
+    """What the numbers mean and what they do not, in plain words."""
+    strongest, elsewhere = facts.control(run), facts.elsewhere(run)
+    values = {"run": run, "counts": facts.counts(run), "strongest": strongest, "elsewhere": elsewhere}
+    return Section("What the numbers mean, and what they do not", "limits", fill("run/limits.html", values))
+
+
+def settings(run: Run) -> Section | None:
+    """The settings as one table of names and values, in the order they were recorded: enough to make the run again."""
+    told = {key: _without_sections(key, value) for key, value in run.settings.items()}
+    rows = [
+        (name, facts.cut(value, "run.json"), facts.is_code(value)) for name, value in facts.flattened(told)
+    ]
+    if not rows:
+        return None
+    return Section("Settings", "settings", fill("run/settings.html", {"rows": rows}))
+
+
+SECTIONS: Sections[Run] = (
+    summary, benchmark, results, controls, curves, comparisons, distributions, fitted, texts,
+    tokens, skipped, limits, settings,
+)  # fmt: skip
+"""The sections of a run's report in reading order. One of your own: `write(run, path, (*SECTIONS, mine))`."""
+
+
+def render(run: Run, sections: Sections[Run] = SECTIONS) -> str:
+    """The whole report of a run as one HTML document."""
+    model = facts.model_name(run)
+    title = titled("Membership report", run.corpus, model)
+    values = {"run": run, "model": model, "title": title, "sections": speaking(sections, run)}
+    return str(fill("run/page.html", values))
+
+
+def write(run: Run, path: Path, sections: Sections[Run] = SECTIONS) -> None:
+    """Write the report, whole or not at all; OutputError where it cannot be written."""
+    atomic_text(path, render(run, sections))
+
+
+def _without_sections(key: str, value: Any) -> Any:
+    """What fitted scores, adapters and benchmarks record, less what has a section of its own."""
+    if not isinstance(value, Mapping) or key not in ("texts", "fitted", "adapter"):
+        return value
+    if key == "texts":
+        return {name: fact for name, fact in value.items() if name != "card"}
+    found = facts.without_tables(value)
+    return {name: fact for name, fact in found.items() if name not in ("losses", "hashes")}
+
+
+def _map(heat: Heat, run: Run) -> dict[str, object]:
+    """What the template prints of one text; its score is None where the text has no row."""
+    pieces = zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True)
+    score = run.scores[0] if heat.id in run.ids and run.scores else None
+    return {
+        "id": heat.id,
+        "note": heat.note,
+        "summary": summarise(heat),
+        "shown": min(len(heat.pieces), MAX_PIECES),
+        "pieces": [(shown(piece), *_surprise(logp)) for piece, logp in pieces],
+        "score": score and (score, float(run.column(score)[run.ids.index(heat.id)])),
+    }
+
+
+def _surprise(logp: float | None) -> tuple[str, str]:
+    """The class of a token and its title."""
+    step = heat_step(logp)
+    if logp is None or step is None:
+        return "hn", "not predicted: the model had nothing to read before it"
+    probability = math.exp(min(logp, 0.0))
+    odds = wording.one_in(probability)
+    title = f"log-probability {wording.fixed(logp)} nats; probability {wording.significant(probability, 3)}"
+    return f"h{step}", f"{title} ({odds})" if odds else title
