@@ -65,6 +65,7 @@ def results(run: Run) -> Section | None:
     label = f"AUC of {len(rows)} rows with 95% intervals; the same numbers stand in the table."
     values = {
         "evaluation": run.evaluation,
+        "texts": len(run.ids),
         "scores": [row for row in rows if row.kind == "score"],
         "controls": [row for row in rows if row.kind != "score"],
         "strongest": facts.control(run),
@@ -147,13 +148,17 @@ def distributions(run: Run) -> Section | None:
     kinds = [kind for kind, mask in masks.items() if mask.any()]
     panels = []
     for number, score in enumerate(run.scores):
-        column = run.column(score)
-        medians = [f"median of {kind} texts {run.median(score, _LABELS[kind]):.4g}" for kind in kinds]
+        whole = run.column(score)
+        known = np.isfinite(whole)
+        column = whole[known]
+        found = {kind: run.median(score, _LABELS[kind]) for kind in kinds}
+        medians = [f"median of {kind} texts {value:.4g}" for kind, value in found.items() if value is not None]
         label = f"Histogram of {score}: {', '.join(medians)}"
-        figure = plots.distribution({kind: column[masks[kind]] for kind in kinds})
+        figure = plots.distribution({kind: whole[known & masks[kind]] for kind in kinds})
         low, high = plots.axis_range(column)
         beyond = int(((column < low) | (column > high)).sum())
-        panels.append((score, to_svg(figure, name=f"histogram-{number}", label=label), beyond))
+        texts = 0 if known.all() else len(column)
+        panels.append((score, to_svg(figure, name=f"histogram-{number}", label=label), beyond, texts))
     values = {"panels": panels, "kinds": kinds, "colours": plots.KINDS}
     return Section("Distributions of the scores", "distributions", fill("run/distributions.html", values))
 
@@ -195,6 +200,8 @@ def skipped(run: Run) -> Section:
         "cut": cut[:MOST_SKIPPED],
         "skipped": run.skipped[:MOST_SKIPPED],
         "reasons": Counter(text.reason for text in run.skipped).most_common(),
+        "missing": run.missing,
+        "lacking": len({one.id for one in run.missing}),
         "most": MOST_SKIPPED,
     }
     return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values))
