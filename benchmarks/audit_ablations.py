@@ -40,8 +40,8 @@ from pretrace.auditing.quality import examples, quality
 from pretrace.auditing.settings import ORIGINAL, PAPER, AuditSettings
 from pretrace.auditing.sides import Sides
 from pretrace.backends.huggingface import HuggingFace
+from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.baselines.classifiers import classifiers
-from pretrace.baselines.gap import pair_gap
 from pretrace.cache.traces import cache_folder
 from pretrace.types import Answer, Backend, Instructed, Pair, Sampling
 

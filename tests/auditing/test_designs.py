@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pretrace.auditing.designs import ALIKE, COMPARABLE, FEWEST_DOCUMENTS, Given, choose, told_apart
-from pretrace.baselines.gap import LENGTH
+from pretrace.baselines.classifier_two_sample import LENGTH
 from pretrace.types import Estimate, Gap
 
 EVERYTHING = Given(documents=60, controls=60, placebos=1, generator=True, power=False, judged=60)

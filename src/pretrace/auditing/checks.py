@@ -9,7 +9,7 @@ import numpy as np
 
 from pretrace.auditing.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, FEWEST_DOCUMENTS, told_apart
 from pretrace.auditing.documents import DocumentValues, p_value, reversed_p
-from pretrace.baselines.gap import LENGTH
+from pretrace.baselines.classifier_two_sample import LENGTH
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Check, Design, Gap, Power
 

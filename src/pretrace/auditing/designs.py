@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.baselines.gap import LENGTH
+from pretrace.baselines.classifier_two_sample import LENGTH
 from pretrace.types import Design, Gap, Outcome
 
 ALIKE = 0.60

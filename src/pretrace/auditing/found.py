@@ -18,7 +18,7 @@ from pretrace.auditing.quality import quality
 from pretrace.auditing.reading import bytewise
 from pretrace.auditing.settings import CALIBRATED, PRETRACE
 from pretrace.auditing.verdict import Question, decide
-from pretrace.baselines.gap import pair_gap
+from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.errors import TextsError
 from pretrace.statistics.sensitivity import sensitivity
 from pretrace.types import (

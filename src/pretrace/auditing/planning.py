@@ -12,7 +12,7 @@ from pretrace.auditing.settings import PRETRACE, AuditSettings
 from pretrace.auditing.sides import Sides
 from pretrace.auditing.snippets import Cut
 from pretrace.auditing.watch import Action, Stage, guessed_seconds
-from pretrace.baselines.gap import gap
+from pretrace.baselines.classifier_two_sample import gap
 from pretrace.errors import TextsError
 from pretrace.tuning.methods import methods
 from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo

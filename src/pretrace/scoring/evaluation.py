@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.baselines import blind as baseline
+from pretrace.baselines.crossfit import WIDENING
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
@@ -32,11 +33,10 @@ from pretrace.statistics.controls import (
     shuffles,
     survives,
 )
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
-from pretrace.statistics.paired import differences, fewest_documents, usual_baseline
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, grouped_split
+from pretrace.statistics.paired import differences, usual_baseline
 from pretrace.statistics.resampling import Bootstrap, Calls, Difference, group_bootstrap, paired_difference
 from pretrace.statistics.roc import best_threshold, roc_curve
-from pretrace.statistics.splits import grouped_split
 from pretrace.types import Bools, Comparison, Doubles, Evaluation, Measured, Run
 
 
@@ -92,12 +92,14 @@ def evaluate(
 
 
 def _widened(bootstrap: Bootstrap, names: list[tuple[str, str]]) -> Bootstrap:
-    # A cross-fitted classifier varies more than its fixed predictions do: see blind.WIDENING.
+    # A cross-fitted classifier varies more than its fixed predictions do: see crossfit.WIDENING.
     bag = (BLIND, "blind")
-    return bootstrap.widened(names.index(bag), baseline.WIDENING) if bag in names else bootstrap
+    return bootstrap.widened(names.index(bag), WIDENING) if bag in names else bootstrap
 
 
-def _columns(run: Run, texts: Sequence[str], judged: baseline.Blind | None) -> dict[tuple[str, str], Doubles]:
+def _columns(
+    run: Run, texts: Sequence[str], judged: baseline.BlindScores | None
+) -> dict[tuple[str, str], Doubles]:
     """What is resampled together, [texts], by name and kind: scores, blind baselines, placebos."""
     columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}
     if judged is not None:
@@ -111,7 +113,7 @@ def _comparisons(scores: Sequence[str], bootstrap: Bootstrap, grouping: Grouping
     """Every other score against the usual baseline, by AUC; the scores are the bootstrap's first columns."""
     if len(scores) < 2:
         return ()
-    few = fewest_documents(grouping)
+    few = grouping.fewest
     return differences(bootstrap.auc, scores, usual_baseline(scores), measure="auc", documents=few)
 
 
@@ -164,7 +166,7 @@ def _checked(run: Run, texts: Sequence[str]) -> Bools:
     return members
 
 
-def _note(judged: baseline.Blind | None) -> str:
+def _note(judged: baseline.BlindScores | None) -> str:
     if judged is None:
         return (
             "The blind baseline was left out: without it nobody can tell whether the scores see what the "

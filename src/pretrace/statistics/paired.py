@@ -15,7 +15,7 @@ import numpy as np
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
+from pretrace.statistics.documents import Grouping
 from pretrace.statistics.resampling import Spread, group_bootstrap, paired_difference
 from pretrace.types import Comparison, Measure, Run
 
@@ -53,7 +53,7 @@ def compare(
     groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
     bootstrap = group_bootstrap(matrix, members, groups=groups, seed=seed, resamples=resamples)
     spread = bootstrap.tpr if measure == "tpr" else bootstrap.auc
-    fewest = fewest_documents(Grouping.of(groups, members))
+    fewest = Grouping.of(groups, members).fewest
     return differences(spread, (first, *others), first, measure=measure, documents=fewest)
 
 
@@ -79,11 +79,6 @@ def differences(
 def usual_baseline(scores: Sequence[str]) -> str:
     """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
     return USUAL_BASELINE if USUAL_BASELINE in scores else scores[0]
-
-
-def fewest_documents(grouping: Grouping) -> int:
-    """How many documents hold texts of the scarcer class."""
-    return min(grouping.holding(MEMBERS), grouping.holding(NONMEMBERS))
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -6,7 +6,6 @@ much training on it added. Audits of such documents are simulated (`pretrace.sta
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -110,34 +109,6 @@ def needed(
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def detectable(
-    noise: npt.ArrayLike, documents: int, *, level: float = 0.05, power: float = 0.8, seed: int = 0
-) -> float:
-    """The smallest effect, equal in all documents, that `sign_flip` sees with probability `power`.
-
-    In the unit of `noise`; infinite where so few documents cannot reach the level. TextsError as in `power`.
-    """
-    require(0 < power < 1, f"a power lies between 0 and 1, found {power}.")
-    plan = Plan(documents, 0, level, seed)
-    if plan.hopeless:
-        return math.inf
-    null = Planted.of(noise, np.zeros_like(noise))
-    unit = float(null.noise.std()) / math.sqrt(documents)
-
-    def seen(errors: float) -> bool:
-        """Whether an effect of so many standard errors is."""
-        moved = Planted(null.noise, np.full_like(null.noise, errors * unit))
-        return rejections(moved, plan, AUDITS) >= power
-
-    low, high = 0.0, 1.0
-    while unit and not seen(high):
-        low, high = high, 2 * high
-    while unit and high - low > 0.01:
-        middle = (low + high) / 2
-        low, high = (low, middle) if seen(middle) else (middle, high)
-    return high * unit
 
 
 def _estimate(planted: Planted, plan: Plan, audits: int) -> Estimate:
