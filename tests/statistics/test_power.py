@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import simulation
+from pretrace.statistics import power as module
 from pretrace.statistics.permutation import sign_flip, two_sample
 from pretrace.statistics.power import (
+    Planted,
     curve,
     needed,
     power,
     power_two_sample,
 )
-from pretrace.statistics.simulation import Planted
 
 RNG = np.random.default_rng(7)
 NOISE = RNG.standard_normal(80)
@@ -106,7 +106,7 @@ def test_more_documents_see_more():
 def test_the_limit_goes_on_where_simulation_ends(monkeypatch):
     noise, shift = NOISE, 0.06 + 0.5 * LAWS["normal"][1] - 0.5 * LAWS["normal"][1].mean()
     simulated = dict(curve(noise, shift, (500, 1000), heldout=BESIDE))
-    monkeypatch.setattr(simulation, "LARGE", 100)
+    monkeypatch.setattr(module, "LARGE", 100)
     for size, chance in curve(noise, shift, (500, 1000), heldout=BESIDE):
         assert chance == pytest.approx(simulated[size], abs=0.04)
 

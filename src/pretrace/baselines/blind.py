@@ -1,4 +1,4 @@
-"""The blind baseline: how well members are told from non-members by one who never saw the model.
+"""The blind baseline: how well a classifier that never saw the model tells members from non-members.
 
 Where a classifier of words alone succeeds, the two sets differ as texts, and a membership score may
 succeed for the same reason (Das, Zhang and Tramèr 2024, "Blind baselines beat membership inference
@@ -26,7 +26,7 @@ TELLING = 0.6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlindScores:
-    """What the classifier said: `scores` [texts], higher = member, or None where it could not be trained;
+    """The scores of the blind classifier: `scores` [texts], higher = member, or None where it could not be trained;
     `note` says why, or what was left out of the training, in a sentence ("" when nothing)."""
 
     scores: Doubles | None
