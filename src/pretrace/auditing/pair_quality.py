@@ -44,7 +44,7 @@ def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Qualit
     return (
         *_lengths(true, generated, language),
         *_variety(own, other, language.name),
-        *_likeness(pairs, own, other, language.name),
+        *_shared(pairs, own, other, language.name),
         _copies(own, other, map(language.split, training), language),
         Quality(
             "empty",
@@ -118,7 +118,7 @@ def _variety(own: Sequence[Units], other: Sequence[Units], name: str) -> tuple[Q
     )
 
 
-def _likeness(
+def _shared(
     pairs: Sequence[Pair], own: Sequence[Units], other: Sequence[Units], name: str
 ) -> tuple[Quality, ...]:
     """How much of the true suffix is in the generated one."""

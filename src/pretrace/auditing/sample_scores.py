@@ -14,7 +14,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.scoring.detect import check_rewrites
 from pretrace.scoring.evidence import Asker, Progress, passes, trace
 from pretrace.scoring.plan import Models, prepare
-from pretrace.types import Backend, Corpus, Doubles, Features, Quantity, Text
+from pretrace.types import Backend, Bools, Corpus, Doubles, Features, Quantity, Text
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
@@ -180,7 +180,7 @@ def features(
     check_rewrites(Corpus("the pieces of the audit", numbered), expressions)
     matrix = _matrix(numbered, models, expressions, cache=cache, progress=progress)
     n = len(samples.suspect)
-    known = np.isfinite(matrix).all(axis=1)
+    known: Bools = np.asarray(np.isfinite(matrix).all(axis=1))
     if samples.paired:
         known = np.tile(known[:n] & known[n:], 2)
     if not known[:n].any() or not known[n:].any():

@@ -96,7 +96,7 @@ def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str)
     columns = [lengths] if judged.scores is None else [lengths, judged.scores]
     spread = group_bootstrap(np.column_stack(columns), members, groups=groups, seed=seed, resamples=200).auc
     auc = None if judged.scores is None else spread.widened(1, WIDENING).estimate(1)
-    return BlindBaseline(auc and _figures(auc), _figures(spread.estimate(0)), _sentence(auc, why))
+    return BlindBaseline(_figures(auc) if auc else None, _figures(spread.estimate(0)), _sentence(auc, why))
 
 
 def _regression(
