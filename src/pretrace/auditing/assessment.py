@@ -20,29 +20,23 @@ from pretrace.auditing.verdict import Question, decide
 from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.errors import TextsError
 from pretrace.statistics.sensitivity import sensitivity
-from pretrace.types import Audit, AuditPlan, Backend, Check, Corpus, Gap, Placebo
+from pretrace.types import Audit, AuditPlan, Check, Corpus, Gap, Placebo, Power
 
 SHUFFLES = {PRETRACE: 200, CALIBRATED: 20}
 """How often documents are assigned to the sides at random; for the literature's procedures a few times."""
 FEW_SHUFFLES = 5
 
 
-def assess(
-    data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared, others: Sequence[Backend]
-) -> Audit:
-    """The audit with its verdict, of data whose texts are of `corpus`; `others` are models that can be a negative
-    control."""
+def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> Audit:
+    """The audit with its verdict, of data whose texts are of `corpus`."""
     settings, model = data.settings, data.target.name
     answer = data.answer(settings.procedure)
-    rejected = answer.p <= settings.level
     placebos, between = _compared(data, plan.placebos), _pair_gaps(data, made)
-    power = None
-    if settings.power is not None and not rejected:
-        power = measured(data, corpus, settings.power, settings.procedure)
     looked = _checks(data, made, plan, placebos, between)
-    if settings.procedure != PRETRACE:
-        looked.append(_negative_control(data, others))
-    if not rejected:
+    power: Power | None = None
+    if answer.p > settings.level:
+        if settings.power is not None:
+            power = measured(data, corpus, settings.power, settings.procedure)
         looked.append(checks.power_check(power))
     verdict = decide(answer, looked, power, Question(corpus.name, model, settings.level))
     cures = plan.cures if verdict.outcome == "inconclusive" else ()
@@ -127,6 +121,8 @@ def _checks(
     looked.append(placebo_check(placebos, data.design))
     if data.design == "placebos":
         looked.append(checks.no_control_documents())
+    if data.settings.procedure != PRETRACE:
+        looked.append(_negative_control(data))
     return looked
 
 
@@ -144,10 +140,10 @@ def _shuffled_check(data: AuditData) -> Check:
     return checks.shuffled_check(draw, repeats=repeats, level=settings.level, seed=settings.seed)
 
 
-def _negative_control(data: AuditData, others: Sequence[Backend]) -> Check:
-    """The same procedure with a placebo, or else the generator's own model, in the target's place."""
+def _negative_control(data: AuditData) -> Check:
+    """The same procedure with another model in the target's place."""
     level, chosen = data.settings.level, data.settings.procedure
-    for other in others:
+    for other in data.negative_controls:
         if other.facts.get("weights") != data.target.facts.get("weights"):
             return checks.negative_control_check(other.name, data.with_target(other).answer(chosen).p, level)
     return checks.negative_control_check(None, 1.0, level)

@@ -64,8 +64,7 @@ def audit(
     clock.plan(ready.stages)
     made = asked.prepared(ready, clock)
     data = asked.data(ready, made, clock)
-    others = [one for one in (*asked.placebos, asked.generator) if one is not None]
-    result = assess(data, asked.corpus, ready.plan, made, others)
+    result = assess(data, asked.corpus, ready.plan, made)
     record = _record(asked.corpus, asked.heldout, data, made)
     result = replace(result, settings=record | {"timings": clock.seconds})
     if asked.settings.cache:
@@ -140,6 +139,7 @@ class _Asked:
             controls=made.controls,
             placebos=used,
             margin=margin(leans()) if design == "placebos" else 0.0,
+            negative_controls=self.placebos if self.generator is None else (*self.placebos, self.generator),
         )
 
     def _tuned(self, placebo: Backend, made: Prepared, clock: Timed) -> Backend:

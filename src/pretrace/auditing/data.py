@@ -42,7 +42,7 @@ class AuditData:
     `samples` are suspect samples, with control samples or with generated ones in their place; `controls` are control
     samples with generated ones in their place. `placebos` are the models that never saw the texts, in the
     order of `models.placebo` and those named beside it; `margin` is what such a model may show without
-    control documents.
+    control documents. `negative_controls` are models that can take the target's place, where it should find nothing.
     """
 
     samples: Samples
@@ -52,6 +52,7 @@ class AuditData:
     controls: Samples | None = None
     placebos: tuple[Backend, ...] = ()
     margin: float = 0.0
+    negative_controls: tuple[Backend, ...] = ()
     _logprobs: dict[int, tuple[SampleLogprobs, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -41,13 +41,10 @@ def planned(
     TextsError where texts stand on both sides, or control documents are fewer than a verdict takes.
     """
     cuts = cut_alike(corpus, heldout, generator or target, settings)
-    controls = cuts[1].documents if heldout is not None else 0
-    ours = PRETRACE in (settings.procedure, *settings.also)
-    if heldout is not None and ours and controls < FEW_DOCUMENTS:
-        raise TextsError(
-            f"{heldout.name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
-            f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets with --tokens."
-        )
+    controls = 0
+    if heldout is not None:
+        controls = cuts[1].documents
+        _check_controls(heldout.name, controls, settings)
     grades = tuple(graded(target, placebo) for placebo in placebos)
     usable = sum(one.grade != "other" for one in grades)
     gaps = _gaps(cuts, settings) if heldout is not None else ()
@@ -76,6 +73,14 @@ def planned(
         seconds=sum(stage.seconds for stage in stages) if choice.design else None,
     )
     return Planned(plan, cuts, stages)
+
+
+def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
+    if PRETRACE in (settings.procedure, *settings.also) and controls < FEW_DOCUMENTS:
+        raise TextsError(
+            f"{name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
+            f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets with --tokens."
+        )
 
 
 def taking_part(
