@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.experiments import Row, interval
 from benchmarks.papers.data import Given, opened
-from benchmarks.papers.detection import Sample
+from benchmarks.papers.detection import Piece
 from pretrace import AuditSettings, Models, audit, gap, open_model
 from pretrace.auditing.settings import PROCEDURES
 from pretrace.auditing.snippets import SnippetSettings
@@ -35,7 +35,7 @@ class Bench:
     given: Given
     _open: dict[str, Backend] = field(default_factory=dict)
 
-    def measure(self, piece: Sample) -> tuple[list[Row], Row]:
+    def measure(self, piece: Piece) -> tuple[list[Row], Row]:
         """A row a procedure or classifier, and what there is to tell. PretraceError for what is not to be had."""
         begin, setting = time.perf_counter(), dict(piece.setting)
         unknown = sorted(setting.keys() - KNOWN)
