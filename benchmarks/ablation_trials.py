@@ -15,13 +15,12 @@ from benchmarks.ablation_models import make_base, make_target
 from benchmarks.audit_ablation_settings import MARGIN
 from benchmarks.experiments import Row, Spoken
 from pretrace import open_model
-from pretrace.auditing import documents
-from pretrace.auditing.documents import DocumentValues
+from pretrace.auditing import document_values
+from pretrace.auditing.document_values import DocumentValues
 from pretrace.auditing.generation import Draw, complete, tuned_generator
-from pretrace.auditing.reading import bounded_lead, bytewise, read_sides, token_scale
+from pretrace.auditing.sample_scores import bytewise, gain_scale, logprob_gains, sample_logprobs
 from pretrace.auditing.settings import GENERATOR
-from pretrace.auditing.sides import Sides
-from pretrace.auditing.snippets import SnippetSettings, cut
+from pretrace.auditing.snippets import Samples, SnippetSettings, cut
 from pretrace.results.atomic import atomic_text
 from pretrace.statistics.documents import by_document
 from pretrace.types import Answer, Backend, Corpus, Pair, Sampling
@@ -91,20 +90,20 @@ class Trials:
 
 
 def default_answer(
-    sides: Sides, target: Backend, placebo: Backend | None = None, *, seed: int, margin: float = MARGIN
+    sides: Samples, target: Backend, placebo: Backend | None = None, *, seed: int, margin: float = MARGIN
 ) -> Answer:
     """The default procedure's test without control documents: of each document the bounded lead of the target over
     the placebo on true text, less that on generated text, less `margin`; are they above 0?
 
     Without a placebo the lead is the target's mean log-probability a token, in nats.
     """
-    mine = read_sides(target, sides)
+    mine = sample_logprobs(target, sides)
     true, generated = mine.suspect.per_token, mine.heldout.per_token
     if placebo is not None:
-        other, by_byte = read_sides(placebo, sides), bytewise(target, placebo)
+        other, by_byte = sample_logprobs(placebo, sides), bytewise(target, placebo)
         both = (mine.suspect, other.suspect), (mine.heldout, other.heldout)
-        scale = token_scale(both, by_byte=by_byte)
-        true, generated = (bounded_lead(*one, scale, by_byte=by_byte) for one in both)
+        scale = gain_scale(both, by_byte=by_byte)
+        true, generated = (logprob_gains(*one, scale, by_byte=by_byte) for one in both)
     values = true - generated - margin
     found = DocumentValues(*by_document(values, [piece.document for piece in sides.suspect]), margin=margin)
-    return documents.answer(found, pieces=len(values), seed=seed, facts={})
+    return document_values.answer(found, pieces=len(values), seed=seed, facts={})

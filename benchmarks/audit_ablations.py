@@ -33,15 +33,15 @@ from benchmarks.experiments import DATA, RESULTS, Ledger, Row, explained, interv
 from benchmarks.held_out_writing import Material, Writer, Writing, Written
 from benchmarks.preferring import SimPO
 from pretrace import Models, PretraceError, open_model
-from pretrace.auditing.data import Case
+from pretrace.auditing.data import AuditData
+from pretrace.auditing.pair_quality import examples, pair_quality
 from pretrace.auditing.procedures.calibration import outlier_share
-from pretrace.auditing.procedures.paper import PaperSettings, paper
-from pretrace.auditing.quality import examples, quality
+from pretrace.auditing.procedures.post_hoc import PaperSettings, paper
 from pretrace.auditing.settings import ORIGINAL, PAPER, AuditSettings
-from pretrace.auditing.sides import Sides
+from pretrace.auditing.snippets import Samples
 from pretrace.backends.huggingface import HuggingFace
+from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.baselines.classifiers import classifiers
-from pretrace.baselines.gap import pair_gap
 from pretrace.cache.traces import cache_folder
 from pretrace.types import Answer, Backend, Instructed, Pair, Sampling
 
@@ -119,7 +119,7 @@ class Ablations:
         if SETTINGS[setting].tests:
             return {}
         learnt = self.writer(domain).learnt
-        return {q.measure: [_short(q.true), _short(q.generated)] for q in quality(pairs, learnt)}
+        return {q.measure: [_short(q.true), _short(q.generated)] for q in pair_quality(pairs, learnt)}
 
     def _audited(
         self, domain: str, setting: str, pairs: Sequence[Pair], *, seed: int
@@ -133,9 +133,9 @@ class Ablations:
             names = {text.id for text in labelled.texts if text.member is member}
             some = [pair for pair in pairs if pair.document in names]
             order = np.random.default_rng([seed, int(member)]).permutation(len(some))[: self.given.pairs]
-            sides = Sides.of_pairs([some[i] for i in sorted(order.tolist())])
+            sides = Samples.of_pairs([some[i] for i in sorted(order.tolist())])
             settings = AuditSettings(classifiers=(self.given.classifier,), seed=seed)
-            for against, answer in _answers(setting, Case(sides, models, settings), placebo):
+            for against, answer in _answers(setting, AuditData(sides, models, settings), placebo):
                 rows.append({"kind": kind, "placebo": against, **_row(answer)})
         return rows, {"target": Path(target).name, "base": Path(base).name}
 
@@ -145,7 +145,7 @@ class Ablations:
         return open_instructed(self.how.instructed, dtype=self.given.dtype)
 
 
-def _answers(setting: str, case: Case, placebo: Backend) -> Iterator[tuple[str, Answer]]:
+def _answers(setting: str, case: AuditData, placebo: Backend) -> Iterator[tuple[str, Answer]]:
     """What the procedures say of one audit, each with the placebo it had."""
     tests, seed = SETTINGS[setting].tests, case.settings.seed
     if not tests:

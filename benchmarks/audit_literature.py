@@ -10,10 +10,9 @@ import numpy.typing as npt
 from benchmarks.audit_readings import OWN
 from benchmarks.audit_samples import SNIPPET, Subject, blocks, counted
 from benchmarks.experiments import Row
-from pretrace.auditing.features import expressions
 from pretrace.auditing.procedures.original import original
-from pretrace.auditing.procedures.paper import paper
-from pretrace.auditing.procedures.release import release
+from pretrace.auditing.procedures.post_hoc import paper, release
+from pretrace.auditing.sample_scores import expressions
 from pretrace.baselines.classifiers import classifiers
 from pretrace.types import Doubles, Features, Pair, TextClassifier
 

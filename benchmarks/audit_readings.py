@@ -40,8 +40,8 @@ from benchmarks.audit_documents import (
 from benchmarks.audit_models import Target, home, make_base, make_target
 from benchmarks.experiments import DATA, Spoken
 from pretrace import Models, detect, open_model
-from pretrace.auditing.features import expressions
 from pretrace.auditing.generation import Draw, complete, tuned_generator
+from pretrace.auditing.sample_scores import expressions
 from pretrace.auditing.settings import GENERATOR
 from pretrace.auditing.snippets import SnippetSettings, cut
 from pretrace.cache.traces import open_store

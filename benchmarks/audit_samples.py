@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from benchmarks.audit_readings import ALONE
 from benchmarks.experiments import Row
-from pretrace.auditing.reading import Reading, bounded_lead, token_scale
+from pretrace.auditing.sample_scores import Logprobs, gain_scale, logprob_gains
 from pretrace.statistics.documents import by_document
 from pretrace.types import Doubles, Pair
 
@@ -30,9 +30,9 @@ SNIPPET, WHOLE = "a snippet", "256 tokens"
 class Said:
     """What a model said of pairs: of whole true snippets, of the true suffixes, and of the generated ones."""
 
-    whole: Reading
-    true: Reading
-    generated: Reading | None
+    whole: Logprobs
+    true: Logprobs
+    generated: Logprobs | None
 
     @classmethod
     def of(cls, arrays: Arrays, name: str, pairs: list[Pair]) -> Said:
@@ -139,11 +139,11 @@ def subjects(domain: Domain) -> list[Subject]:
     return [Subject(domain, name, domain.target(name)) for name in domain.names]
 
 
-def leads(target: Reading, placebo: Reading, scale: float | None = None) -> Doubles:
+def leads(target: Logprobs, placebo: Logprobs, scale: float | None = None) -> Doubles:
     """How much likelier the target finds each piece: bounded at `scale`, or as a plain mean of nats a token."""
     if scale is None:
         return np.asarray(target.per_token - placebo.per_token)
-    return bounded_lead(target, placebo, scale)
+    return logprob_gains(target, placebo, scale)
 
 
 def scale_of(target: Said, placebo: Said) -> float:
@@ -151,7 +151,7 @@ def scale_of(target: Said, placebo: Said) -> float:
     pairs = [(target.true, placebo.true)]
     if target.generated is not None and placebo.generated is not None:
         pairs.append((target.generated, placebo.generated))
-    return token_scale(pairs)
+    return gain_scale(pairs)
 
 
 def alone(arrays: Arrays, name: str, score: str) -> Doubles:
@@ -189,8 +189,8 @@ def _split(arrays: Arrays, name: str) -> list[Doubles]:
     return np.split(arrays[name].astype(np.float64), ends)
 
 
-def _reading(logp: list[Doubles], texts: list[str]) -> Reading:
-    return Reading(tuple(logp), np.array([len(text.encode("utf-8", "replace")) for text in texts]))
+def _reading(logp: list[Doubles], texts: list[str]) -> Logprobs:
+    return Logprobs(tuple(logp), np.array([len(text.encode("utf-8", "replace")) for text in texts]))
 
 
 def loaded(path: Path) -> Arrays:

@@ -12,7 +12,7 @@ from benchmarks.audit_documents import MEASURED
 from benchmarks.audit_readings import OWN
 from benchmarks.audit_samples import DRAWS, Domain, Said, Subject, differences, leads, scale_of
 from benchmarks.experiments import Row
-from pretrace.baselines.gap import gap
+from pretrace.baselines.classifier_two_sample import gap
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Corpus, Doubles, Text
 

@@ -22,10 +22,8 @@ from benchmarks.experiments import RESULTS, Ledger
 from pretrace.auditing.procedures.calibrated import CalibratedSettings, calibrated
 from pretrace.auditing.procedures.calibration import scaled_by_suspect
 from pretrace.auditing.procedures.original import OriginalSettings, original
-from pretrace.auditing.procedures.paper import PaperSettings, paper
-from pretrace.auditing.procedures.release import ReleaseSettings, release
-from pretrace.auditing.procedures.student import any_of, t_test
-from pretrace.statistics.intervals import share_interval
+from pretrace.auditing.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
+from pretrace.statistics.intervals import any_of, share_interval, t_test
 from pretrace.types import Answer, Bools, Doubles, Features
 
 PLAIN, RATIO = 21, "ref"

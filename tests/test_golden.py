@@ -15,7 +15,7 @@ import pytest
 from pretrace.scores import parse, scores
 from pretrace.scores.divergence import DCPDD
 from pretrace.scores.neurons import GRID
-from pretrace.statistics.splits import grouped_split
+from pretrace.statistics.documents import grouped_split
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Firing, Hidden, Recipe, Reference, State, Text, Trace, View
 

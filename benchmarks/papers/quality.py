@@ -9,7 +9,7 @@ from benchmarks.experiments import Row, interval
 from benchmarks.papers.data import Given, opened
 from benchmarks.papers.detection import Piece
 from pretrace.errors import MissingPackageError, TextsError
-from pretrace.statistics.quality import Comparing, Embed, Likeness, compare_sets
+from pretrace.statistics.set_similarity import Comparing, Embed, Similarity, compare_sets
 
 METRICS = ("jaccard1", "jaccard2", "similarity", "jsd")
 NAMES = {"1-gram": "jaccard1", "2-gram": "jaccard2", "similarity": "similarity", "JS distance": "jsd"}
@@ -40,7 +40,7 @@ class Bench:
         return [row], {**facts, "seconds": round(time.perf_counter() - begin, 1)}
 
 
-def _side(one: Likeness, side: str) -> object:
+def _side(one: Similarity, side: str) -> object:
     return getattr(one, side)
 
 

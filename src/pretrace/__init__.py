@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 from pretrace.auditing.audit import audit
 from pretrace.auditing.settings import AuditSettings
 from pretrace.backends import open_adapter, open_model, open_proposer
-from pretrace.baselines.gap import gap
+from pretrace.baselines.classifier_two_sample import gap
 from pretrace.corpora import Columns, known_corpora, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.flagging import FlagSettings, flag

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from tiny import make_model, make_tokenizer
 
-from pretrace.auditing.features import expressions
-from pretrace.auditing.scoring import features
-from pretrace.auditing.sides import Piece, Sides
+from pretrace.auditing.sample_scores import expressions, features
+from pretrace.auditing.snippets import Sample, Samples
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 
-CHINESE = [Piece(f"c{i}", "检测水质的装置" * (i + 2)) for i in range(4)]
-ENGLISH = [Piece(f"e{i}", f"The River was High in March {1900 + i}.") for i in range(3)]
+CHINESE = [Sample(f"c{i}", "检测水质的装置" * (i + 2)) for i in range(4)]
+ENGLISH = [Sample(f"e{i}", f"The River was High in March {1900 + i}.") for i in range(3)]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def models() -> Models:
 
 
 def test_chinese_pieces_and_numbers_have_every_feature(models: Models) -> None:
-    sides = Sides(tuple(CHINESE), (*ENGLISH, Piece("n", "12 345 6789, 10")), paired=False)
+    sides = Samples(tuple(CHINESE), (*ENGLISH, Sample("n", "12 345 6789, 10")), paired=False)
     found = features(sides, models, expressions(False), cache=False)
     assert found.suspect.shape == (4, 21)
     assert found.heldout.shape == (4, 21)
@@ -39,9 +38,9 @@ def test_chinese_pieces_and_numbers_have_every_feature(models: Models) -> None:
 
 
 def test_lowercase_leaves_caseless_pieces_out_and_refuses_texts_of_them_alone(models: Models) -> None:
-    mixed = Sides((*ENGLISH, CHINESE[0]), tuple(ENGLISH), paired=False)
+    mixed = Samples((*ENGLISH, CHINESE[0]), tuple(ENGLISH), paired=False)
     found = features(mixed, models, ["loss", "lowercase"], cache=False)
     assert found.suspect_documents == ("e0", "e1", "e2")
-    alone = Sides(tuple(CHINESE[:2]), tuple(CHINESE[2:]), paired=False)
+    alone = Samples(tuple(CHINESE[:2]), tuple(CHINESE[2:]), paired=False)
     with pytest.raises(TextsError, match=r"no letter of the texts has two cases.*leave lowercase out"):
         features(alone, models, ["loss", "lowercase"], cache=False)

@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
-from pretrace.auditing.designs import ALIKE, COMPARABLE, FEWEST_DOCUMENTS, Given, choose, told_apart
-from pretrace.baselines.gap import LENGTH
+from pretrace.auditing.designs import ALIKE, COMPARABLE, Given, choose, differ
+from pretrace.baselines.classifier_two_sample import LENGTH
+from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Estimate, Gap
 
 EVERYTHING = Given(documents=60, controls=60, placebos=1, generator=True, power=False, judged=60)
@@ -31,19 +32,17 @@ def given(**changed: int | bool) -> Given:
         (0.25, 0.2, False),  # below a coin nothing was learnt
     ],
 )
-def test_told_apart_takes_more_than_the_bound_and_more_than_chance(
-    auc: float, low: float, apart: bool
-) -> None:
-    assert told_apart(gap(auc, low), ALIKE) is apart
+def test_sets_differ_by_more_than_the_bound_and_more_than_chance(auc: float, low: float, apart: bool) -> None:
+    assert differ(gap(auc, low), ALIKE) is apart
 
 
 @pytest.mark.parametrize("controls", [0, 60])
 def test_too_few_documents_come_first(controls: int) -> None:
-    few = choose(given(documents=FEWEST_DOCUMENTS - 1, controls=controls), [gap(0.5)])
+    few = choose(given(documents=FEW_DOCUMENTS - 1, controls=controls), [gap(0.5)])
     assert few.design is None
     assert "There are 19 documents" in few.why
     assert few.outcomes == ("inconclusive",)
-    assert choose(given(documents=FEWEST_DOCUMENTS, controls=controls), [gap(0.5)]).design is not None
+    assert choose(given(documents=FEW_DOCUMENTS, controls=controls), [gap(0.5)]).design is not None
 
 
 @pytest.mark.parametrize(
@@ -97,8 +96,8 @@ def test_what_is_missing_is_named(
 def test_documents_left_to_judge_are_counted_where_a_generator_learns_from_some(
     controls: int, auc: float, design: str
 ) -> None:
-    assert choose(given(controls=controls, judged=FEWEST_DOCUMENTS), [gap(auc)]).design == design
-    short = choose(given(controls=controls, judged=FEWEST_DOCUMENTS - 1), [gap(auc)])
+    assert choose(given(controls=controls, judged=FEW_DOCUMENTS), [gap(auc)]).design == design
+    short = choose(given(controls=controls, judged=FEW_DOCUMENTS - 1), [gap(auc)])
     assert short.design is None
     assert "leaves 19 documents" in short.why
     assert choose(given(judged=0), [gap(0.5)]).design == "controls"  # where nothing is generated

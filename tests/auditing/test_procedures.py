@@ -16,12 +16,11 @@ from pretrace.auditing.procedures.calibrated import (
     calibrated,
     calibrated_values,
 )
-from pretrace.auditing.procedures.calibration import DualClassifier
+from pretrace.auditing.procedures.calibration import DualClassifier, halves
 from pretrace.auditing.procedures.original import OriginalSettings, original
-from pretrace.auditing.procedures.paper import PaperSettings, paper
-from pretrace.auditing.procedures.rows import halves
-from pretrace.auditing.procedures.student import any_of, t_test
+from pretrace.auditing.procedures.post_hoc import PaperSettings, paper
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics.intervals import any_of, t_test
 from pretrace.types import Answer, Doubles, Features
 
 SCORES = 6

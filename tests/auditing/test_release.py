@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from pretrace.auditing.features import COMMAND, PERPLEXITIES, RELEASE, expressions
-from pretrace.auditing.procedures.calibration import LinearLayer, scaled_by_suspect
+from pretrace.auditing.procedures.calibration import LinearLayer, halves, scaled_by_suspect
 from pretrace.auditing.procedures.original import OriginalSettings, original
-from pretrace.auditing.procedures.paper import PaperSettings, paper
-from pretrace.auditing.procedures.release import ReleaseSettings, release
-from pretrace.auditing.procedures.rows import halves
-from pretrace.auditing.procedures.student import any_of
+from pretrace.auditing.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
+from pretrace.auditing.sample_scores import COMMAND, PERPLEXITIES, RELEASE, expressions
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
+from pretrace.statistics.intervals import any_of
 from pretrace.testing import make_evidence
 from pretrace.types import Bools, Doubles, Features, Recipe
 

@@ -17,9 +17,9 @@ from benchmarks.ablation_documents import DOMAINS, Setup, all_divided, halved
 from benchmarks.ablation_models import home
 from benchmarks.ablation_trials import Trials, default_answer
 from pretrace import Models, open_model
-from pretrace.auditing.data import Case
+from pretrace.auditing.data import AuditData
 from pretrace.auditing.settings import PRETRACE, AuditSettings
-from pretrace.auditing.sides import Piece, Sides
+from pretrace.auditing.snippets import Sample, Samples
 from pretrace.cache.traces import open_store
 from pretrace.errors import TextsError
 from pretrace.scoring.evidence import trace
@@ -108,18 +108,18 @@ def test_a_target_is_trained_on_its_members_once(setup: Setup, monkeypatch: pyte
 
 
 @pytest.fixture
-def sides() -> Sides:
+def sides() -> Samples:
     """Twelve documents of two pieces each."""
     draw = random.Random(3)
 
-    def piece(i: int) -> Piece:
-        return Piece(f"d{i // 2:02}", " ".join(draw.choices(POOL, k=9)), "before ")
+    def piece(i: int) -> Sample:
+        return Sample(f"d{i // 2:02}", " ".join(draw.choices(POOL, k=9)), "before ")
 
-    return Sides(tuple(map(piece, range(24))), tuple(map(piece, range(24))), paired=True)
+    return Samples(tuple(map(piece, range(24))), tuple(map(piece, range(24))), paired=True)
 
 
 def test_the_default_statistic_is_that_of_an_audit_with_this_margin(
-    sides: Sides, model_folder: Path, tmp_path: Path
+    sides: Samples, model_folder: Path, tmp_path: Path
 ) -> None:
     from tiny import make_model, make_tokenizer
 
@@ -127,7 +127,7 @@ def test_the_default_statistic_is_that_of_an_audit_with_this_margin(
     make_tokenizer().save_pretrained(tmp_path / "other")
     target, placebo = open_model(str(model_folder)), open_model(str(tmp_path / "other"))
     found = default_answer(sides, target, placebo, seed=5, margin=0.02)
-    case = Case(sides, Models(target, placebo=Models(placebo)), AuditSettings(seed=5), margin=0.02)
+    case = AuditData(sides, Models(target, placebo=Models(placebo)), AuditSettings(seed=5), margin=0.02)
     audited = case.answer(PRETRACE)
     assert found.effect is not None
     assert (found.p, found.effect, found.pieces) == (audited.p, audited.effect, audited.pieces)
@@ -137,7 +137,7 @@ def test_the_default_statistic_is_that_of_an_audit_with_this_margin(
     assert plain.effect.value - found.effect.value == pytest.approx(0.02)
 
 
-def test_without_a_placebo_it_is_the_mean_log_probability_a_token(sides: Sides, model_folder: Path) -> None:
+def test_without_a_placebo_it_is_the_mean_log_probability_a_token(sides: Samples, model_folder: Path) -> None:
     target = open_model(str(model_folder))
     found = default_answer(sides, target, seed=0, margin=0.5)
     means = []

@@ -17,8 +17,8 @@ from benchmarks.audit_models import Target
 from benchmarks.audit_readings import ALONE, EARLIER, OWN, STREAM, TUNED, Store, run, targets
 from benchmarks.audit_samples import Domain, Said, alone, leads, scale_of
 from pretrace import Models, detect, open_model
-from pretrace.auditing.reading import read_sides
-from pretrace.auditing.sides import Sides
+from pretrace.auditing.sample_scores import sample_logprobs
+from pretrace.auditing.snippets import Samples
 from pretrace.scoring.detect import Options
 from pretrace.types import Pair
 
@@ -147,7 +147,7 @@ def test_what_was_said_is_what_an_audit_reads(store: Store, domain: Domain, whic
     arrays = domain.target(Target(0).name) if which == "target" else domain.beside
     said = Said.of(arrays, "drawn" if which == "target" else which, pairs)
     assert said.generated is not None
-    read = read_sides(open_model(str(folders[which])), Sides.of_pairs(pairs), cache=False)
+    read = sample_logprobs(open_model(str(folders[which])), Samples.of_pairs(pairs), cache=False)
     for mine, theirs in ((said.true, read.suspect), (said.generated, read.heldout)):
         assert mine.tokens.tolist() == theirs.tokens.tolist()
         assert mine.bytes.tolist() == theirs.bytes.tolist()

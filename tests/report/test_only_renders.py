@@ -80,7 +80,7 @@ def test_the_report_takes_no_statistic_except_to_place_an_axis() -> None:
         "from pretrace.statistics.paired import compare",
         "from pretrace.statistics import paired",
         "from pretrace import statistics",
-        "import pretrace.auditing.quality as q",
+        "import pretrace.auditing.pair_quality as q",
         "def f():\n    import scipy.stats",
         "from sklearn.metrics import roc_auc_score",
     ],

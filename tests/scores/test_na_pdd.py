@@ -301,8 +301,7 @@ def test_the_sensitivity_is_cross_fitted() -> None:
 
 
 def test_the_sensitivity_at_the_chosen_settings_by_hand() -> None:
-    from pretrace.statistics.documents import Grouping
-    from pretrace.statistics.splits import grouped_folds
+    from pretrace.statistics.documents import Grouping, grouped_folds
 
     given = recipe("na_pdd(k=2)")
     known = scattered(given, 40, signal=0.1, group=2)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pretrace.auditing.features import RELEASE, expressions
+from pretrace.auditing.sample_scores import RELEASE, expressions
 from pretrace.cache.traces import text_key
 from pretrace.errors import ExpressionError
 from pretrace.rewrites import disturbances

@@ -17,8 +17,8 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
 from pretrace.scores.probe import Linear, Probe
 from pretrace.scoring.evidence import Want, trace
+from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
-from pretrace.statistics.splits import grouped_split
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Fitted, Hidden, Needs, Quantity, Recipe, Reference, Text, View
 

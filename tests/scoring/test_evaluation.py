@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.baselines.blind import WIDENING, bag_of_words
+from pretrace.baselines.blind import bag_of_words
+from pretrace.baselines.crossfit import WIDENING
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.evaluation import evaluate
+from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.statistics.roc import accuracy, auc, best_threshold, tpr_at_fpr
-from pretrace.statistics.splits import grouped_split
 from pretrace.types import Run
 
 

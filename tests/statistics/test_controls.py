@@ -8,9 +8,9 @@ import pytest
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.controls import survives
+from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference
 from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve, tpr_at_fpr
-from pretrace.statistics.splits import grouped_split
 from pretrace.types import Control, Curve, Estimate, Measured, Run
 
 TEXTS = 160

@@ -11,7 +11,7 @@ from scipy import stats
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics import permutation
-from pretrace.statistics.documents import by_document, effective, intraclass
+from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import difference_interval, mean_interval, share_interval, standardised
 from pretrace.statistics.permutation import (
     critical,
@@ -322,41 +322,3 @@ def test_other_wrong_uses():
         share_interval(3, 2)
     with pytest.raises(ExpressionError, match="between 0 and 1"):
         mean_interval([1.0, 2.0], level=95)
-
-
-@pytest.mark.parametrize("shared", [0.0, 0.1, 0.4])
-@pytest.mark.parametrize("equal", [True, False])
-def test_how_alike_the_pieces_of_a_document_are(shared, equal):
-    rng = np.random.default_rng(4)
-    sizes = np.full(600, 8) if equal else rng.integers(1, 16, 600)
-    codes = np.repeat(np.arange(600), sizes)
-    values = np.sqrt(shared) * rng.normal(size=600)[codes] + np.sqrt(1 - shared) * rng.normal(size=len(codes))
-    names = [f"d{code}" for code in codes]
-    assert intraclass(values, names) == pytest.approx(shared, abs=0.03)
-    worth = len(codes) / (1 + (sizes @ sizes / sizes.sum() - 1) * shared)
-    assert effective(values, names) == pytest.approx(worth, rel=0.2)
-    assert 1 <= effective(values, names) <= len(codes)
-
-
-def test_likeness_among_documents_of_very_unequal_size():
-    """Donner's m for 20, 2 and 1 pieces is (23 - 405 / 23) / 2, far below their average."""
-    rng = np.random.default_rng(5)
-    sides = [rng.normal(mean, 1, size) for mean, size in ((0, 20), (2, 2), (3, 1))]
-    every = np.concatenate(sides)
-    within = sum(((side - side.mean()) ** 2).sum() for side in sides) / 20
-    between = sum(len(side) * (side.mean() - every.mean()) ** 2 for side in sides) / 2
-    m = (23 - 405 / 23) / 2
-    expected = (between - within) / (between + (m - 1) * within)
-    names = ["a"] * 20 + ["b"] * 2 + ["c"]
-    assert 0 < expected < 1
-    assert intraclass(every, names) == pytest.approx(expected)
-    assert effective(every, names) == pytest.approx(23 / (1 + (405 / 23 - 1) * expected))
-
-
-def test_the_ends_of_likeness():
-    assert intraclass([1.0, 1.0, 5.0, 5.0], list("aabb")) == 1.0
-    assert effective([1.0, 1.0, 5.0, 5.0], list("aabb")) == pytest.approx(2.0)
-    assert intraclass([1.0, 5.0, 1.0, 5.0], list("aabb")) == 0.0
-    assert effective([1.0, 2.0, 3.0], list("abc")) == 3.0
-    assert effective([1.0, 2.0, 3.0], list("aaa")) == 1.0
-    assert effective([2.0, 2.0, 2.0], list("aab")) == 3.0

@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import simulation
+from pretrace.statistics import power as module
 from pretrace.statistics.permutation import sign_flip, two_sample
 from pretrace.statistics.power import (
+    Planted,
     curve,
-    detectable,
     needed,
     power,
     power_two_sample,
 )
-from pretrace.statistics.simulation import Planted
 
 RNG = np.random.default_rng(7)
 NOISE = RNG.standard_normal(80)
@@ -107,7 +106,7 @@ def test_more_documents_see_more():
 def test_the_limit_goes_on_where_simulation_ends(monkeypatch):
     noise, shift = NOISE, 0.06 + 0.5 * LAWS["normal"][1] - 0.5 * LAWS["normal"][1].mean()
     simulated = dict(curve(noise, shift, (500, 1000), heldout=BESIDE))
-    monkeypatch.setattr(simulation, "LARGE", 100)
+    monkeypatch.setattr(module, "LARGE", 100)
     for size, chance in curve(noise, shift, (500, 1000), heldout=BESIDE):
         assert chance == pytest.approx(simulated[size], abs=0.04)
 
@@ -135,25 +134,7 @@ def test_where_no_number_of_documents_would_do():
     assert needed(NOISE, np.full(80, 100.0), level=0.01) == 7
 
 
-@pytest.mark.parametrize("documents", [8, 30, 200, 5000])
-def test_the_smallest_effect_that_is_seen(documents):
-    noise = RNG.standard_normal(300)
-    effect = detectable(noise, documents)
-    assert power(noise, np.full(300, effect), documents).value == pytest.approx(0.8, abs=0.04)
-    assert detectable(noise, documents, power=0.95) > effect > detectable(noise, documents, level=0.2)
-    assert detectable(10 * noise, documents) == pytest.approx(10 * effect)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_smallest_effect_among_skewed_documents(sign):
-    noise = sign * (RNG.exponential(1, 300) - 1)
-    effect = detectable(noise, 25)
-    assert power(noise, np.full(300, effect), 25).value == pytest.approx(0.8, abs=0.03)
-
-
 def test_odd_noise():
-    assert detectable(NOISE, 4) == math.inf
-    assert detectable(np.zeros(5), 10) == 0.0
     assert power(np.zeros(5), np.zeros(5), 10).value == 0.0
     certain = power(np.zeros(5), np.ones(5), 10)
     assert certain.value == certain.high == 1.0
@@ -183,7 +164,6 @@ def test_wrong_uses():
         lambda: power_two_sample(NOISE, NOISE, BESIDE, 0),
         lambda: curve(NOISE, NOISE, (5, -5)),
         lambda: needed(NOISE, NOISE + 1, power=1.0),
-        lambda: detectable(NOISE, 5, power=0),
     ):
         with pytest.raises(ExpressionError):
             ask()

@@ -17,7 +17,7 @@ from pretrace.statistics.resampling import (
     paired_difference,
     tail_share,
 )
-from pretrace.statistics.roc import Ladder, accuracy, auc, tpr_at_fpr
+from pretrace.statistics.roc import RankedScores, accuracy, auc, tpr_at_fpr
 
 
 def documents(rng, *, docs, pieces, shift, shared):
@@ -68,7 +68,7 @@ def test_a_weight_is_a_repeated_text(rows, fpr):
     scores = np.array([float(score) for score, _, _ in rows])
     members = np.array([member for _, member, _ in rows])
     weights = np.array([weight for _, _, weight in rows])
-    fast = Ladder.of(scores, members).figures(weights.astype(np.float32), (fpr,))
+    fast = RankedScores.of(scores, members).figures(weights.astype(np.float32), (fpr,))
     again, labels = np.repeat(scores, weights), np.repeat(members, weights)
     assert fast == pytest.approx((auc(again, labels), tpr_at_fpr(again, labels, fpr)), abs=1e-12)
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
-from pretrace.statistics.splits import grouped_folds, grouped_split
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, grouped_folds, grouped_split
 
 grouped = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.sampled_from([True, False, None])), min_size=1)
 

@@ -1,1 +1,1 @@
-"""Dataset inference: was a collection of texts used? Snippets, synthetic held-out texts, tests, checks, verdict."""
+"""Audits: was a model trained on a collection of texts? Snippets, held-out texts, tests, checks and the verdict."""

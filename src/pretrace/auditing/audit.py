@@ -1,30 +1,25 @@
-"""The audit: was this collection of texts used? Everything is settled first, then looked at once."""
+"""The audit of a collection: was the target trained on these texts? All rules are fixed before any result is seen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
-from pretrace.auditing import recording
-from pretrace.auditing.data import Case
-from pretrace.auditing.found import Found
-from pretrace.auditing.generation import tuned_generator
-from pretrace.auditing.leans import leans, margin
-from pretrace.auditing.placebo import check_placebos
+from pretrace.auditing.assessment import assess
+from pretrace.auditing.data import AuditData
+from pretrace.auditing.generation import Prepared, compared, synthesised, tuned_generator
+from pretrace.auditing.placebo import check_placebos, leans, margin
 from pretrace.auditing.planning import Planned, planned, taking_part
 from pretrace.auditing.power import check_plantable
-from pretrace.auditing.preparing import Prepared, compared, synthesised
 from pretrace.auditing.settings import CALIBRATED, PRETRACE, AuditSettings
 from pretrace.auditing.watch import Timed, Unwatched, Watch
+from pretrace.cache.register import earlier_audits, note_audit
 from pretrace.errors import DesignError, ExpressionError, ModelError, TextsError
 from pretrace.scoring.plan import Models
-from pretrace.types import (
-    Audit,
-    AuditPlan,
-    Backend,
-    Corpus,
-    Generator,
-)
+from pretrace.scoring.provenance import record_corpus, record_software
+from pretrace.types import Audit, AuditPlan, Backend, Corpus, Generator
 
 
 def plan(
@@ -35,7 +30,7 @@ def plan(
     heldout: Corpus | None = None,
     settings: AuditSettings | None = None,
 ) -> AuditPlan:
-    """What an audit of these texts could answer, and what it would cost: in seconds, and nothing is trained.
+    """The plan of an audit: which outcomes are possible and what it costs, found in seconds without training.
 
     Parameters and errors as for `audit`; where no verdict is possible, the plan's `design` is None.
     """
@@ -68,20 +63,18 @@ def audit(
     clock.planned(ready.plan)
     clock.plan(ready.stages)
     made = asked.prepared(ready, clock)
-    case = asked.case(ready, made, clock)
-    others = [one for one in (*asked.placebos, asked.generator) if one is not None]
-    found = Found.of(case, asked.corpus, ready.plan, made, others)
-    result = found.concluded(case, asked.corpus.name, made)
-    record = recording.record(asked.corpus, asked.heldout, case, made)
+    data = asked.data(ready, made, clock)
+    result = assess(data, asked.corpus, ready.plan, made)
+    record = _record(asked.corpus, asked.heldout, data, made)
     result = replace(result, settings=record | {"timings": clock.seconds})
     if asked.settings.cache:
-        recording.note(result)
+        _register(result)
     return result
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What an audit was asked for, checked as far as that goes without a model."""
+    """The arguments of an audit, checked as far as that goes without reading a text."""
 
     corpus: Corpus
     models: Models
@@ -107,7 +100,6 @@ class _Asked:
         return asked
 
     def planned(self) -> Planned:
-        """The plan."""
         return planned(
             self.corpus,
             self.models.target,
@@ -118,8 +110,8 @@ class _Asked:
         )
 
     def prepared(self, ready: Planned, clock: Timed) -> Prepared:
-        """The texts that are compared: cut, and written where the design takes that. The literature's procedures, asked
-        for where our own has no design, take what there is."""
+        """The samples that are compared, with continuations generated where the design needs them. The literature's
+        procedures also work where our own has no design."""
         design = ready.plan.design
         if design == "controls" or (design is None and self.heldout is not None):
             return compared(ready.cuts, self.settings)
@@ -130,8 +122,8 @@ class _Asked:
             )
         return synthesised(ready.cuts, self.generator, self.settings, clock)
 
-    def case(self, ready: Planned, made: Prepared, clock: Timed) -> Case:
-        """The material, with the placebos that take part and the margin, where there is one."""
+    def data(self, ready: Planned, made: Prepared, clock: Timed) -> AuditData:
+        """What is tested, with the placebos that take part and the margin, where there is one."""
         design = ready.plan.design
         used = taking_part(design, self.placebos, ready.plan.placebos)
         tunable = _tunable(used) if made.training else None
@@ -139,14 +131,15 @@ class _Asked:
             tuned = self._tuned(tunable, made, clock)
             # Beside control documents any placebo is as valid, and the tuned one sees more (docs/audit.md).
             used = (tuned,) if design == "differences" else (*used, tuned)
-        return Case(
-            made.sides,
+        return AuditData(
+            made.samples,
             replace(self.models, placebo=None),
             self.settings,
             clock,
             controls=made.controls,
             placebos=used,
             margin=margin(leans()) if design == "placebos" else 0.0,
+            negative_controls=self.placebos if self.generator is None else (*self.placebos, self.generator),
         )
 
     def _tuned(self, placebo: Backend, made: Prepared, clock: Timed) -> Backend:
@@ -165,7 +158,7 @@ class _Asked:
         return _backend(tuned)
 
     def _check(self) -> None:
-        """Everything that can be known before a text is cut."""
+        """Raise the errors that can be known before a text is cut."""
         if not self.corpus.texts:
             raise TextsError(f"{self.corpus.name} holds no texts.")
         if self.heldout is not None and not self.heldout.texts:
@@ -196,3 +189,63 @@ def _tunable(placebos: Sequence[Backend]) -> Backend | None:
     from pretrace.backends.huggingface import HuggingFace
 
     return next((one for one in placebos if isinstance(one, HuggingFace)), None)
+
+
+def _record(corpus: Corpus, heldout: Corpus | None, data: AuditData, made: Prepared) -> dict[str, Any]:
+    """The settings, models, texts and versions that are needed to repeat the audit."""
+    settings, models = data.settings, data.models
+    recorded = record_corpus(corpus)
+    used = {"target": models.target, "reference": models.reference}
+    facts = {name: dict(model.facts) for name, model in used.items() if model is not None}
+    facts |= {
+        "placebo" if i == 1 else f"placebo {i}": dict(model.facts) for i, model in enumerate(data.placebos, 1)
+    }
+    if made.generator is not None:
+        facts["generator"] = dict(made.generator.facts)
+    return {
+        "corpus": recorded,
+        "heldout": record_corpus(heldout) if heldout is not None else None,
+        "models": facts,
+        "procedure": settings.procedure,
+        "also": list(settings.also),
+        "classifiers": list(settings.classifiers),
+        "sampling": asdict(settings.sampling) if made.pairs else None,
+        "generator_method": settings.method if made.pairs else None,
+        "snippets": asdict(settings.snippets)
+        | {
+            "cut": len(made.cut.snippets),
+            "judged": len(made.samples.suspect),
+            "generator_learnt_from": len(made.training),
+            "too_short": len(made.cut.short),
+            "notes": [*made.cut.notes, *made.notes],
+        },
+        "power": asdict(settings.power) if settings.power else None,
+        "seed": settings.seed,
+        "software": record_software(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "earlier": _earlier(recorded["sha256"], models.target) if settings.cache else [],
+    }
+
+
+def _register(result: Audit) -> None:
+    """Add the audit to this machine's register, where the next audit of the same texts and weights finds it."""
+    settings = result.settings
+    note_audit(
+        {
+            "texts": settings["corpus"]["sha256"],
+            "weights": str(settings["models"]["target"].get("weights")),
+            "time": settings["time"],
+            "procedure": settings["procedure"],
+            "seed": settings["seed"],
+            "placebo": result.answer.facts.get("placebo"),
+            "p": result.answer.p,
+            "outcome": result.outcome,
+        }
+    )
+
+
+def _earlier(texts: str, target: Backend) -> list[dict[str, Any]]:
+    found = earlier_audits(texts, str(target.facts.get("weights")))
+    return [
+        {name: value for name, value in entry.items() if name not in ("texts", "weights")} for entry in found
+    ]

@@ -1,4 +1,4 @@
-"""Controls of an audit: what would make its answer meaningless, looked at before anybody believes it."""
+"""Checks of an audit: each looks for one mistake that would make the answer of the test wrong."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.auditing.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, FEWEST_DOCUMENTS, told_apart
-from pretrace.auditing.documents import DocumentValues, p_value, reversed_p
-from pretrace.baselines.gap import LENGTH
+from pretrace.auditing.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ
+from pretrace.auditing.document_values import DocumentValues, p_value, reversed_p
+from pretrace.baselines.classifier_two_sample import LENGTH
+from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Check, Design, Gap, Power
 
@@ -17,24 +18,24 @@ ENOUGH_POWER = 0.8
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""
 WIDEST_GAP = 0.70
-"""The text-only AUC between true and generated texts above which no difference between them is believed, where there
-are no control documents to show what the generator's mistakes do."""
+"""The text-only AUC between true and generated texts above which a difference between them shows nothing, where there
+are no control documents to show the effect of the generator's mistakes."""
 COPIES = 0.2
 
 
 def documents_check(found: DocumentValues) -> Check:
-    """Whether there are documents enough."""
-    title = f"At least {FEWEST_DOCUMENTS} documents"
+    """Whether there are enough documents."""
+    title = f"At least {FEW_DOCUMENTS} documents"
     counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
     fewest = counts["suspect"] if found.paired else min(counts.values())
     words = f"The test counts documents, and there are {counts['suspect']:,}"
     words += "." if found.paired else f" suspect and {counts['heldout']:,} control ones."
     cure = "Add documents: texts of one document (same group) count as one."
-    return _check("documents", title, fewest >= FEWEST_DOCUMENTS, words, cure, counts)
+    return _check("documents", title, fewest >= FEW_DOCUMENTS, words, cure, counts)
 
 
 def halves_check(found: DocumentValues, *, seed: int) -> Check:
-    """Whether one random half of the suspect documents looks unlike the other, which it must not."""
+    """Whether one random half of the suspect documents differs from the other, where there is nothing to find."""
     title = "One half of your texts against the other shows nothing"
     n = len(found.documents)
     if n < 4:
@@ -50,7 +51,7 @@ def halves_check(found: DocumentValues, *, seed: int) -> Check:
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:
-    """Whether the difference runs the other way, which no training on the texts explains."""
+    """Whether the target knows the texts worse than expected, which training on them cannot explain."""
     title = "No difference in the opposite direction"
     p = reversed_p(found, seed=seed)
     words = (
@@ -65,8 +66,8 @@ def reverse_check(found: DocumentValues, *, seed: int) -> Check:
 
 
 def innocent_check(name: str, found: DocumentValues, *, seed: int) -> Check:
-    """Whether a model that never saw the texts finds suspect and control documents equally likely, as it must where
-    they are alike; it can see differences that a classifier of words does not."""
+    """Whether a placebo finds suspect and control documents equally likely, as it must where they are alike. It can
+    show differences that a classifier of words does not."""
     title = "A model that never saw the texts finds both sides equally likely"
     turned = DocumentValues(found.heldout_documents, found.heldout_values, found.documents, found.values)
     p = min(1.0, 2 * min(p_value(found, seed=seed), p_value(turned, seed=seed)))
@@ -80,8 +81,8 @@ def innocent_check(name: str, found: DocumentValues, *, seed: int) -> Check:
 def shuffled_check(
     draw: Callable[[np.random.Generator], float], *, repeats: int, level: float, seed: int
 ) -> Check:
-    """Whether the procedure keeps its level when nobody can know which text is which: `draw` gives the p-value of
-    one audit with sides dealt out at random."""
+    """Whether the procedure keeps its level with documents assigned to the two sides at random: `draw` gives the
+    p-value of one such audit."""
     from scipy.stats import binom
 
     p = np.array([draw(np.random.default_rng([seed, 2, i])) for i in range(repeats)])
@@ -89,32 +90,30 @@ def shuffled_check(
     # so many or more come by chance less than once in a hundred
     most = int(binom.ppf(1 - STRICT, repeats, level))
     words = (
-        f"In {repeats} audits of the same numbers, which text is true and which is not was decided by lot. "
+        f"In {repeats} audits of the same numbers, which text is true and which is not was decided at random. "
         f"{rejected} of them rejected; up to {most} may, by chance."
     )
-    title = "With the sides dealt out at random, nothing is found"
+    title = "With the documents assigned to the two sides at random, nothing is found"
     cure = "The procedure does not hold its level on these texts: choose another one."
     figures = {"repeats": repeats, "rejected": rejected, "most": most}
     return _check("shuffled", title, rejected <= most, words, cure, figures)
 
 
-def control_documents_check(design: Design) -> Check | None:
-    """Whether there are control documents, without which no rejection is believed; None where there are."""
-    if design != "placebos":
-        return None
-    title = "Control documents show how far an innocent model may lean"
+def no_control_documents() -> Check:
+    """The check of an audit without control documents, which fails: a rejection is then no result."""
+    title = "Control documents measure the bias of a model that never saw the texts"
     words = (
         "There are none. A model that knows a kind of text well finds true text likelier than generated text even "
-        "where it never saw it. How far differs from one kind of text to another, and a margin that was measured on "
-        "some kinds does not hold on others."
+        "where it never saw it. The size of this bias differs from one kind of text to another, and a margin that was "
+        "measured on some kinds does not hold on others."
     )
-    return Check("controls", title, "failed", words, CONTROLS.format(fewest=FEWEST_DOCUMENTS))
+    return Check("controls", title, "failed", words, CONTROLS.format(fewest=FEW_DOCUMENTS))
 
 
 def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
-    """Whether the texts that are compared are alike enough for this design: `why` says how it was chosen. Between
-    suspect texts and control documents the rule that chose the design has looked, and only a procedure of the
-    literature, which goes on without a design, can fail; between true and generated texts it is looked at here."""
+    """Whether the texts that are compared are alike enough for this design: `why` says how it was chosen. For suspect
+    texts and control documents the rule that chose the design has decided, and only a procedure of the literature,
+    which goes on without a design, can fail; for true and generated texts this check decides."""
     title = "The two sets of texts are alike as texts, as far as this design needs it"
     learnt = [gap for gap in gaps if gap.classifier != LENGTH]  # which is shown, and never what decides
     if not learnt:
@@ -124,29 +123,27 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     widest = max(learnt, key=lambda gap: gap.auc.value)
     if design != "placebos":
         most = ALIKE if design == "controls" else COMPARABLE
-        return _check("gap", title, not told_apart(widest, most), why, CLOSER, figures)
+        return _check("gap", title, not differ(widest, most), why, CLOSER, figures)
     words = (
         f"A classifier that never saw the model ({widest.classifier}) tells your texts from the generated ones with an "
-        f"AUC of {widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]; 0.5 is a coin, and above "
-        f"{WIDEST_GAP:.2f} nothing else is believed."
+        f"AUC of {widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]; 0.5 is chance; above "
+        f"{WIDEST_GAP:.2f} no other result is accepted."
     )
     cure = (
         "Give control documents with --heldout. Or train the generator longer or on more of the texts, or take one "
         "that knows their language."
     )
-    return _check("gap", title, not told_apart(widest, WIDEST_GAP), words, cure, figures)
+    return _check("gap", title, not differ(widest, WIDEST_GAP), words, cure, figures)
 
 
-def power_check(power: Power | None, rejected: bool) -> Check | None:
-    """What the audit could have seen. Beside a result it has nothing to say, and there is none."""
+def power_check(power: Power | None) -> Check:
+    """Whether the audit would have detected training on the texts; for an audit that did not reject."""
     title = "Training on these texts would have been seen"
-    if rejected:
-        return None
     if power is None:
         return Check("power", title, "not run", "It was not measured.", "Run the audit with --power.")
     seen = power.probability
     words = (
-        f"A copy of the target was trained on {power.planted:,} of your documents, {_times(power.epochs)}. Had the "
+        f"A copy of the target was trained on {power.planted:,} of your documents, {times(power.epochs)}. Had the "
         f"target been trained like that, this audit would have seen it with probability {seen.value:.2f} "
         f"[{seen.low:.2f}, {seen.high:.2f}]."
     )
@@ -159,9 +156,9 @@ def power_check(power: Power | None, rejected: bool) -> Check | None:
     return _check("power", title, seen.value >= ENOUGH_POWER, words, cure, figures)
 
 
-def standin_check(name: str | None, p: float, level: float) -> Check:
-    """Whether the same procedure rejects for a model that nobody accuses; `name` None where there is none."""
-    title = "A model that is not accused shows nothing"
+def negative_control_check(name: str | None, p: float, level: float) -> Check:
+    """Whether the same procedure rejects for another model, a negative control; `name` None where there is none."""
+    title = "The same test finds nothing on another model"
     if name is None:
         words = "There is no other model here that could take the target's place."
         return Check("stand-in", title, "not run", words, "Name one with --placebo.")
@@ -171,7 +168,7 @@ def standin_check(name: str | None, p: float, level: float) -> Check:
 
 
 def copies_check(copied: float) -> Check:
-    """Whether the generator wrote what stands there anyway."""
+    """Whether the generator repeated the true continuations."""
     title = "The generated texts are not copies"
     words = f"{copied:.0%} of the generated continuations are the true ones, word for word."
     cure = "The texts repeat themselves (boilerplate, licences, templates): leave those parts out, and audit the rest."
@@ -182,19 +179,6 @@ def _check(name: str, title: str, good: bool, words: str, cure: str, figures: di
     return Check(name, title, "passed" if good else "failed", words, "" if good else cure, figures)
 
 
-def _times(epochs: int) -> str:
+def times(epochs: int) -> str:
+    """A number of epochs in words, for sentences."""
     return "once" if epochs == 1 else "twice" if epochs == 2 else f"{epochs} times"
-
-
-def flipped(found: DocumentValues, rng: np.random.Generator) -> DocumentValues:
-    """The same values with the two sides dealt out at random, document by document."""
-    if found.paired:
-        return DocumentValues(found.documents, found.values * rng.choice((-1.0, 1.0), len(found.values)))
-    both = rng.permutation(np.concatenate([found.values, found.heldout_values]))
-    n = len(found.documents)
-    return DocumentValues(found.documents, both[:n], found.heldout_documents, both[n:])
-
-
-def flipped_p(found: DocumentValues) -> Callable[[np.random.Generator], float]:
-    """What `shuffled_check` draws for the default procedure."""
-    return lambda rng: p_value(flipped(found, rng), draws=1_000, seed=int(rng.integers(1 << 31)))

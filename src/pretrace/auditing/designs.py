@@ -1,19 +1,18 @@
-"""Which comparison an audit makes: a rule that looks at the texts alone, settled before any model is asked."""
+"""Which comparison an audit makes: a rule that uses the texts alone and is applied before any model reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.baselines.gap import LENGTH
+from pretrace.baselines.classifier_two_sample import LENGTH
+from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Design, Gap, Outcome
 
 ALIKE = 0.60
 """The text-only AUC up to which suspect texts and control documents may be compared directly."""
 COMPARABLE = 0.80
-"""The text-only AUC up to which they may be compared by differences; above it no control document is believed."""
-FEWEST_DOCUMENTS = 20
-"""Suspect and control documents below which no verdict is given."""
+"""The text-only AUC up to which they may be compared by differences; above it they are not compared."""
 
 CONTROLS = (
     "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
@@ -28,7 +27,7 @@ CLOSER = "Take control documents nearer to the suspect texts: same author, kind,
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The design, None where no verdict is possible; `why` in plain words, and what would help."""
+    """A design, None where no verdict is possible, with the reason in plain words, and what would help."""
 
     design: Design | None
     why: str
@@ -38,7 +37,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What there is: documents, control documents (0 without), usable placebos, a generator, a power test. `judged`
+    """The material of an audit: numbers of documents, control documents (0 without) and usable placebos, and whether
+    there is a generator and a power test. `judged`
     are the documents left on the smaller side where a generator learns from a part of the snippets."""
 
     documents: int
@@ -51,31 +51,31 @@ class Given:
 
 def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
     """The design for what there is; `gaps` are those between suspect texts and control documents, empty without."""
-    if given.documents < FEWEST_DOCUMENTS:
+    if given.documents < FEW_DOCUMENTS:
         return Choice(
             None,
-            f"There are {given.documents} documents, and a verdict takes at least {FEWEST_DOCUMENTS}: with fewer, one "
-            "odd document decides.",
+            f"There are {given.documents} documents, and a verdict takes at least {FEW_DOCUMENTS}: with fewer, a "
+            "single unusual document can decide the result.",
             cures=("Add documents; texts of one document (same group) count as one.",),
         )
     if given.controls:
         return _with_controls(given, gaps)
     if given.placebos and given.generator:
-        if given.judged < FEWEST_DOCUMENTS:
-            return _too_few_judged(given, CONTROLS.format(fewest=FEWEST_DOCUMENTS))
+        if given.judged < FEW_DOCUMENTS:
+            return _too_few_judged(given, CONTROLS.format(fewest=FEW_DOCUMENTS))
         return Choice(
             "placebos",
             "There are no control documents. The suspect texts are compared with what a generator wrote in their "
-            "place, and the target with models that never saw them. That has accused the innocent on kinds of text "
-            "that nobody had measured, so no accusation is made on it alone.",
+            "place, and the target with models that never saw them. On kinds of text that had not been measured, "
+            "this comparison has accused models that never saw the texts. So it is not enough for an accusation.",
             ("nothing", "inconclusive") if given.power else ("inconclusive",),
-            (CONTROLS.format(fewest=FEWEST_DOCUMENTS),),
+            (CONTROLS.format(fewest=FEW_DOCUMENTS),),
         )
     return Choice(
         None,
         "There are neither control documents nor a model that never saw the texts. What the target knows of these "
         "texts may be what any model knows of texts like them, and this audit could not tell the two apart.",
-        cures=(CONTROLS.format(fewest=FEWEST_DOCUMENTS), PLACEBO),
+        cures=(CONTROLS.format(fewest=FEW_DOCUMENTS), PLACEBO),
     )
 
 
@@ -87,19 +87,19 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
         return Choice(
             None,
             "There are too few texts to see whether suspect texts and control documents are alike.",
-            cures=(CONTROLS.format(fewest=FEWEST_DOCUMENTS),),
+            cures=(CONTROLS.format(fewest=FEW_DOCUMENTS),),
         )
     auc = f"{widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]"
     seen = f"A classifier that sees only texts ({widest.classifier}) tells suspect texts from control documents with "
-    seen += f"an AUC of {auc}; 0.5 is a coin."
-    if not told_apart(widest, ALIKE):
+    seen += f"an AUC of {auc}; 0.5 is chance."
+    if not differ(widest, ALIKE):
         return Choice(
             "controls",
             f"{seen} They are alike as texts, so the documents of both sides are compared directly.",
             _outcomes(given),
             () if given.placebos else (PLACEBO,),
         )
-    if told_apart(widest, COMPARABLE):
+    if differ(widest, COMPARABLE):
         return Choice(
             None,
             f"{seen} They differ so much as texts that any difference between them may have nothing to do with "
@@ -107,7 +107,7 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             cures=(CLOSER,),
         )
     if given.placebos and given.generator:
-        if given.judged < FEWEST_DOCUMENTS:
+        if given.judged < FEW_DOCUMENTS:
             return _too_few_judged(given, CLOSER)
         return Choice(
             "differences",
@@ -121,7 +121,7 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
     )
     return Choice(
         None,
-        f"{seen} They differ as texts, and what would make up for that is missing.",
+        f"{seen} They differ as texts. To correct for that, a placebo and a generator are needed.",
         cures=(CLOSER, needed),
     )
 
@@ -130,7 +130,7 @@ def _too_few_judged(given: Given, cure: str) -> Choice:
     return Choice(
         None,
         f"The generator learns from a part of the snippets, which leaves {given.judged} documents to judge, and a "
-        f"verdict takes at least {FEWEST_DOCUMENTS}.",
+        f"verdict takes at least {FEW_DOCUMENTS}.",
         cures=(
             "Add documents, or take shorter snippets with --tokens, so that each gives more of them.",
             cure,
@@ -138,7 +138,7 @@ def _too_few_judged(given: Given, cure: str) -> Choice:
     )
 
 
-def told_apart(gap: Gap, most: float) -> bool:
+def differ(gap: Gap, most: float) -> bool:
     """Whether a classifier of texts tells two sets apart by more than `most`, and not by chance alone."""
     return gap.auc.value > most and gap.auc.low > 0.5
 

@@ -1,16 +1,26 @@
-"""Placebos: models like the target that never saw the texts, and how good they are."""
+"""Placebos, models like the target that never saw the texts: their grade, and the bias measured on such models.
+
+A target that knows a domain better than its placebo finds true text likelier than generated text even where it never
+saw the texts. How far differs from domain to domain and grows with exposure, so no number fits all. The margin of an
+audit without control documents is the largest bias, "lean", that was measured on any domain, exposure and size
+(`leans.json`, written by `benchmarks.audit_errors`); docs/audit.md says how often it holds on a domain that was left
+out.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 
 from pretrace.auditing.designs import PLACEBO
-from pretrace.auditing.reading import Readings, lead
+from pretrace.auditing.sample_scores import SampleLogprobs
 from pretrace.errors import ModelError
-from pretrace.types import Backend, Check, Design, Doubles, Placebo
+from pretrace.types import Backend, Check, Design, Lean, Placebo
 
 SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
@@ -23,8 +33,20 @@ WORDS = {
 }
 
 
+@cache
+def leans() -> tuple[Lean, ...]:
+    """The measured leans, one a domain and exposure, in the unit of the audit's values."""
+    text = files("pretrace.auditing").joinpath("leans.json").read_text(encoding="utf-8")
+    return tuple(Lean(**row) for row in json.loads(text)["leans"])
+
+
+def margin(found: tuple[Lean, ...]) -> float:
+    """The largest of the leans, 0 without any."""
+    return max((lean.value for lean in found), default=0.0)
+
+
 def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
-    """ModelError where a placebo is the target itself, or another one once more."""
+    """Raise ModelError where a placebo has the weights of the target or of another placebo."""
     known = {_weights(target): "the target"}
     for placebo in placebos:
         weights = _weights(placebo)
@@ -38,7 +60,7 @@ def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
 
 
 def graded(target: Backend, placebo: Backend) -> Placebo:
-    """The placebo with its grade, which weights and tokens tell; nothing is read."""
+    """The placebo with its grade, found from weights and tokens; no text is read."""
     from pretrace.backends.weight_similarity import likeness
 
     alike = likeness(target, placebo)
@@ -50,14 +72,19 @@ def graded(target: Backend, placebo: Backend) -> Placebo:
     return Placebo(placebo.name, grade, None, WORDS[grade], facts)
 
 
-def closeness(target: Readings, placebo: Readings, *, by_byte: bool) -> float:
+def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool) -> float:
     """The correlation of both models' mean log-probabilities on text that neither was trained on."""
-    return _correlation(*(lead(one.heldout, bytewise=by_byte) for one in (target, placebo)))
+    one, other = (
+        found.heldout.per_byte if by_byte else found.heldout.per_token for found in (target, placebo)
+    )
+    if len(one) < 2 or not one.std() or not other.std():
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
-    """Whether what the target is held against can carry a verdict of this design."""
-    title = "The target is held against a model that never saw the texts"
+    """Whether what the target is compared with is enough for a verdict of this design."""
+    title = "The target is compared with a model that never saw the texts"
     family = [one for one in placebos if one.grade != "other"]
     if design == "controls" and not family:
         words = (
@@ -67,9 +94,10 @@ def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
         return Check("placebo", title, "not run", words, PLACEBO)
     if not family:
         words = (
-            "There is no placebo of the target's family. What sets these texts apart in the target may set "
+            "There is no placebo of the target's family. Whatever makes these texts special for the target may make "
+            "them special for every model."
         )
-        return Check("placebo", title, "failed", words + "them apart in any model.", PLACEBO)
+        return Check("placebo", title, "failed", words, PLACEBO)
     words = " ".join(_sentence(one) for one in family)
     words += " That it never saw the texts is the statement of the one who asks; no test can show it."
     figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}
@@ -95,9 +123,3 @@ def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["o
     if alike is not None and alike >= SAME_ORIGIN:
         return "own"
     return "sibling" if placebo.facts.get("family") == target.facts.get("family") else "other"
-
-
-def _correlation(one: Doubles, other: Doubles) -> float:
-    if len(one) < 2 or not one.std() or not other.std():
-        return 0.0
-    return float(np.corrcoef(one, other)[0, 1])

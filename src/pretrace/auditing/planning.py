@@ -1,19 +1,19 @@
-"""What an audit can answer, found out in seconds: nothing is trained, and no text goes through a model."""
+"""The plan of an audit, made in seconds: nothing is trained, and no text goes through a model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.auditing.designs import FEWEST_DOCUMENTS, Given, choose
+from pretrace.auditing.designs import Given, choose
+from pretrace.auditing.generation import NO_TUNING, TRAINING, WRITING, cut_alike
 from pretrace.auditing.placebo import graded
-from pretrace.auditing.preparing import TRAINING, WRITING, cut_alike
 from pretrace.auditing.settings import PRETRACE, AuditSettings
-from pretrace.auditing.sides import Sides
-from pretrace.auditing.snippets import Cut
+from pretrace.auditing.snippets import Cut, Samples
 from pretrace.auditing.watch import Action, Stage, guessed_seconds
-from pretrace.baselines.gap import gap
+from pretrace.baselines.classifier_two_sample import gap
 from pretrace.errors import TextsError
+from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.methods import methods
 from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo
 
@@ -36,18 +36,15 @@ def planned(
     heldout: Corpus | None,
     settings: AuditSettings,
 ) -> Planned:
-    """The plan: what there is, which design answers, which outcomes are possible, and what it will cost.
+    """The plan: the design, the outcomes that are possible, and what the audit will cost.
 
     TextsError where texts stand on both sides, or control documents are fewer than a verdict takes.
     """
     cuts = cut_alike(corpus, heldout, generator or target, settings)
-    controls = cuts[1].documents if heldout is not None else 0
-    ours = PRETRACE in (settings.procedure, *settings.also)
-    if heldout is not None and ours and controls < FEWEST_DOCUMENTS:
-        raise TextsError(
-            f"{heldout.name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
-            f"least {FEWEST_DOCUMENTS}: add control documents, or take shorter snippets with --tokens."
-        )
+    controls = 0
+    if heldout is not None:
+        controls = cuts[1].documents
+        _check_controls(heldout.name, controls, settings)
     grades = tuple(graded(target, placebo) for placebo in placebos)
     usable = sum(one.grade != "other" for one in grades)
     gaps = _gaps(cuts, settings) if heldout is not None else ()
@@ -78,6 +75,14 @@ def planned(
     return Planned(plan, cuts, stages)
 
 
+def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
+    if PRETRACE in (settings.procedure, *settings.also) and controls < FEW_DOCUMENTS:
+        raise TextsError(
+            f"{name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
+            f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets with --tokens."
+        )
+
+
 def taking_part(
     design: Design | None, placebos: Sequence[Backend], grades: Sequence[Placebo]
 ) -> tuple[Backend, ...]:
@@ -92,9 +97,9 @@ def taking_part(
 
 def _gaps(cuts: Sequence[Cut], settings: AuditSettings) -> tuple[Gap, ...]:
     """How well classifiers of texts tell suspect snippets from control ones; nothing where they are too few."""
-    sides = Sides.of_snippets(cuts[0].snippets, cuts[1].snippets)
+    samples = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets)
     try:
-        return gap(*sides.corpora(), settings.classifiers, seed=settings.seed)
+        return gap(*samples.corpora(), settings.classifiers, seed=settings.seed)
     except TextsError:
         return ()
 
@@ -128,7 +133,7 @@ def _stages(
         judged = sum(_judged(one, settings, design) for one in cuts)
         learnt = sum(len(one.snippets) for one in cuts) - judged
         learnt = min(learnt, settings.snippets.learnt or learnt)
-        if settings.method != "none":
+        if settings.method != NO_TUNING:
             epochs = int(getattr(methods.make(settings.method), "epochs", 1))
             stages.append(_stage(TRAINING, "training", generator, epochs * learnt * tokens))
         stages.append(_stage(WRITING, "writing", generator, judged * tokens))

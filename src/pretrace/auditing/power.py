@@ -1,4 +1,4 @@
-"""What the audit could have seen: a part of the suspect's own texts is planted in a copy of the target."""
+"""The power of an audit: a copy of the target is trained on a part of the suspect texts, and audited."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pretrace.auditing.data import Case
-from pretrace.auditing.documents import DocumentValues
-from pretrace.auditing.sides import Sides
+from pretrace.auditing.data import AuditData
+from pretrace.auditing.document_values import DocumentValues
+from pretrace.auditing.snippets import Samples
 from pretrace.cache.traces import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
@@ -30,27 +30,28 @@ if TYPE_CHECKING:
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
 
 
-def measured(case: Case, corpus: Corpus, settings: PlantSettings, procedure: str) -> Power:
+def measured(data: AuditData, corpus: Corpus, settings: PlantSettings, procedure: str) -> Power:
     """The power of the procedure that decides, at this audit's number of documents.
 
     The texts of some documents (`settings.share`) are trained on, in a copy of the target; the same pieces are
     then read by that copy. Each planted document gives the shift that training brought it; the spread between
     documents is that of the audit itself, around 0. ModelError where the target has no weights here.
     """
-    check_plantable(case.target)
+    check_plantable(data.target)
     labelled = split_members(corpus, settings.share, settings.seed)
     owner = linked(corpus.texts)
     members = {owner[text.document] for text in labelled.texts if text.member}
-    noise = case.values(procedure)
-    before = replace(case, sides=_restricted(case.sides, members), placebos=case.decided_by, _said={})
-    with _planted(case, corpus, settings) as copy:
+    noise = data.values(procedure)
+    samples = _restricted(data.samples, members)
+    before = replace(data, samples=samples, placebos=data.deciding, _logprobs={})
+    with _planted(data, corpus, settings) as copy:
         after = before.with_target(copy).values(procedure)
     shift = shifts(before.values(procedure), after) - noise.margin
-    return _power(noise, shift, settings, level=case.settings.level)
+    return _power(noise, shift, settings, level=data.settings.level)
 
 
 def check_plantable(target: Backend) -> None:
-    """ModelError where texts cannot be planted in a copy of the target."""
+    """Raise ModelError where no copy of the target can be trained."""
     from pretrace.backends.huggingface import HuggingFace
 
     if not isinstance(target, HuggingFace):
@@ -58,7 +59,7 @@ def check_plantable(target: Backend) -> None:
 
 
 def shifts(before: DocumentValues, after: DocumentValues) -> Doubles:
-    """What planting brought each planted document, beyond what it brought the held-out ones."""
+    """How much training raised each planted document, beyond the held-out ones."""
     gained = after.values - before.values
     if before.paired:
         return np.asarray(gained)
@@ -82,25 +83,25 @@ def _power(noise: DocumentValues, shift: Doubles, settings: PlantSettings, *, le
     )
 
 
-def _restricted(sides: Sides, members: set[str]) -> Sides:
-    """The pieces of the planted documents, and what they are held against."""
-    rows = [i for i, piece in enumerate(sides.suspect) if piece.document in members]
-    suspect = tuple(sides.suspect[i] for i in rows)
-    heldout = tuple(sides.heldout[i] for i in rows) if sides.paired else sides.heldout
-    return replace(sides, suspect=suspect, heldout=heldout)
+def _restricted(samples: Samples, members: set[str]) -> Samples:
+    """The samples of the planted documents, and those they are compared with."""
+    rows = [i for i, sample in enumerate(samples.suspect) if sample.document in members]
+    suspect = tuple(samples.suspect[i] for i in rows)
+    heldout = tuple(samples.heldout[i] for i in rows) if samples.paired else samples.heldout
+    return replace(samples, suspect=suspect, heldout=heldout)
 
 
 @contextmanager
-def _planted(case: Case, corpus: Corpus, settings: PlantSettings) -> Iterator[Backend]:
+def _planted(data: AuditData, corpus: Corpus, settings: PlantSettings) -> Iterator[Backend]:
     """The copy, opened as the target is; its folder lies in the cache while it is needed, so that a killed
     training goes on, and is deleted afterwards."""
     from pretrace.backends.huggingface import HuggingFace, open_huggingface
 
-    target = case.target
+    target = data.target
     assert isinstance(target, HuggingFace)
-    with _place(target, corpus, settings, cache=case.settings.cache) as folder:
+    with _place(target, corpus, settings, cache=data.settings.cache) as folder:
         if not (folder / "card.json").is_file():
-            with case.watch.training("planting texts in a copy") as on_step:
+            with data.watch.training("planting texts in a copy") as on_step:
                 start = (target.model, target.tokenizer)
                 plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
         dtype = str(target.facts["dtype"])

@@ -1,4 +1,4 @@
-"""What an audit is asked for, settled before anything is looked at."""
+"""The settings of an audit, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pretrace.tuning.methods import methods
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Sampling
 
-PRETRACE, CALIBRATED, PAPER, ORIGINAL = "pretrace", "calibrated", "paper", "original"
-RELEASE = "release"
+PRETRACE, CALIBRATED, PAPER, RELEASE, ORIGINAL = "pretrace", "calibrated", "paper", "release", "original"
 PROCEDURES = {
     PRETRACE: "one value a document and one permutation test: against control documents, or against placebos (the "
     "default)",
@@ -35,10 +34,6 @@ GENERATOR = _TUNED.format(6, 0.0005)
 """How the generator is tuned unless told otherwise."""
 PAPER_GENERATOR = _TUNED.format(100, 0.0002)
 """The paper's setting (appendix D.1), for an 8-billion-parameter model on graphics processors."""
-RELEASE_SAMPLING = Sampling(temperature=0.6, top_p=0.9, repetition_penalty=1.2)
-"""How the authors' release draws tokens."""
-
-
 POWER_BATCH = 4
 """Windows a step when texts are planted to measure the power: an audit has few texts, and a training of a handful
 of steps moves a model less than any real one would."""

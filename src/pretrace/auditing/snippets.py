@@ -1,4 +1,4 @@
-"""Documents cut into snippets, shuffled, and divided into what a generator learns from and what is judged.
+"""Documents cut into snippets, divided into what a generator learns from and what is judged, and the samples compared.
 
 Section 4.1 of "Unlocking Post-hoc Dataset Inference with Synthetic Data" (Zhao et al. 2025): short pieces
 are completed well, and pieces of the same documents on both sides make the generator write in their style.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.statistics.documents import linked
-from pretrace.types import Corpus, Skipped, Text
+from pretrace.types import Corpus, Pair, Skipped, Text
 
 Spans = Callable[[str], npt.NDArray[np.int64]]
 """Characters [start, end) of each token of a text, shape [n, 2]: `Generator.spans` and `Backend.spans`."""
@@ -79,6 +80,46 @@ class Cut:
         return len({snippet.document for snippet in self.snippets})
 
 
+class Sample(NamedTuple):
+    """A text that counts, the document it is from, and what stands before it, as context alone."""
+
+    document: str
+    text: str
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples of the suspect texts and of held-out ones; with `paired` row i of both is the same place."""
+
+    suspect: tuple[Sample, ...]
+    heldout: tuple[Sample, ...]
+    paired: bool = False
+
+    @classmethod
+    def of_pairs(cls, pairs: Sequence[Pair]) -> Samples:
+        """True suffixes beside the generated ones, each after the same prefix."""
+        true = tuple(Sample(pair.document, pair.true, pair.prefix) for pair in pairs)
+        generated = tuple(Sample(pair.document, pair.generated, pair.prefix) for pair in pairs)
+        return cls(true, generated, paired=True)
+
+    @classmethod
+    def of_snippets(cls, suspect: Sequence[Snippet], heldout: Sequence[Snippet]) -> Samples:
+        """Whole snippets of suspect and of held-out documents."""
+        first, second = (tuple(Sample(one.document, one.text) for one in side) for side in (suspect, heldout))
+        return cls(first, second)
+
+    def corpora(self) -> tuple[Corpus, Corpus]:
+        """Suspect and held-out samples as corpora, for what compares them without a model."""
+        suspect, heldout = (
+            Corpus(
+                name, tuple(Text(f"{name} {i}", one.text, group=one.document) for i, one in enumerate(side))
+            )
+            for name, side in (("suspect", self.suspect), ("heldout", self.heldout))
+        )
+        return suspect, heldout
+
+
 def cut(corpus: Corpus, spans: Spans, settings: SnippetSettings | None = None, *, seed: int = 0) -> Cut:
     """The snippets of every document of the corpus, `most` of each at random.
 
@@ -131,7 +172,7 @@ def divide(
 
 
 def check_enough(cut: Cut, corpus: Corpus, tokens: int, *, fewest: int) -> None:
-    """TextsError where fewer than `fewest` snippets were cut: no test could say anything of them."""
+    """Raise TextsError where fewer than `fewest` snippets were cut, too few for any test."""
     if len(cut.snippets) >= fewest and cut.documents >= 2:
         return
     raise TextsError(

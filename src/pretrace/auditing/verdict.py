@@ -1,10 +1,11 @@
-"""From the test and its controls to an outcome, and to words that a court may read."""
+"""From the test and the checks to an outcome and the sentences that explain it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pretrace.auditing.checks import times
 from pretrace.types import Answer, Check, Outcome, Power
 
 _WITHHOLD_EITHER = ("documents", "halves", "reverse", "innocent", "shuffled", "gap", "copies")
@@ -31,7 +32,7 @@ class Question:
 
 
 def decide(answer: Answer, checks: Sequence[Check], power: Power | None, question: Question) -> Verdict:
-    """The verdict of a test and its controls; it was settled before looking how they lead to it.
+    """The verdict of a test and its checks, by a rule that was fixed before any result was seen.
 
     A p-value at or below the level says "consistent with training" unless a control failed. Above it, "nothing
     shown" takes as much evidence as an accusation: controls that did not fail, and an effect whose upper bound lies
@@ -68,7 +69,10 @@ def _excluded(answer: Answer, power: Power | None) -> bool:
 def _statement(outcome: Outcome, rejected: bool, failed: Sequence[Check], question: Question) -> str:
     corpus, model = question.corpus, question.model
     if outcome == "consistent":
-        return f"What {model} makes of {corpus} is consistent with training on these texts, or on copies of them."
+        return (
+            f"The predictions of {model} on {corpus} are consistent with training on these texts, or on copies of "
+            "them."
+        )
     if outcome == "nothing":
         return (
             f"Nothing was found: {model} does not know {corpus} better than texts it cannot have seen, and training "
@@ -97,12 +101,8 @@ def _bound(answer: Answer, power: Power | None, cleared: bool) -> str:
         )
     planted, high = power.effect, answer.effect.high
     words = (
-        f"Reading {power.planted:,} of the documents {_times(power.epochs)} moved a copy of the target by "
+        f"Reading {power.planted:,} of the documents {times(power.epochs)} moved a copy of the target by "
         f"{planted.value:.4f} [{planted.low:.4f}, {planted.high:.4f}] {answer.unit}. The effect that was found is at "
         f"most {high:.4f}, which is "
     )
     return words + ("less." if cleared else "not less: such training could have been missed.")
-
-
-def _times(epochs: int) -> str:
-    return "once" if epochs == 1 else "twice" if epochs == 2 else f"{epochs} times"

@@ -1,4 +1,4 @@
-"""The stages of an audit: said beforehand, timed as they run, and how long the whole still takes."""
+"""The stages of an audit: known beforehand, timed as they run, with an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Stage:
 
 
 class Watch(Protocol):
-    """Told of the stages of an audit; a training's steps and passes over texts are shown within them.
+    """An observer of an audit's stages, and of the training steps and passes over texts within them.
 
     `plan` comes before the first stage. A stage that was not in the plan is shown all the same, and a stage
     may be entered again.

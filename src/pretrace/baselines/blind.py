@@ -1,4 +1,4 @@
-"""The blind baseline: how well members are told from non-members by one who never saw the model.
+"""The blind baseline: how well a classifier that never saw the model tells members from non-members.
 
 Where a classifier of words alone succeeds, the two sets differ as texts, and a membership score may
 succeed for the same reason (Das, Zhang and Tramèr 2024, "Blind baselines beat membership inference
@@ -7,147 +7,120 @@ attacks for foundation models").
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers
-from pretrace.statistics.splits import grouped_folds, grouped_split
-from pretrace.types import Bools, Doubles
+from pretrace.baselines.classifiers import Words
+from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING, CrossFit
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
+from pretrace.statistics.resampling import group_bootstrap
+from pretrace.types import Bools, Doubles, Estimate
 
-WIDENING = math.sqrt(2)
-"""Factor on the interval of a cross-fitted figure.
-
-Every pair of texts from different folds enters it twice: each teaches the classifier that judges the
-other. Without signal the variance is therefore twice what resampling fixed predictions shows. With a
-strong signal the factor is cautious.
-"""
-
-FOLDS = 5
-FEWEST_TEXTS = 10
-"""Of each class; with fewer there is nothing to learn from."""
-LEARNT_TEXTS = 20_000
-LEARNT_CHARACTERS = 40_000_000
-"""The most the classifiers learn from, by whole documents; every text is judged all the same."""
-READ_CHARACTERS = 20_000
-"""Characters read of one text: some 4,000 tokens."""
 CHUNK = 2_000
-
-# Scripts written without spaces: there a character is the unit, and two neighbours the bigram.
-_UNSPACED = (
-    "\u0e00-\u0eff"  # Thai, Lao
-    "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
-    "\u3040-\u30ff"  # Japanese syllables
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
-)
-_TOKEN = rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]"
+TELLING = 0.6
+"""AUC from which on the two classes of a benchmark are said to be told apart by their words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Blind:
-    """What the classifier said: `scores` [texts], higher = member, or None where it could not be trained;
+class BlindScores:
+    """The scores of the blind classifier: `scores` [texts], higher = member, or None where it could not be trained;
     `note` says why, or what was left out of the training, in a sentence ("" when nothing)."""
 
     scores: Doubles | None
     note: str = ""
 
 
-def bag_of_words(texts: Sequence[str], members: Bools, groups: Sequence[str], *, seed: int) -> Blind:
+def bag_of_words(texts: Sequence[str], members: Bools, groups: Sequence[str], *, seed: int) -> BlindScores:
     """Out-of-fold log-odds of membership from a logistic regression on words, word pairs and punctuation.
 
     Features are lower-cased TF-IDF of what occurs in at least two texts; characters stand for words in
     Chinese and other scripts without spaces. A text is judged by a classifier that learnt from no text
-    of its group. Each fold's log-odds are centred on their mean: otherwise a fold with more members than
-    its training part would be judged low as a whole, and pooled AUCs would fall below 0.5 by chance alone.
+    of its group; log-odds are centred a fold (`CrossFit.scores`).
     """
-    grouping = Grouping.of(groups, members)
-    reason = _too_few(members, grouping)
+    reason = _too_few(members, Grouping.of(groups, members))
     if reason:
-        return Blind(None, reason)
-    folds = min(FOLDS, grouping.holding(MEMBERS), grouping.holding(NONMEMBERS))
-    fold = grouped_folds(grouping, folds, seed)
-    learnt = learnt_from(texts, members, groups, seed)
-    for k in range(folds):
-        if len(np.unique(members[learnt & (fold != k)])) < 2:
-            return Blind(None, "there are too few documents to learn from some and judge the others.")
-    note = ""
-    if not learnt.all():
-        note = (
-            f"The blind classifier learnt from {np.count_nonzero(learnt):,} of the {len(texts):,} texts, "
-            "by whole documents, and judged all of them."
-        )
-    scores = _cross_fitted(texts, members, fold, learnt)
-    if scores is None:
-        return Blind(None, "no word occurs in two of the texts.")
-    return Blind(scores, note)
-
-
-def _cross_fitted(texts: Sequence[str], members: Bools, fold: Numbers, learnt: Bools) -> Doubles | None:
-    """Centred log-odds [texts], or None when no feature occurs twice."""
-    from sklearn.linear_model import LogisticRegression
-
-    rows = np.flatnonzero(learnt)
+        return BlindScores(None, reason)
+    division = CrossFit.of(texts, members, groups, seed=seed)
+    if division is None:
+        return BlindScores(None, "there are too few documents to learn from some and judge the others.")
+    rows = np.flatnonzero(division.learnt)
     words = Words([texts[row] for row in rows.tolist()])
     if not words.columns.size:
-        return None
-    classifiers = [
-        LogisticRegression(max_iter=1000).fit(words.learnt[fold[rows] != k], members[rows][fold[rows] != k])
-        for k in range(int(fold.max()) + 1)
-    ]
-    scores = np.empty(len(texts))
-    for chunk, features in _features(words, texts, learnt):
-        for k, classifier in enumerate(classifiers):
-            mine = fold[chunk] == k
-            if mine.any():
-                scores[chunk[mine]] = classifier.decision_function(features[mine])
-    for k in range(len(classifiers)):
-        scores[fold == k] -= scores[fold == k].mean()
-    return scores
-
-
-class Words:
-    """TF-IDF of hashed words and word pairs, unit length: memory does not grow with the vocabulary.
-
-    Columns are what occurs in at least two of the texts; `learnt` holds their features, sparse [texts,
-    columns], or None without a column. No label is looked at, so it may see the texts of all folds.
-    """
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
-
-        self._count = HashingVectorizer(
-            preprocessor=_read,
-            token_pattern=_TOKEN,
-            ngram_range=(1, 2),
-            norm=None,
-            alternate_sign=False,
+        return BlindScores(None, "no word occurs in two of the texts.")
+    note = ""
+    if len(rows) < len(texts):
+        note = (
+            f"The blind classifier learnt from {len(rows):,} of the {len(texts):,} texts, "
+            "by whole documents, and judged all of them."
         )
-        counts = self._count.transform(texts)
-        self.columns: npt.NDArray[np.int64] = np.flatnonzero(counts.getnnz(axis=0) >= 2)
-        self._weigh = TfidfTransformer(sublinear_tf=True)
-        self.learnt: Any = self._weigh.fit_transform(counts[:, self.columns]) if self.columns.size else None
-
-    def of(self, texts: Sequence[str]) -> Any:
-        """Sparse features [texts, columns]."""
-        return self._weigh.transform(self._count.transform(texts)[:, self.columns])
+    return BlindScores(division.scores(_regression(words, texts, members, division.learnt)), note)
 
 
-def _features(words: Words, texts: Sequence[str], learnt: Bools) -> Iterator[tuple[Numbers, Any]]:
-    """Rows and their features: all at once where all were learnt from, else a chunk at a time."""
-    if learnt.all():
-        yield np.arange(len(texts)), words.learnt
-        return
-    for start in range(0, len(texts), CHUNK):
-        yield np.arange(start, min(start + CHUNK, len(texts))), words.of(texts[start : start + CHUNK])
+@dataclass(frozen=True, slots=True)
+class BlindBaseline:
+    """The blind bag-of-words AUC with its 95% interval, None where there are too few texts; the AUC of the texts'
+    length; and a sentence."""
+
+    auc: tuple[float, float, float] | None
+    length_auc: tuple[float, float, float]
+    sentence: str
+
+    @property
+    def apart(self) -> bool:
+        """Whether words tell the two classes apart, clearly."""
+        return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= TELLING
+
+    def plain(self) -> dict[str, object]:
+        """For a card."""
+        return {
+            "bag_of_words_auc": None if self.auc is None else [round(value, 4) for value in self.auc],
+            "text_length_auc": [round(value, 4) for value in self.length_auc],
+            "tells_apart": self.apart,
+            "says": self.sentence,
+        }
 
 
-def _read(text: str) -> str:
-    # A lone surrogate, which JSON can carry, has no UTF-8 form and would stop the hashing.
-    return text[:READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").lower()
+def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str) -> BlindBaseline:
+    """How well words alone tell members from non-members of a benchmark (Das et al. 2024), as `evaluate` measures it.
+
+    `rows` have a text, a label (1 for a member), an id and a group; `why` is what the reader should bear in mind
+    where words do tell them apart. TextsError where members or non-members are missing.
+    """
+    texts, members = [str(row["text"]) for row in rows], np.array([row["label"] == 1 for row in rows])
+    groups = [str(row["group"]) or str(row["id"]) for row in rows]
+    judged = bag_of_words(texts, members, groups, seed=seed)
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
+    columns = [lengths] if judged.scores is None else [lengths, judged.scores]
+    spread = group_bootstrap(np.column_stack(columns), members, groups=groups, seed=seed, resamples=200).auc
+    auc = None if judged.scores is None else spread.widened(1, WIDENING).estimate(1)
+    return BlindBaseline(_figures(auc) if auc else None, _figures(spread.estimate(0)), _sentence(auc, why))
+
+
+def _regression(
+    words: Words, texts: Sequence[str], members: Bools, learnt: Bools
+) -> Callable[[Bools], Callable[[Bools], Doubles]]:
+    """Logistic regression on the features of the texts that were `learnt` from; others are read in chunks."""
+    from sklearn.linear_model import LogisticRegression
+
+    place = np.cumsum(learnt) - 1  # the row of each text among the features
+
+    def fit(part: Bools) -> Callable[[Bools], Doubles]:
+        regression: Any = LogisticRegression(max_iter=1000).fit(words.learnt[place[part]], members[part])
+
+        def odds(mine: Bools) -> Doubles:
+            if learnt.all():
+                return np.asarray(regression.decision_function(words.learnt[mine]))
+            rows = np.flatnonzero(mine).tolist()
+            chunks = (rows[at : at + CHUNK] for at in range(0, len(rows), CHUNK))
+            said = [regression.decision_function(words.of([texts[i] for i in some])) for some in chunks]
+            return np.concatenate(said)
+
+        return odds
+
+    return fit
 
 
 def _too_few(members: Bools, grouping: Grouping) -> str:
@@ -162,10 +135,19 @@ def _too_few(members: Bools, grouping: Grouping) -> str:
     return ""
 
 
-def learnt_from(texts: Sequence[str], members: Bools, groups: Sequence[str], seed: int) -> Bools:
-    """Which texts a classifier learns from, bool [texts]: all, or whole documents up to the bounds above."""
-    characters = sum(min(len(text), READ_CHARACTERS) for text in texts)
-    share = min(LEARNT_TEXTS / len(texts), LEARNT_CHARACTERS / max(1, characters))
-    if share >= 1:
-        return np.ones(len(texts), dtype=bool)
-    return grouped_split(groups, share, seed, labels=members)
+def _figures(auc: Estimate) -> tuple[float, float, float]:
+    return auc.value, auc.low, auc.high
+
+
+def _sentence(auc: Estimate | None, why: str) -> str:
+    if auc is None:
+        return "Too few texts for a blind baseline: nobody can tell whether the two sides differ as texts."
+    known = f"AUC {auc.value:.3f} [{auc.low:.2f}, {auc.high:.2f}]"
+    if auc.low <= 0.5:
+        return f"A bag of words that never saw a model was not shown to tell the two sides apart ({known})."
+    if auc.value < TELLING:
+        return f"A bag of words that never saw a model tells the two sides apart, but hardly ({known})."
+    return (
+        f"A bag of words that never saw a model tells the two sides apart ({known}): {why} "
+        "A membership score that does no better than this shows nothing about membership."
+    )

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
-from pretrace.baselines.blind import READ_CHARACTERS, Words
+from pretrace.baselines.crossfit import READ_CHARACTERS
 from pretrace.registry import Registry, require
+from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.classifier_plan import (
     PAPER,
     SMALL,
@@ -28,6 +30,9 @@ from pretrace.types import Bools, Doubles, TextClassifier
 
 classifiers: Registry[TextClassifier] = Registry("text classifier")
 
+# In scripts without spaces a character is the unit, and two neighbours the bigram.
+_TOKEN = rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]"
+
 
 @runtime_checkable
 class Cutting(Protocol):
@@ -36,6 +41,33 @@ class Cutting(Protocol):
     def cut(self, texts: Sequence[str], /) -> int:
         """How many of the texts are longer than what it reads of them."""
         ...
+
+
+class Words:
+    """TF-IDF of hashed words and word pairs, unit length: memory does not grow with the vocabulary.
+
+    Columns are what occurs in at least two of the texts; `learnt` holds their features, sparse [texts,
+    columns], or None without a column. No label is looked at, so it may see the texts of all folds.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+
+        self._count = HashingVectorizer(
+            preprocessor=_read,
+            token_pattern=_TOKEN,
+            ngram_range=(1, 2),
+            norm=None,
+            alternate_sign=False,
+        )
+        counts = self._count.transform(texts)
+        self.columns: npt.NDArray[np.int64] = np.flatnonzero(counts.getnnz(axis=0) >= 2)
+        self._weigh = TfidfTransformer(sublinear_tf=True)
+        self.learnt: Any = self._weigh.fit_transform(counts[:, self.columns]) if self.columns.size else None
+
+    def of(self, texts: Sequence[str]) -> Any:
+        """Sparse features [texts, columns]."""
+        return self._weigh.transform(self._count.transform(texts)[:, self.columns])
 
 
 @classifiers.add("words")
@@ -187,3 +219,8 @@ class Pretrained:
 
 def _probability(logits: Doubles) -> Doubles:
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -SUREST, SUREST))), dtype=np.float64)
+
+
+def _read(text: str) -> str:
+    # A lone surrogate, which JSON can carry, has no UTF-8 form and would stop the hashing.
+    return text[:READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").lower()

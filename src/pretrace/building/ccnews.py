@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.building.blindness import Told, told_apart
+from pretrace.baselines.blind import BlindBaseline, blind_baseline
 from pretrace.building.ccnews_texts import Candidate, candidates, contents, split_of, words
 from pretrace.building.ccnews_transforms import Changed, Method, Transform
 from pretrace.building.writing import Built, LeftOut, Row, check_place, write
@@ -221,14 +221,14 @@ def _blind(rows: Sequence[Row], settings: CcnewsSettings) -> dict[str, Any]:
     }
     if settings.transform_both:
         given["transform_both"] = (rows, "the collections differ even after the same machine went over both.")
-    found = {name: told_apart(some, seed=settings.seed, why=why) for name, (some, why) in given.items()}
+    found = {name: blind_baseline(some, seed=settings.seed, why=why) for name, (some, why) in given.items()}
     plainly: dict[str, Any] = {name: told.plain() for name, told in found.items()}
     if not settings.transform_both:
         plainly["transform_both"] = None
     return {**plainly, "finding": _finding(found)}
 
 
-def _finding(found: Mapping[str, Told]) -> str:
+def _finding(found: Mapping[str, BlindBaseline]) -> str:
     """The difference in one sentence."""
     values = {name: told.auc[0] for name, told in found.items() if told.auc is not None}
     if values.keys() != found.keys():

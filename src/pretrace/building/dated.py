@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pretrace import __version__
-from pretrace.building.blindness import told_apart
+from pretrace.baselines.blind import blind_baseline
 from pretrace.building.cleaning import exact_key
 from pretrace.building.patents import OnProgress
 from pretrace.building.reading import Days, Table, cutoff_day, days, named
@@ -91,7 +91,7 @@ def build_dated(
     found = sorter.distinct(sorter.sorted(_read(texts, sorter, on_progress)))
     rows = [_row(one) for one in sorter.drawn(found, texts)]
     on_progress("asking the blind baseline", len(rows))
-    told = told_apart(rows, seed=settings.seed, why=_WHY)
+    told = blind_baseline(rows, seed=settings.seed, why=_WHY)
     members = [row for row in rows if row["label"] == 1]
     card = {
         "kind": "dated texts, built",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pretrace import __version__
-from pretrace.building.blindness import told_apart
+from pretrace.baselines.blind import blind_baseline
 from pretrace.building.cleaning import Near, boilerplate, exact_key, without
 from pretrace.building.markup import Dates
 from pretrace.building.pages import Page, PageColumns, Pages
@@ -124,7 +124,9 @@ def _record(pages: PatentPages, settings: PatentSettings) -> dict[str, Any]:
 
 def _blind(rows: Sequence[Row], settings: PatentSettings) -> dict[str, object]:
     longest = max(settings.lengths, default=settings.words)
-    return told_apart([row for row in rows if row["length"] == longest], seed=settings.seed, why=_WHY).plain()
+    return blind_baseline(
+        [row for row in rows if row["length"] == longest], seed=settings.seed, why=_WHY
+    ).plain()
 
 
 class _Builder:

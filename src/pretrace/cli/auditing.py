@@ -143,7 +143,7 @@ def printed(audit: Audit, out: Path) -> int:
 
 def compare(a: str, b: str, columns: Columns, *, classifiers: str, seed: int) -> None:
     """Print how well classifiers that see only texts tell two sets apart."""
-    from pretrace.baselines.gap import gap
+    from pretrace.baselines.classifier_two_sample import gap
 
     found = gap(open_corpus(a, columns), open_corpus(b, columns), classifiers, seed=seed)
     Console(highlight=False).print(_gap_table(found))

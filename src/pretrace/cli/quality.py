@@ -15,7 +15,7 @@ from pretrace.cli import options as o
 from pretrace.types import Estimate
 
 if TYPE_CHECKING:
-    from pretrace.statistics.quality import Compared, Embed
+    from pretrace.statistics.set_similarity import Compared, Embed
 
 _NO_MODEL = "none"
 
@@ -47,7 +47,7 @@ def quality(
     from pretrace.corpora import Columns, open_corpus
     from pretrace.results.atomic import atomic_bytes, check_writable
     from pretrace.results.encoding import to_json
-    from pretrace.statistics.quality import Comparing, compare_sets
+    from pretrace.statistics.set_similarity import Comparing, compare_sets
 
     if json is not None:
         check_writable(json, folder=False)

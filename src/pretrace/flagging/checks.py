@@ -21,8 +21,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pretrace.baselines.blind import FEWEST_TEXTS, WIDENING, bag_of_words
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, by_document
+from pretrace.baselines.blind import bag_of_words
+from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING
+from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, by_document
 from pretrace.statistics.resampling import Spread, group_bootstrap
 from pretrace.types import Bools, Check, Doubles, Estimate
 
@@ -31,12 +32,10 @@ APART = 0.55
 RESAMPLES = 2000
 OUTER = 0.2
 """The share of a 95% interval's outside that a 99% interval leaves out."""
-FEW = 20
-"""Documents of a side below which a rank test has to agree with the interval."""
 LEVEL = 0.005
 """Of that test, on either side; as rare as the interval's failures are meant to be."""
 WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
-"""The same for cross-fitted values, which vary more than the test takes them to (see `blind.WIDENING`)."""
+"""The same for cross-fitted values, which vary more than the test takes them to (see `crossfit.WIDENING`)."""
 
 _BEYOND = "beyond_chance"
 _SAYING = {"words": "their words", "length": "their length", "placebo": "the score of the placebo"}
@@ -153,7 +152,7 @@ def _beyond_chance(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
 def _rank_p(values: Doubles, asked: Bools, groups: Sequence[str]) -> float:
     """The p-value of a rank test (Mann and Whitney) for documents in question above known ones; 0 where neither
     side is few and the interval decides alone."""
-    if _fewest(Grouping.of(groups, asked)) >= FEW:
+    if Grouping.of(groups, asked).fewest >= FEW_DOCUMENTS:
         return 0.0
     from scipy.stats import mannwhitneyu
 
@@ -162,14 +161,10 @@ def _rank_p(values: Doubles, asked: Bools, groups: Sequence[str]) -> float:
     return float(mannwhitneyu(*sides, alternative="greater").pvalue)
 
 
-def _fewest(grouping: Grouping) -> int:
-    return min(grouping.holding(MEMBERS), grouping.holding(NONMEMBERS))
-
-
 def _seldom(grouping: Grouping, level: float) -> bool:
     """Whether documents are so few that no order of them is rare enough to say that the sides differ."""
     few, other = sorted((grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)))
-    return few < FEW and math.comb(few + other, few) * level < 1
+    return few < FEW_DOCUMENTS and math.comb(few + other, few) * level < 1
 
 
 def _figures(auc: Estimate) -> str:
@@ -187,7 +182,7 @@ def _too_few(asked: Bools, grouping: Grouping, level: float) -> str:
         ("known", int((~asked).sum()), NONMEMBERS),
     ):
         documents = grouping.holding(bit)
-        rare = documents == _fewest(grouping) and _seldom(grouping, level)
+        rare = documents == grouping.fewest and _seldom(grouping, level)
         if count < FEWEST_TEXTS or documents < 2 or rare:
             return (
                 f"Number of texts {whose}: {count}, from {documents} document{'s' * (documents != 1)}: too few to see "

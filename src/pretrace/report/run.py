@@ -152,7 +152,9 @@ def distributions(run: Run) -> Section | None:
         known = np.isfinite(whole)
         column = whole[known]
         found = {kind: run.median(score, _LABELS[kind]) for kind in kinds}
-        medians = [f"median of {kind} texts {value:.4g}" for kind, value in found.items() if value is not None]
+        medians = [
+            f"median of {kind} texts {value:.4g}" for kind, value in found.items() if value is not None
+        ]
         label = f"Histogram of {score}: {', '.join(medians)}"
         figure = plots.distribution({kind: whole[known & masks[kind]] for kind in kinds})
         low, high = plots.axis_range(column)

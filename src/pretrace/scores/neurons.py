@@ -13,9 +13,8 @@ import numpy.typing as npt
 from pretrace.registry import require
 from pretrace.scores.labelled import known
 from pretrace.scores.registered import scores
-from pretrace.statistics.documents import Grouping, Numbers
+from pretrace.statistics.documents import Grouping, Numbers, grouped_folds
 from pretrace.statistics.roc import auc
-from pretrace.statistics.splits import grouped_folds
 from pretrace.types import Bools, Doubles, Evidence, Firing, Needs, Reference, Score, State
 
 Pool = Literal["any", "mean", "notebook"]

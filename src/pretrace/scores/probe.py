@@ -14,8 +14,8 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scores.labelled import known
 from pretrace.scores.registered import scores
+from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
-from pretrace.statistics.splits import grouped_split
 from pretrace.types import Bools, Doubles, Evidence, Hidden, Needs, Reference, Score
 
 _STEPS = 1000

@@ -25,10 +25,9 @@ from pretrace.registry import require
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
 from pretrace.scoring.parts import Labelled, Parts
 from pretrace.statistics.controls import PLACEBO, Division, check_controls, placebos, shuffled_rows, shuffles
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, grouped_split
 from pretrace.statistics.paired import Pair, adjusted, usual_baseline
 from pretrace.statistics.resampling import Difference, paired_difference
-from pretrace.statistics.splits import grouped_split
 from pretrace.types import Bools, Comparison, Doubles, Evaluation, Measured, Run
 
 
@@ -84,7 +83,9 @@ def evaluate(
     return replace(evaluation, findings=sentences(evaluation, circumstances))
 
 
-def _columns(run: Run, texts: Sequence[str], judged: baseline.Blind | None) -> dict[tuple[str, str], Doubles]:
+def _columns(
+    run: Run, texts: Sequence[str], judged: baseline.BlindScores | None
+) -> dict[tuple[str, str], Doubles]:
     """What is resampled together, [texts], by name and kind: scores, blind baselines, placebos."""
     columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}
     if judged is not None:
@@ -171,7 +172,7 @@ def _checked(run: Run, texts: Sequence[str]) -> Bools:
     return members
 
 
-def _note(judged: baseline.Blind | None) -> str:
+def _note(judged: baseline.BlindScores | None) -> str:
     if judged is None:
         return (
             "The blind baseline was left out: without it nobody can tell whether the scores see what the "

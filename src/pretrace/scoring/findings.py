@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pretrace.scoring.control_findings import BLIND, LENGTH, blind, blind_of, labels, length, survival
 from pretrace.scoring.figures import above, best_of, counted, listed, long, percent, short
+from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.resampling import Difference
 from pretrace.types import Evaluation, Measured
 
@@ -83,8 +84,6 @@ def looks(scores: Sequence[Measured]) -> list[str]:
     ]
 
 
-FEW_GROUPS = 20
-"""Documents of a class below which a 95% interval is rough."""
 FEW_NONMEMBERS = 20
 """Non-members below which 5% of them is less than one."""
 FEW_FOR_RATES = 60
@@ -143,8 +142,8 @@ def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]
             f"{held}: what a single document shows cannot be carried over to others, "
             "and the 95% intervals must not be relied on."
         )
-    elif fewest < FEW_GROUPS:
-        found.append(f"{held}: with fewer than {FEW_GROUPS} of either the 95% intervals are rough.")
+    elif fewest < FEW_DOCUMENTS:
+        found.append(f"{held}: with fewer than {FEW_DOCUMENTS} of either the 95% intervals are rough.")
     else:
         found += _giants(circumstances)
     if evaluation.nonmembers < FEW_NONMEMBERS:
@@ -177,7 +176,7 @@ def _giants(circumstances: Circumstances) -> list[str]:
         f"about {max(1, round(weight))} of equal size. The 95% intervals are then too narrow; use fewer texts of "
         "each large document."
         for name, groups, weight in sides
-        if weight < FEW_GROUPS
+        if weight < FEW_DOCUMENTS
     ]
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from pretrace.cache.traces import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import linked
-from pretrace.statistics.splits import grouped_split
+from pretrace.statistics.documents import grouped_split, linked
 from pretrace.types import Corpus, Text
 
 

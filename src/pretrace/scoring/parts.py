@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines.blind import WIDENING
+from pretrace.baselines.crossfit import WIDENING
 from pretrace.scoring.findings import BLIND
 from pretrace.statistics.controls import PLACEBO, Division, survives
 from pretrace.statistics.documents import Grouping
-from pretrace.statistics.paired import fewest_documents, usual_baseline
+from pretrace.statistics.paired import usual_baseline
 from pretrace.statistics.resampling import Bootstrap, Calls, Spread, group_bootstrap, paired_difference
 from pretrace.statistics.roc import best_threshold, roc_curve
 from pretrace.types import Bools, Doubles, Measured
@@ -146,4 +146,4 @@ def _measured(keys: Sequence[Key], columns: Mapping[Key, Doubles], texts: Bools,
     bag = (BLIND, "blind")
     if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do: see blind.WIDENING
         bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
-    return Part(keys, matrix, members, calls, bootstrap, fewest_documents(Grouping.of(groups, members)))
+    return Part(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)

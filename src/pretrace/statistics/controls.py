@@ -13,7 +13,7 @@ import numpy as np
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS
-from pretrace.statistics.roc import Ladder, accuracy, best_threshold, roc_curve
+from pretrace.statistics.roc import RankedScores, accuracy, best_threshold, roc_curve
 from pretrace.types import Bools, Control, Doubles, Estimate, Measured, Run, Survival
 
 PLACEBO, SHUFFLED = "placebo", "shuffled"
@@ -113,7 +113,7 @@ def _of_kind(run: Run, kind: str) -> list[Control]:
 def _shuffled(name: str, values: Doubles, members: Bools, division: Division) -> Measured:
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
     once = np.ones(len(members), dtype=np.float32)
-    figures = np.array([Ladder.of(column, members).figures(once, rates) for column in values.T])
+    figures = np.array([RankedScores.of(column, members).figures(once, rates) for column in values.T])
     chosen, tested = division.chosen, division.tested
     thresholds = [best_threshold(column[chosen], members[chosen]) for column in values.T]
     calls = [

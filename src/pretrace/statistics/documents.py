@@ -1,7 +1,12 @@
-"""Values and documents: pieces of one document are not independent, documents are."""
+"""Values, splits and folds by document: pieces of one document are not independent, documents are.
+
+Groups are numbered by sorted name before anything is drawn, so a split depends on the seed and on which
+texts there are, and not on the order of the rows.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
+from pretrace.registry import require
 from pretrace.types import Bools, Doubles, Text
 
 Numbers = npt.NDArray[np.int64]
 Labels = Sequence[bool | None] | Bools
 
+FEW_DOCUMENTS = 20
+"""Documents of a class or side below which intervals over documents are rough, and no audit gives a verdict."""
 MEMBERS, NONMEMBERS, UNLABELLED = 1, 2, 4
 """Bits of a group's kind: what labels its texts have. MEMBERS | NONMEMBERS is a group with both."""
 
@@ -68,45 +76,6 @@ def linked(texts: Sequence[Text]) -> dict[str, str]:
     return {name: root(name) for name in parent}
 
 
-def intraclass(values: npt.ArrayLike, documents: Sequence[str]) -> float:
-    """The share of the variance of pieces that lies between documents, 0 … 1.
-
-    From a one-way analysis of variance: (B - W) / (B + (m - 1) W), with B and W the mean squares between and
-    within documents and m the mean number of pieces, corrected for unequal numbers (Donner 1986, section 2);
-    0 where that is negative or no document has two pieces. A single document tells nothing of it, and
-    counts as 1. TextsError without values, with one that is not finite or where the numbers do not agree.
-    """
-    names, means = by_document(values, documents)
-    grouping = Grouping.of(documents)
-    found = np.asarray(values, dtype=np.float64)
-    pieces, number = len(found), len(names)
-    if number == 1:
-        return 1.0
-    if pieces == number:
-        return 0.0
-    between = float(grouping.sizes @ (means - found.mean()) ** 2) / (number - 1)
-    within = float(np.sum((found - means[grouping.codes]) ** 2)) / (pieces - number)
-    size = (pieces - _spread(grouping.sizes.astype(np.float64))) / (number - 1)
-    total = between + (size - 1) * within
-    return max(0.0, (between - within) / total) if total > 0 else 0.0
-
-
-def effective(values: npt.ArrayLike, documents: Sequence[str]) -> float:
-    """How many independent pieces a mean over all these pieces is worth, 1 … pieces.
-
-    Pieces over the design effect 1 + (m' - 1) r, with r the `intraclass` correlation and m' = Σ n² / Σ n for
-    documents of n pieces (Kish 1965, section 5.4). Errors as there.
-    """
-    alike = intraclass(values, documents)
-    sizes = Grouping.of(documents).sizes.astype(np.float64)
-    return float(sizes.sum() / (1 + (_spread(sizes) - 1) * alike))
-
-
-def _spread(sizes: Doubles) -> float:
-    """The mean number of pieces in the document of a random piece."""
-    return float(sizes @ sizes / sizes.sum())
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouping:
     """Texts gathered into groups: `codes` [texts] is each text's group, numbered by sorted name; `sizes`
@@ -138,6 +107,69 @@ class Grouping:
     def holding(self, bit: int) -> int:
         """How many groups hold at least one text of a label: MEMBERS or NONMEMBERS."""
         return int(np.count_nonzero(self.kinds & bit))
+
+    @property
+    def fewest(self) -> int:
+        """How many groups hold texts of the scarcer label."""
+        return min(self.holding(MEMBERS), self.holding(NONMEMBERS))
+
+
+def grouped_split(groups: Sequence[str], share: float, seed: int, labels: Labels | None = None) -> Bools:
+    """Which texts a random draw of whole groups takes, about `share` of them; bool [texts].
+
+    With labels the draw is made apart among groups of members, of non-members and of both, so that
+    either side gets its share of each. Of two groups of a kind or more it takes at least one and
+    leaves at least one; a group that is the only one of its kind is left. ExpressionError unless
+    0 < share < 1.
+    """
+    require(0 < share < 1, f"a split takes a share between 0 and 1 of the texts, found {share}.")
+    grouping = Grouping.of(groups, labels)
+    rng = np.random.default_rng(seed)
+    taken = np.zeros(len(grouping), dtype=bool)
+    for stratum in grouping.strata:
+        order = rng.permutation(stratum)
+        taken[_drawn(order, grouping.sizes[order], share)] = True
+    return np.asarray(taken[grouping.codes])
+
+
+def grouped_folds(grouping: Grouping, folds: int, seed: int) -> Numbers:
+    """The fold of each text, 0 … folds - 1, shape [texts]: groups whole, sizes and kinds spread evenly.
+
+    Within each kind the groups are dealt in random order, large ones first, each to the fold that has
+    the least of that kind so far.
+    """
+    rng = np.random.default_rng(seed)
+    fold = np.zeros(len(grouping), dtype=np.int64)
+    totals = [0] * folds
+    for stratum in grouping.strata:
+        order = rng.permutation(stratum)
+        order = order[np.argsort(-grouping.sizes[order], kind="stable")]
+        heap = [(0, totals[k], k) for k in range(folds)]
+        heapq.heapify(heap)
+        for group in order.tolist():
+            load, _, k = heap[0]
+            fold[group] = k
+            size = int(grouping.sizes[group])
+            totals[k] += size
+            heapq.heapreplace(heap, (load + size, totals[k], k))
+    return np.asarray(fold[grouping.codes])
+
+
+def _drawn(order: Numbers, sizes: Numbers, share: float) -> Numbers:
+    """The groups to take: going through them in order, each that brings the number of texts nearer."""
+    target: float = float(sizes.sum()) * share
+    if len(order) < 2:
+        return order[:0]
+    took, picked = 0, []
+    for place, size in enumerate(sizes.tolist()):
+        if abs(took + size - target) < abs(took - target):
+            took += size
+            picked.append(place)
+    if not picked:
+        picked = [int(np.argmin(sizes))]
+    if len(picked) == len(order):
+        picked.pop()
+    return order[picked]
 
 
 def _bits(labels: Labels | None, texts: int) -> Numbers:

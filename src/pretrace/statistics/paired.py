@@ -16,7 +16,7 @@ import numpy as np
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
+from pretrace.statistics.documents import Grouping
 from pretrace.statistics.resampling import Spread, group_bootstrap, paired_difference
 from pretrace.types import Bools, Comparison, Estimate, Measure, Run
 
@@ -58,7 +58,7 @@ def compare(
         here, of = members[texts], groups[texts].tolist()
         bootstrap = group_bootstrap(matrix, here, groups=of, seed=seed, resamples=resamples)
         spread = bootstrap.tpr if measure == "tpr" else bootstrap.auc
-        fewest = fewest_documents(Grouping.of(of, here))
+        fewest = Grouping.of(of, here).fewest
         found += [Pair.of(name, spread, (k, 0), fewest) for k, name in enumerate(names, start=1)]
     return adjusted(sorted(found, key=lambda one: others.index(one.score)), first, measure=measure)
 
@@ -106,11 +106,6 @@ def adjusted(pairs: Sequence[Pair], baseline: str, *, measure: Measure) -> tuple
 def usual_baseline(scores: Sequence[str]) -> str:
     """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
     return USUAL_BASELINE if USUAL_BASELINE in scores else scores[0]
-
-
-def fewest_documents(grouping: Grouping) -> int:
-    """How many documents hold texts of the scarcer class."""
-    return min(grouping.holding(MEMBERS), grouping.holding(NONMEMBERS))
 
 
 def holm(p: Sequence[float]) -> list[float]:

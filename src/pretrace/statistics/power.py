@@ -1,22 +1,33 @@
-"""What an audit would see: the chance that its test rejects, for an effect that was planted and measured.
+"""The power of an audit's test: the probability that it rejects, for an effect that was planted and measured.
 
 Planted documents give pairs: `noise` is a document's value where the model was not trained on it, `shift` how
-much training on it added. Audits of such documents are simulated (`pretrace.statistics.simulation`).
+much training on it added.
+
+A simulated audit draws documents with replacement, their noise centred on 0 and the shift added. Both are
+spread by sqrt(k / (k - 1)) for k planted documents, since a sample varies less about its own mean than what
+it was drawn from.
+
+The statistic of the permutation test is held against Student's t instead of permuting: thousands of tests
+become one array. From about 15 documents a side on, rates of rejection agree with those of the permutation
+tests to about 0.03; with fewer and a long tail they were up to 0.1 apart.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.intervals import share_interval
+from pretrace.statistics.documents import checked
+from pretrace.statistics.intervals import satterthwaite, share_interval
+from pretrace.statistics.permutation import skew_corrected
 from pretrace.statistics.resampling import tail_share
-from pretrace.statistics.simulation import Plan, Planted, rejections
-from pretrace.types import Estimate
+from pretrace.types import Doubles, Estimate
 
 AUDITS = 2000
 """Simulated audits a probability is counted on: 0.8 is then known to within 0.02."""
@@ -24,6 +35,64 @@ RESAMPLES, PART = 200, 200
 """Resamples of the planted documents, and audits simulated for each, behind an interval."""
 MOST = 10_000_000
 """Where 80% would take more documents than this, no number is named."""
+
+BLOCK = 100
+"""Audits simulated at once; a block draws from its own generator."""
+LARGE = 2000
+"""Documents from which on a mean is taken to be normal, and nothing is simulated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planted:
+    """The values of documents without training (`noise`, mean 0) and what training adds (`shift`).
+
+    Of equal length they belong to the same documents and are drawn together. `heldout` (mean 0) holds the
+    values of held-out documents, None where the test is a sign-flip test.
+    """
+
+    noise: Doubles
+    shift: Doubles
+    heldout: Doubles | None = None
+
+    @classmethod
+    def of(cls, noise: npt.ArrayLike, shift: npt.ArrayLike, heldout: npt.ArrayLike | None = None) -> Planted:
+        """From measured values; TextsError for fewer than two on a side or one that is not finite."""
+        beside = None if heldout is None else _widened(heldout, "held-out values", centred=True)
+        return cls(_widened(noise, "noise", centred=True), _widened(shift, "shift", centred=False), beside)
+
+    @property
+    def paired(self) -> bool:
+        """Whether noise and shift belong to the same documents."""
+        return len(self.noise) == len(self.shift)
+
+    def resampled(self, rng: np.random.Generator) -> Planted:
+        """The same measured on other documents, drawn from these."""
+        first = rng.integers(0, len(self.noise), len(self.noise))
+        shift = self.shift[first] if self.paired else rng.choice(self.shift, len(self.shift))
+        beside = None if self.heldout is None else rng.choice(self.heldout, len(self.heldout))
+        return Planted.of(self.noise[first], shift, beside)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How audits are simulated: suspect documents, held-out ones (0 for a sign-flip test), level and seed."""
+
+    documents: int
+    heldout: int
+    level: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        require(0 < self.level < 1, f"a test takes a level between 0 and 1, found {self.level}.")
+        require(self.documents > 0, f"an audit takes at least one document, found {self.documents}.")
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no values at all could reach the level: the smallest p-value there is lies above it."""
+        # 64 documents have more ways than any level asks for.
+        both = min(self.documents, 64), min(self.heldout, 64)
+        ways = math.comb(sum(both), both[1]) if self.heldout else 2 ** both[0]
+        return 1 / ways > self.level
 
 
 def power(
@@ -112,34 +181,6 @@ def needed(
     return high
 
 
-def detectable(
-    noise: npt.ArrayLike, documents: int, *, level: float = 0.05, power: float = 0.8, seed: int = 0
-) -> float:
-    """The smallest effect, equal in all documents, that `sign_flip` sees with probability `power`.
-
-    In the unit of `noise`; infinite where so few documents cannot reach the level. TextsError as in `power`.
-    """
-    require(0 < power < 1, f"a power lies between 0 and 1, found {power}.")
-    plan = Plan(documents, 0, level, seed)
-    if plan.hopeless:
-        return math.inf
-    null = Planted.of(noise, np.zeros_like(noise))
-    unit = float(null.noise.std()) / math.sqrt(documents)
-
-    def seen(errors: float) -> bool:
-        """Whether an effect of so many standard errors is."""
-        moved = Planted(null.noise, np.full_like(null.noise, errors * unit))
-        return rejections(moved, plan, AUDITS) >= power
-
-    low, high = 0.0, 1.0
-    while unit and not seen(high):
-        low, high = high, 2 * high
-    while unit and high - low > 0.01:
-        middle = (low + high) / 2
-        low, high = (low, middle) if seen(middle) else (middle, high)
-    return high * unit
-
-
 def _estimate(planted: Planted, plan: Plan, audits: int) -> Estimate:
     require(audits > 0, f"a probability takes at least one simulated audit, found {audits}.")
     value = rejections(planted, plan, audits)
@@ -154,5 +195,95 @@ def _estimate(planted: Planted, plan: Plan, audits: int) -> Estimate:
 
 
 def _alike(planted: Planted, size: int, level: float, seed: int) -> Plan:
-    """So many documents on each side there is."""
+    """The same number of documents on each side."""
     return Plan(size, 0 if planted.heldout is None else size, level, seed)
+
+
+def rejections(planted: Planted, plan: Plan, audits: int) -> float:
+    """The share of simulated audits that reject. Audits of other sizes with the same seed draw the same
+    documents first, so that the rate hardly ever falls as their number grows."""
+    if plan.hopeless:
+        return 0.0
+    if max(plan.documents, plan.heldout) > LARGE:
+        return _limit(planted, plan)
+    rejected = 0
+    for rows in _blocks(audits):
+        values = _drawn(planted, plan, rows)
+        first = _cumulants(values)
+        if planted.heldout is None:
+            critical = _flip_quantile(values, plan.level)
+        else:
+            second = _cumulants(_row_by_row(planted.heldout, plan.heldout, (plan.seed, 4, *rows)))
+            freedom = satterthwaite(first[1], second[1], (plan.documents, plan.heldout))
+            critical = _student(freedom, plan.level)
+            first = first[0] - second[0], first[1] + second[1], first[2] - second[2]
+        rejected += int(np.count_nonzero(skew_corrected(*first) >= critical))
+    return rejected / audits
+
+
+def _limit(planted: Planted, plan: Plan) -> float:
+    """The same for so many documents that means are normal."""
+    together = planted.noise + planted.shift if planted.paired else planted.shift
+    trained = together.var() + (0.0 if planted.paired else planted.noise.var())
+    beside = 0.0 if planted.heldout is None else planted.heldout.var() / plan.heldout
+    effect, variance = float(planted.shift.mean()), float(trained / plan.documents + beside)
+    if variance == 0:
+        return float(effect > 0)
+    normal = NormalDist()
+    return normal.cdf(effect / math.sqrt(variance) - normal.inv_cdf(1 - plan.level))
+
+
+def _blocks(audits: int) -> list[tuple[int, int]]:
+    """Number and size of each block of simulated audits."""
+    return [(start // BLOCK, min(BLOCK, audits - start)) for start in range(0, audits, BLOCK)]
+
+
+def _drawn(planted: Planted, plan: Plan, block: tuple[int, int]) -> Doubles:
+    """Values of the trained documents of a block of audits, [documents, audits]."""
+    first, second = ((plan.seed, part, *block) for part in (2, 3))
+    if planted.paired:
+        return _row_by_row(planted.noise + planted.shift, plan.documents, first)
+    noise = _row_by_row(planted.noise, plan.documents, first)
+    return noise + _row_by_row(planted.shift, plan.documents, second)
+
+
+def _row_by_row(values: Doubles, rows: int, key: tuple[int, ...]) -> Doubles:
+    """Draws with replacement, [rows, last of the key]: the first rows are the same however many there are."""
+    return values[np.random.default_rng(key).integers(0, len(values), (rows, key[-1]))]
+
+
+def _cumulants(values: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """Mean over the first axis, its variance and its third cumulant."""
+    number = len(values)
+    mean = values.mean(axis=0)
+    away = values - mean
+    squares = away * away
+    variance = squares.sum(axis=0) / (number * max(1, number - 1))
+    return mean, variance, (squares * away).sum(axis=0) / number**3
+
+
+def _flip_quantile(values: Doubles, level: float) -> Doubles:
+    """What the statistic of values [documents, audits] must reach in a sign-flip test at `level`.
+
+    Student's quantile, moved by the tails of the values: where they are heavy, t and the skewness a of the
+    flipped mean rise and fall together, as Cov(a, t) = (kurtosis - 3) / n, and so the statistic spreads more.
+    """
+    number = len(values)
+    squares = values**2
+    total = squares.sum(axis=0)
+    fourth = np.divide((squares**2).sum(axis=0), total**2, out=np.zeros_like(total), where=total > 0)
+    together = fourth * (number + 2) / number - 3 / number  # of normal values 0 on average, whatever n is
+    t = _student(max(1, number - 1), level)
+    return np.asarray(t + t * together * (t**2 / 3 + 1 / 6))
+
+
+def _student(freedom: npt.ArrayLike, level: float) -> Doubles:
+    from scipy.special import stdtrit  # heavy, and only needed once there is something to report
+
+    return np.asarray(stdtrit(freedom, 1 - level))
+
+
+def _widened(values: npt.ArrayLike, what: str, *, centred: bool) -> Doubles:
+    found = checked(values, f"the {what} of a power analysis", fewest=2)
+    away = (found - found.mean()) * math.sqrt(len(found) / (len(found) - 1))
+    return np.asarray(away if centred else found.mean() + away)

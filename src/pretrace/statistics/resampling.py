@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
-from pretrace.statistics.roc import Ladder
+from pretrace.statistics.documents import Grouping
+from pretrace.statistics.roc import RankedScores
 from pretrace.types import Bools, Doubles, Estimate
 
 FPR = 0.05
@@ -121,20 +121,20 @@ def group_bootstrap(
     if matrix.ndim != 2 or len(matrix) != len(members):
         raise ExpressionError(f"wanted scores for {len(members)} texts, found an array of {matrix.shape}.")
     grouping = Grouping.of(groups, members)
-    ladders = [Ladder.of(column, members) for column in matrix.T]
+    ranked = [RankedScores.of(column, members) for column in matrix.T]
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
     judge = _Judge.of(matrix, members, grouping.codes, calls) if calls else None
     made = affordable(resamples, texts=matrix.shape[0], scores=matrix.shape[1])
 
     whole = np.ones(len(grouping), dtype=np.float32)
-    value = _figures(ladders, whole[grouping.codes], rates)
+    value = _figures(ranked, whole[grouping.codes], rates)
     drawn = np.empty((made, *value.shape))
     right = np.empty((made, matrix.shape[1]))
     for i, times in enumerate(_draws(grouping, made, seed, judge)):
-        drawn[i] = _figures(ladders, times[grouping.codes], rates)
+        drawn[i] = _figures(ranked, times[grouping.codes], rates)
         if judge:
             right[i] = judge.accuracy(times)
-    tail = tail_share(min(grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)))
+    tail = tail_share(grouping.fewest)
     spreads = [Spread(value[:, k], drawn[:, :, k], tail) for k in range(1 + len(rates))]
     return Bootstrap(
         auc=spreads[0],
@@ -217,10 +217,12 @@ def _draws(
             yield times
 
 
-def _figures(ladders: Sequence[Ladder], weights: npt.NDArray[np.float32], rates: Sequence[float]) -> Doubles:
+def _figures(
+    ranked: Sequence[RankedScores], weights: npt.NDArray[np.float32], rates: Sequence[float]
+) -> Doubles:
     """AUC and true positive rates, [scores, 1 + rates]."""
-    figures = [ladder.figures(weights, rates) for ladder in ladders]
-    return np.array(figures).reshape(len(ladders), 1 + len(rates))
+    figures = [one.figures(weights, rates) for one in ranked]
+    return np.array(figures).reshape(len(ranked), 1 + len(rates))
 
 
 def _interval(value: float, drawn: Doubles, tail: float) -> Estimate:

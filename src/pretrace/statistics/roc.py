@@ -23,7 +23,7 @@ CURVE_POINTS = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ladder:
+class RankedScores:
     """One score of all texts, sorted once, so that its figures under any weights cost one pass.
 
     `members` and `nonmembers` are row numbers by rising score; `below[i]` and `upto[i]` count the
@@ -38,8 +38,8 @@ class Ladder:
     nonmember_scores: Doubles
 
     @classmethod
-    def of(cls, scores: npt.ArrayLike, members: npt.ArrayLike) -> Ladder:
-        """The ladder of one score; TextsError when a class is missing, ExpressionError on a NaN."""
+    def of(cls, scores: npt.ArrayLike, members: npt.ArrayLike) -> RankedScores:
+        """The ranks of one score; TextsError when a class is missing, ExpressionError on a NaN."""
         values, labels = _checked(scores, members)
         up = np.argsort(values, kind="stable").astype(np.int32)
         positive, negative = up[labels[up]], up[~labels[up]]
@@ -88,26 +88,26 @@ def allowance(nonmembers: int, rate: float) -> int:
 def auc(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
     """The chance that a random member scores above a random non-member, a tie counting half.
 
-    This is the area under the ROC curve (Mann-Whitney). Errors as in `Ladder.of`.
+    This is the area under the ROC curve (Mann-Whitney). Errors as in `RankedScores.of`.
     """
-    ladder = Ladder.of(scores, members)
-    return ladder.figures(_ones(ladder), ())[0]
+    ranked = RankedScores.of(scores, members)
+    return ranked.figures(_ones(ranked), ())[0]
 
 
 def tpr_at_fpr(scores: npt.ArrayLike, members: npt.ArrayLike, fpr: float) -> float:
     """The largest true positive rate among thresholds whose false positive rate is at most `fpr`.
 
-    No interpolation: the false positive rate paid is never above `fpr`. Errors as in `Ladder.of`.
+    No interpolation: the false positive rate paid is never above `fpr`. Errors as in `RankedScores.of`.
     """
-    ladder = Ladder.of(scores, members)
-    return ladder.figures(_ones(ladder), (fpr,))[1]
+    ranked = RankedScores.of(scores, members)
+    return ranked.figures(_ones(ranked), (fpr,))[1]
 
 
 def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
     """The ROC curve from (0, 0) to (1, 1), tied scores as one step, thinned to at most 400 points.
 
     The points kept are points of the full curve, closest together at low false positive rates. Errors
-    as in `Ladder.of`.
+    as in `RankedScores.of`.
     """
     _, true, false = _steps(*_checked(scores, members))
     true, false = np.concatenate(([0], true)), np.concatenate(([0], false))
@@ -124,7 +124,7 @@ def best_threshold(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
     """The threshold of highest accuracy: one of the scores, or just above all of them to call none a member.
 
     Among equally accurate thresholds the highest is taken, which calls the fewest texts members.
-    Errors as in `Ladder.of`.
+    Errors as in `RankedScores.of`.
     """
     values, labels = _checked(scores, members)
     thresholds, true, false = _steps(values, labels)
@@ -165,8 +165,8 @@ def _labels(members: npt.ArrayLike) -> Bools:
     return found.astype(np.bool_)
 
 
-def _ones(ladder: Ladder) -> npt.NDArray[np.float32]:
-    return np.ones(len(ladder.members) + len(ladder.nonmembers), dtype=np.float32)
+def _ones(ranked: RankedScores) -> npt.NDArray[np.float32]:
+    return np.ones(len(ranked.members) + len(ranked.nonmembers), dtype=np.float32)
 
 
 def _steps(values: Doubles, labels: Bools) -> tuple[Doubles, npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -38,7 +38,7 @@ def sensitivity(
     permutations: int = 10_000,
     seed: int = 0,
 ) -> Sensitivity:
-    """What the result of one value a document withstands at `level`, against 0 or against `heldout` documents."""
+    """How much hidden bias a result of one value a document withstands at `level`, against 0 or `heldout` documents."""
     if heldout is None:
         return Sensitivity(sign_gamma(values, level), wilcoxon_gamma(values, level), None)
     shift = two_sample_shift(values, heldout, level, permutations=permutations, seed=seed)

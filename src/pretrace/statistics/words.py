@@ -10,8 +10,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+UNSPACED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
+    "\u3040-\u30ff"  # Japanese syllables
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
+)
+"""Characters of scripts that are written without spaces, for a character class of a regular expression."""
+WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 """A run of letters and digits, or one character of a script that is written without spaces."""
 
 

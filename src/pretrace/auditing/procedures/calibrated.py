@@ -13,17 +13,15 @@ classifier does not: on synthetic held-out texts that is a false alarm which onl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.auditing.procedures.calibration import DualClassifier
-from pretrace.auditing.procedures.rows import Rows, check
+from pretrace.auditing.document_values import DocumentValues
+from pretrace.auditing.procedures.calibration import DualClassifier, check
 from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, by_document
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, by_document
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import sign_flip, two_sample
 from pretrace.statistics.roc import auc
@@ -53,20 +51,6 @@ class CalibratedSettings:
 
     def __post_init__(self) -> None:
         require(2 <= self.folds <= 5, f"calibrated: folds must be from 2 to 5, found {self.folds}.")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CalibratedValues:
-    """One value a document, higher = the target knows the suspect text better than its words explain.
-
-    With paired features the held-out side is empty. `facts` are plain: AUCs, mean weights, folds.
-    """
-
-    documents: tuple[str, ...]
-    values: Doubles
-    heldout_documents: tuple[str, ...] = ()
-    heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def calibrated(
@@ -107,9 +91,10 @@ def calibrated_values(
     classifier: TextClassifier,
     seed: int = 0,
     settings: CalibratedSettings = CalibratedSettings(),
-) -> CalibratedValues:
-    """What `calibrated` tests: for pairs the difference of both classifiers' differences, averaged a document;
-    for unpaired texts c_text - c_comb, averaged a document, on either side.
+) -> DocumentValues:
+    """The values that `calibrated` tests, higher where the target knows the suspect text better than its words explain:
+    for pairs the difference of both classifiers' differences, averaged a document; for unpaired texts
+    c_text - c_comb, averaged a document, on either side. `facts` are AUCs, mean weights and folds.
 
     The text classifier is fitted twice a fold. TextsError as in `calibrated`.
     """
@@ -126,8 +111,8 @@ def calibrated_values(
     n, gained = len(features.suspect), text - combined
     if features.paired:
         documents, values = by_document(gained[:n] - gained[n:], features.suspect_documents)
-        return CalibratedValues(documents, values, facts=facts)
-    return CalibratedValues(
+        return DocumentValues(documents, values, facts=facts)
+    return DocumentValues(
         *by_document(gained[:n], features.suspect_documents),
         *by_document(gained[n:], features.heldout_documents),
         facts=facts,
@@ -153,7 +138,7 @@ class _Pieces:
             np.arange(n + len(features.heldout)) >= n,
         )
 
-    def at(self, rows: Rows) -> list[str]:
+    def at(self, rows: Numbers) -> list[str]:
         """The texts of some rows."""
         return [self.texts[i] for i in rows.tolist()]
 
@@ -182,7 +167,7 @@ def _judged(
 
 
 def _read(
-    pieces: _Pieces, learnt: Rows, tested: Rows, classifier: TextClassifier, rng: np.random.Generator
+    pieces: _Pieces, learnt: Numbers, tested: Numbers, classifier: TextClassifier, rng: np.random.Generator
 ) -> tuple[Doubles, Doubles]:
     """What text classifiers say of the pieces learnt from and of those to be judged, neither seen before.
 
@@ -207,7 +192,7 @@ def _read(
     return said, says
 
 
-def _dealt(grouping: Grouping, folds: int, rng: np.random.Generator) -> Rows:
+def _dealt(grouping: Grouping, folds: int, rng: np.random.Generator) -> Numbers:
     """The fold of each piece: documents dealt in turn, kind by kind, for as many in every fold as can be."""
     fold = np.zeros(len(grouping), dtype=np.int64)
     order = np.concatenate([rng.permutation(stratum) for stratum in grouping.strata])

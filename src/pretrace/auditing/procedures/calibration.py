@@ -1,4 +1,4 @@
-"""Dual-classifier calibration (post-hoc dataset inference, sections 4.2 and 4.3): plain numpy, all of it.
+"""Dual-classifier calibration (post-hoc dataset inference, sections 4.2 and 4.3), in numpy, and random halves.
 
 A linear layer turns what a text classifier says of a text into a probability; a second one is given the
 membership scores of the text as well. How much better the second tells suspect from held-out texts is what
@@ -11,13 +11,18 @@ members, so the layers are fed minus the scores.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.types import Bools, Doubles
+from pretrace.statistics.documents import Numbers
+from pretrace.types import Bools, Doubles, Features
 
+FEWEST = 10
+"""Pieces on either side that a procedure takes; fewer leave nothing to learn from or to test."""
 EPOCHS = 200
 RATE = 0.01
 _BETAS = (0.9, 0.999)
@@ -27,6 +32,33 @@ _FARTHEST = 1e6  # standard deviations: what lies farther out adds nothing and c
 
 SHARES = ((410e6, 0.2), (1e9, 0.15), (1.4e9, 0.1), (2.8e9, 0.05), (6.9e9, 0.01))
 """Parameters of the target, and the share of outliers that appendix F takes for it."""
+
+
+def check(features: Features) -> None:
+    """TextsError unless both sides have enough pieces, and as many of each where they are paired."""
+    n, m = len(features.suspect), len(features.heldout)
+    if min(n, m) < FEWEST:
+        raise TextsError(
+            f"dataset inference needs at least {FEWEST} pieces of text on each side, and hundreds to see anything: "
+            f"found {n} suspect and {m} held-out ones; give more texts, or cut them into more snippets."
+        )
+    if features.paired and n != m:
+        raise TextsError(f"paired texts need as many on each side, found {n} suspect and {m} held-out ones.")
+
+
+def halves(features: Features, rng: np.random.Generator) -> Iterator[tuple[Numbers, Numbers]]:
+    """(suspect rows, held-out rows) of the training half, then of the test half; row i of one goes with row i
+    of the other.
+
+    Pairs stay together. Texts without a partner get one at random, and what is over on the larger side is
+    left out this time.
+    """
+    n, m = len(features.suspect), len(features.heldout)
+    suspect = rng.permutation(n)
+    heldout = suspect if features.paired else rng.permutation(m)
+    pairs = min(n, m)
+    for part in (slice(0, pairs // 2), slice(pairs // 2, pairs)):
+        yield suspect[:pairs][part], heldout[:pairs][part]
 
 
 def outlier_share(parameters: int) -> float:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pretrace.auditing.procedures.calibration import LinearLayer, Normaliser, scaled_by_suspect
-from pretrace.auditing.procedures.rows import Rows, check, counted, halves
-from pretrace.auditing.procedures.student import any_of, averaged, t_test
+from pretrace.auditing.procedures.calibration import LinearLayer, Normaliser, check, halves, scaled_by_suspect
 from pretrace.registry import require
+from pretrace.statistics.documents import Numbers
+from pretrace.statistics.intervals import any_of, averaged, t_test
 from pretrace.statistics.roc import auc
 from pretrace.types import Answer, Doubles, Estimate, Features, TextClassifier
 
@@ -71,7 +71,7 @@ def original(
         procedure="original",
         p=any_of(ps),
         statistic=STATISTIC.format(model=settings.model),
-        documents=counted(features),
+        documents=len({*features.suspect_documents, *features.heldout_documents}),
         pieces=len(features.suspect),
         effect=averaged([trial.effect for trial in trials]),
         unit="difference of regression values",
@@ -110,7 +110,7 @@ def _trial(features: Features, seed: int, k: int, settings: OriginalSettings) ->
 
 
 def _scaled(
-    features: Features, learnt: tuple[Rows, Rows], settings: OriginalSettings
+    features: Features, learnt: tuple[Numbers, Numbers], settings: OriginalSettings
 ) -> tuple[Doubles, Doubles]:
     """Minus the scores of all suspect and of all held-out texts, without outliers and scaled."""
     if settings.by_side:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pretrace.auditing.quality import examples, quality
+from pretrace.auditing.pair_quality import examples, pair_quality
 from pretrace.types import Pair, Quality
 
 
@@ -13,7 +13,7 @@ def pairs(*texts: tuple[str, str]) -> list[Pair]:
 
 
 def measured(made: list[Pair], training: tuple[str, ...] = ()) -> dict[str, Quality]:
-    found = quality(made, training)
+    found = pair_quality(made, training)
     assert all(one.words.endswith(".") for one in found)
     return {one.measure: one for one in found}
 
@@ -91,7 +91,7 @@ def test_a_script_without_spaces_is_counted_in_characters() -> None:
 
 
 def test_nothing_to_measure() -> None:
-    assert all(one.true is None and one.generated is None for one in quality([], ["some text"]))
+    assert all(one.true is None and one.generated is None for one in pair_quality([], ["some text"]))
     found = measured(pairs(("", ""), ("", "?!")), ("",))
     assert found["identical"].generated == found["empty"].generated == 1 / 2
     assert found["overlap"].generated is None

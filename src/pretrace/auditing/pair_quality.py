@@ -1,4 +1,4 @@
-"""How good the generated texts are: the same measures of the true suffixes and of the generated ones.
+"""How close generated suffixes come to true ones: the same measures of both.
 
 Words are runs of letters and digits in lower case. Where the true suffixes have hardly any white space
 (Chinese, Thai, sequences of letters) single characters take the place of words.
@@ -32,7 +32,7 @@ _WORDS = _Language("words", 8, lambda text: tuple(re.findall(r"\w+", text.lower(
 _CHARACTERS = _Language("characters", 24, lambda text: tuple("".join(text.lower().split())))
 
 
-def quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Quality, ...]:
+def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Quality, ...]:
     """Measures of the true and of the generated suffixes, side by side, each with what it says in a sentence.
 
     `training` are the texts the generator was tuned on. A measure is None where there is nothing to take it
@@ -44,7 +44,7 @@ def quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Quality, ..
     return (
         *_lengths(true, generated, language),
         *_variety(own, other, language.name),
-        *_likeness(pairs, own, other, language.name),
+        *_shared(pairs, own, other, language.name),
         _copies(own, other, map(language.split, training), language),
         Quality(
             "empty",
@@ -118,7 +118,7 @@ def _variety(own: Sequence[Units], other: Sequence[Units], name: str) -> tuple[Q
     )
 
 
-def _likeness(
+def _shared(
     pairs: Sequence[Pair], own: Sequence[Units], other: Sequence[Units], name: str
 ) -> tuple[Quality, ...]:
     """How much of the true suffix is in the generated one."""

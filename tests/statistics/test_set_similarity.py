@@ -1,4 +1,4 @@
-"""Likeness of two sets: the figures of a naive loop, even where both are the same, apart where they differ."""
+"""Similarity of two sets: the figures of a naive loop, even where both are the same, apart where they differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.quality import Comparing, compare_sets, js_divergence
+from pretrace.statistics.set_similarity import Comparing, compare_sets, js_divergence
 from pretrace.statistics.words import shared_words
 from pretrace.types import Doubles, Text
 

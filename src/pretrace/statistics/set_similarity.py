@@ -62,7 +62,7 @@ class Comparing:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Similarity:
     """One measure: `inside` A, `across` A and B, each with a 95% interval, and what it says in a sentence.
 
     Intervals are of a bootstrap of documents; for the two JS rows, of the random halves.
@@ -78,7 +78,7 @@ class Likeness:
 class Compared:
     """The measures, how many texts of A and B they are of, and what was left out, in sentences."""
 
-    rows: tuple[Likeness, ...]
+    rows: tuple[Similarity, ...]
     texts: tuple[int, int]
     notes: tuple[str, ...] = ()
 
@@ -101,11 +101,11 @@ def compare_sets(
         own, other = _presence(left.runs(size), right.runs(size))
         meaning = "Words" if size == 1 else "Pairs of neighbouring words"
         meaning += " that two texts share, over all that either has (Jaccard)."
-        rows.append(draws.likeness(name, (_jaccard(own, own), _jaccard(own, other)), meaning))
+        rows.append(draws.similarity(name, (_jaccard(own, own), _jaccard(own, other)), meaning))
     if embed is not None:
         own_rows, other_rows = embed(left.texts), embed(right.texts)
         both = own_rows @ own_rows.T, own_rows @ other_rows.T
-        rows.append(draws.likeness("similarity", both, "Cosine of the embeddings of two texts."))
+        rows.append(draws.similarity("similarity", both, "Cosine of the embeddings of two texts."))
     rows += _divergences(left, right, settings)
     return Compared(tuple(rows), (len(left.texts), len(right.texts)), tuple(notes))
 
@@ -182,11 +182,11 @@ class _Draws:
         apart = [(left.codes[:, None] != side.codes).astype(np.float64) for side in (left, right)]
         return cls(drawn[0], drawn[1], apart[0], apart[1], tail_share(min(sizes)))
 
-    def likeness(self, name: str, pairs: tuple[Doubles, Doubles], meaning: str) -> Likeness:
+    def similarity(self, name: str, pairs: tuple[Doubles, Doubles], meaning: str) -> Similarity:
         """The means over the pairs of texts within A, and over those of A and B."""
         inside, across = pairs
         each, every = np.ones((1, self.own.shape[1])), np.ones((1, self.other.shape[1]))
-        return Likeness(
+        return Similarity(
             name,
             self._estimate(
                 float(_mean_pair(inside, self.inside, each, each)[0]),
@@ -241,7 +241,7 @@ def _jaccard(one: Any, two: Any) -> Doubles:
     return share
 
 
-def _divergences(left: _Set, right: _Set, settings: Comparing) -> list[Likeness]:
+def _divergences(left: _Set, right: _Set, settings: Comparing) -> list[Similarity]:
     """Over repeated random halves of A, by documents: half with half, and the first half with as many of B."""
     rng = np.random.default_rng([settings.seed, 2])
     every = sorted({word for side in (left, right) for words in side.words for word in words})
@@ -269,7 +269,7 @@ def _divergences(left: _Set, right: _Set, settings: Comparing) -> list[Likeness]
             for column in scaled.T
         )
         meaning = f"{words} ({how}); lower is more alike. The interval is that of the random halves."
-        rows.append(Likeness(name, inside, across, meaning))
+        rows.append(Similarity(name, inside, across, meaning))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""One value a document, and the test on those: pieces of one document are not independent, documents are.
+"""One value a document, and the test on these values: samples of one document are not independent, documents are.
 
 The values depend on the design. "controls": how much likelier the target finds a document than the placebo does,
 in suspect and in control documents. "differences": the same of what stands there, less the same of what a generator
@@ -8,7 +8,9 @@ less a margin, since a target that only knows the domain better than the placebo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +28,8 @@ UNPAIRED = "two-sample permutation test of document means"
 class DocumentValues:
     """The value of each suspect document, and of each control document where there are any.
 
-    Without control documents `margin` has been taken off the values. `unit` names what they are measured in.
+    Without control documents `margin` has been taken off the values. `unit` names what they are measured in, `facts`
+    are what else was found, in plain values.
     """
 
     documents: tuple[str, ...]
@@ -35,6 +38,7 @@ class DocumentValues:
     heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
     margin: float = 0.0
     unit: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def paired(self) -> bool:
@@ -50,15 +54,29 @@ def permuted(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> Per
 
 
 def p_value(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> float:
-    """The p of `permuted`."""
+    """The p-value of `permuted`."""
     return permuted(found, seed=seed, draws=draws).p
 
 
 def reversed_p(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> float:
-    """The p of the opposite: that the values lie below, by more than the margin, which no training explains."""
+    """The p-value of the opposite, that the values lie below by more than the margin: training cannot explain that."""
     values = -found.values - 2 * found.margin
     turned = DocumentValues(found.documents, values, found.heldout_documents, -found.heldout_values)
     return p_value(turned, seed=seed, draws=draws)
+
+
+def flipped(found: DocumentValues, rng: np.random.Generator) -> DocumentValues:
+    """The same values with the documents assigned to the two sides at random."""
+    if found.paired:
+        return DocumentValues(found.documents, found.values * rng.choice((-1.0, 1.0), len(found.values)))
+    both = rng.permutation(np.concatenate([found.values, found.heldout_values]))
+    n = len(found.documents)
+    return DocumentValues(found.documents, both[:n], found.heldout_documents, both[n:])
+
+
+def flipped_p(found: DocumentValues, rng: np.random.Generator) -> float:
+    """The p-value of `permuted` for the values of `flipped`, from fewer draws."""
+    return p_value(flipped(found, rng), draws=1_000, seed=int(rng.integers(1 << 31)))
 
 
 def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:
