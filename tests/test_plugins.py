@@ -96,6 +96,21 @@ class TestFiles:
         assert "other" in scores
         assert "mine" not in scores
 
+    def test_annotations_are_those_of_the_file(self, tmp_path: Path) -> None:
+        text = SCORE.format(name="mine", times=1.0)
+        path = written(tmp_path / "mine.py", text + "\nassert Length.__annotations__ == {'times': float}\n")
+        load_plugin(path)
+        written(path, "from __future__ import annotations\n" + text)  # dataclasses then look for the module
+        load_plugin(path)
+        with pytest.raises(ExpressionError, match="times must be a number"):
+            scores.make("mine(times='a')")
+
+    def test_a_built_in_name_is_refused_before_anything_was_named(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "mine.py", SCORE.format(name="loss", times=1.0))
+        code = f"from pretrace.registry import load_plugin; load_plugin({str(path)!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert "a score called 'loss' is built in" in done.stderr.splitlines()[-1]
+
     def test_two_files_of_one_name(self, tmp_path: Path) -> None:
         for folder in ("one", "two"):
             (tmp_path / folder).mkdir()
