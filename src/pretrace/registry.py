@@ -1,19 +1,37 @@
-"""Things named by call expressions: `min_k(k=0.1)`, `dc_pdd(variant='cld')`, `stdlib(min_chars=500)`.
+"""Scores, corpora and back ends by name, those of plug-ins among them.
 
-An expression is parsed with `ast` and may hold names, calls and literals alone; it never runs code. The
-text of the expression, as written, is the name of the column, plot or corpus it makes.
+A name is written as a call expression: `min_k(k=0.1)`, `dc_pdd(variant='cld')`, `stdlib(min_chars=500)`. An
+expression is parsed with `ast` and may hold names, calls and literals alone; it never runs code. The text of the
+expression, as written, is the name of the column, plot or corpus it makes.
+
+A plug-in imports `scores`, `corpora`, `backends` or `rewrites` from here and registers its own with their `add`. It
+is a file (`load_plugin`), or a package with an entry point in the group `pretrace.scores`, `pretrace.corpora` or
+`pretrace.backends`, whose module is imported when a name is not known otherwise, or when all names are listed.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import hashlib
+import importlib
+import importlib.metadata
 import inspect
+import pkgutil
+import sys
+import traceback
+import types
 import typing
+import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, PretraceError
+
+if TYPE_CHECKING:
+    from pretrace.types import Backend, Corpus, Recipe, Rewrite, Score
 
 T = TypeVar("T")
 Factory = Callable[..., T]
@@ -26,38 +44,83 @@ class Registry(Generic[T]):
     expression may set, checked against their annotations.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(
+        self, kind: str, package: str = "", *, group: str = "", reserved: tuple[str, ...] = ()
+    ) -> None:
+        """The modules of `package` register what is built in, the entry points of `group` what packages of
+        others add; `reserved` are names that nobody may register."""
         self.kind = kind
+        self._package = package
+        self._group = group
+        self._reserved = reserved
         self._factories: dict[str, Factory[Any]] = {}
+        self._origins: dict[str, str] = {}
 
     def add(self, name: str) -> Callable[[Factory[Any]], Factory[Any]]:
         """A decorator that registers a factory; a name is given once."""
 
         def register(factory: Factory[Any]) -> Factory[Any]:
+            if not _built_in(factory):
+                self._load_built_in()
+            if name in self._reserved or (name in self._factories and _built_in(self._factories[name])):
+                raise ExpressionError(f"a {self.kind} called {name!r} is built in: give yours another name.")
             if name in self._factories:
                 raise ValueError(f"{self.kind} {name!r} is registered twice")
+            require(name.isidentifier(), f"{name!r} names no {self.kind}: take letters, digits and _.")
             self._factories[name] = factory
+            if _loads:
+                origin, added = _loads[-1]
+                self._origins[name] = origin
+                added.append((self, name))
             return factory
 
         return register
 
+    def remove(self, name: str) -> None:
+        """Forget a name, for a plug-in that is loaded anew."""
+        self._factories.pop(name, None)
+        self._origins.pop(name, None)
+
     def __contains__(self, name: str) -> bool:
+        for load in (self._load_built_in, self._load_packages):
+            if name in self._factories:
+                break
+            load()
         return name in self._factories
 
     def __iter__(self) -> Iterator[str]:
+        self._load_built_in()
+        self._load_packages()
         return iter(sorted(self._factories))
+
+    def _load_built_in(self) -> None:
+        if self._package:
+            package = importlib.import_module(self._package)
+            for module in pkgutil.walk_packages(package.__path__, prefix=f"{self._package}."):
+                importlib.import_module(module.name)
+
+    def _load_packages(self) -> None:
+        group, self._group = self._group, ""  # once
+        for entry in importlib.metadata.entry_points(group=group) if group else ():
+            package = f"package {entry.dist.name if entry.dist else entry.module}"
+            try:
+                with _loading(package):
+                    entry.load()
+            except ExpressionError as error:
+                warnings.warn(str(error), stacklevel=2)
 
     def factory(self, name: str) -> Factory[Any]:
         """The factory of a name; ExpressionError with the nearest names when there is none."""
-        if name not in self._factories:
+        if name not in self:
             near = difflib.get_close_matches(name, self._factories, n=3)
             hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self)}."
             raise ExpressionError(f"no {self.kind} is called {name!r}; {hint}")
         return self._factories[name]
 
     def summary(self, name: str) -> str:
-        """The first line of the factory's docstring."""
-        return (inspect.getdoc(self.factory(name)) or "").partition("\n")[0]
+        """The first line of the factory's docstring, and the plug-in it comes from, if any."""
+        line = (inspect.getdoc(self.factory(name)) or "").partition("\n")[0]
+        return f"{line} [{self._origins[name]}]".lstrip() if name in self._origins else line
 
     def signature(self, name: str) -> str:
         """The name with its parameters and their defaults, as an expression would write them."""
@@ -149,3 +212,75 @@ def _check_type(expression: str, parameter: str, value: Any, hint: Any) -> None:
             return
     wanted = " or ".join(words[kind] for kind in allowed if kind in words)
     raise ExpressionError(f"{expression}: {parameter} must be {wanted}, found {value!r}.")
+
+
+def _built_in(factory: Factory[Any]) -> bool:
+    return str(getattr(factory, "__module__", "")).startswith("pretrace.")
+
+
+scores: Registry[Score | Recipe] = Registry("score", "pretrace.scores", group="pretrace.scores")
+corpora: Registry[Corpus] = Registry("corpus", "pretrace.corpora", group="pretrace.corpora")
+rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites")
+backends: Registry[Backend] = Registry("back end", group="pretrace.backends", reserved=("smollm2",))
+"""What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
+
+_Added = list[tuple[Registry[Any], str]]
+_loads: list[tuple[str, _Added]] = []
+"""The plug-ins that are being imported, the innermost last, and what each has registered."""
+_files: dict[Path, _Added] = {}
+
+
+def load_plugin(path: str | Path) -> tuple[str, ...]:
+    """What a Python file registers when it is run: ("score confident", "corpus paragraphs").
+
+    A file that is loaded again is run again, and replaces what it registered before. Raises ExpressionError, with
+    the line at fault, where there is no such file, it fails, or it registers nothing.
+    """
+    path = Path(path)
+    place = path.resolve()
+    require(path.is_file(), f"there is no plug-in {path}: give the path of a Python file.")
+    for registry, name in _files.pop(place, []):
+        registry.remove(name)
+    digest = hashlib.sha256(bytes(place)).hexdigest()
+    module = types.ModuleType(f"pretrace_plugin_{digest[:16]}")
+    module.__file__ = str(place)
+    with _loading(str(path)) as added:
+        sys.modules[module.__name__] = module  # dataclasses look their module up by name
+        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
+    require(bool(added), f"the plug-in {path} registers nothing: put @scores.add('NAME') above a score.")
+    _files[place] = added
+    return tuple(f"{registry.kind} {name}" for registry, name in added)
+
+
+@contextmanager
+def _loading(origin: str) -> Iterator[_Added]:
+    """What is registered meanwhile is of this origin; where the plug-in fails, none of it stays."""
+    added: _Added = []
+    _loads.append((origin, added))
+    try:
+        yield added
+    except (Exception, SystemExit) as error:  # code of others can raise anything
+        for registry, name in added:
+            registry.remove(name)
+        raise ExpressionError(f"the plug-in {origin} cannot be loaded: {_told(error)}.") from error
+    finally:
+        _loads.pop()
+
+
+def _told(error: BaseException) -> str:
+    """An error of a plug-in on one line, with the file and line of the plug-in."""
+    if isinstance(error, SyntaxError):
+        return f"{error.msg} ({error.filename}, line {error.lineno})"
+    reason = " ".join(str(error).split()).rstrip(".")[:300]
+    said = reason if isinstance(error, PretraceError) else f"{type(error).__name__}: {reason}"
+    ours = (__file__, "<frozen", str(Path(importlib.__file__).parent))
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(ours)]
+    if not frames:
+        return said
+    first = frames[0].filename
+    folder = Path(first).parent
+    alone = str(folder) in sys.path  # a module, and no package with a folder of its own
+    own = [
+        one for one in frames if one.filename == first or (not alone and folder in Path(one.filename).parents)
+    ]
+    return f"{said} ({own[-1].filename}, line {own[-1].lineno})"

@@ -12,8 +12,8 @@ import pytest
 from published_rows import Row, loads, rows_of
 
 import pretrace.scores  # noqa: F401  (fills the registry)
-from pretrace.corpora.benchmarks.pile import SUBSETS
-from pretrace.scores.registered import scores
+from pretrace.corpora.benchmarks.training_splits import PILE_SUBSETS
+from pretrace.scores import scores
 from pretrace.tuning.methods import methods
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "papers" / "published"
@@ -133,7 +133,7 @@ def test_the_pile_is_named_as_the_pile_names_itself() -> None:
     subsets = {f"pile({name!r})" for name in ABOUT["subsets"].values()}
     assert {one.corpus for one in figures("table15")} == subsets
     assert len(subsets) == 20
-    assert set(ABOUT["subsets"].values()) <= set(SUBSETS)
+    assert set(ABOUT["subsets"].values()) <= set(PILE_SUBSETS)
 
 
 @pytest.mark.parametrize("score", sorted(SCORES))

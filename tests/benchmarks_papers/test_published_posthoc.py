@@ -12,7 +12,7 @@ from published_rows import Row, loads, rows_of
 
 from pretrace.auditing.settings import PROCEDURES
 from pretrace.baselines.classifiers import classifiers
-from pretrace.corpora.benchmarks.pile import SUBSETS
+from pretrace.corpora.benchmarks.training_splits import PILE_SUBSETS
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "papers" / "published"
 ABOUT: dict[str, Any] = tomllib.loads((FOLDER / "posthoc_di.toml").read_text(encoding="utf-8"))
@@ -216,7 +216,7 @@ def test_tables_4_and_a3_are_of_the_subsets_and_sizes_of_the_appendix() -> None:
     subsets = {f"pile({name!r})" for name in snippets}
     assert {one.corpus for one in figures("table4")} == subsets
     assert len(subsets) == 16
-    assert set(snippets) <= set(SUBSETS)
+    assert set(snippets) <= set(PILE_SUBSETS)
     assert {one.corpus for one in figures("tableA3")} < subsets
     assert all(one["tokens"] in (32, 64) for one in snippets.values())
     assert all(one["documents"] <= int(one["held"].lstrip(">")) for one in snippets.values())

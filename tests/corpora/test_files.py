@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrace.corpora import Columns, read_texts, stream_texts
-from pretrace.corpora.files import USUAL
+from pretrace.corpora.columns import USUAL
 from pretrace.errors import TextsError
 
 Write = Callable[..., Path]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import gzip
 import importlib
 import io
+import json
 import os
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from pretrace.corpora import Columns, known_corpora, open_corpus, read_texts
@@ -114,7 +118,7 @@ class TestBuilt:
 
     def test_a_new_corpus_is_one_new_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "three_words.py").write_text(
-            "from pretrace.corpora.registered import corpora\n"
+            "from pretrace.registry import corpora\n"
             "from pretrace.types import Corpus, Text\n"
             "@corpora.add('three_words')\n"
             "def three_words(word: str = 'hey') -> Corpus:\n"
@@ -129,6 +133,81 @@ class TestBuilt:
         finally:
             known_corpora()._factories.pop("three_words", None)
             sys.modules.pop("pretrace.corpora.three_words", None)
+
+
+class TestGiven:
+    def test_strings(self) -> None:
+        corpus = open_corpus(["a", "", "b\ud800", b"caf\xe9"])  # type: ignore[list-item]
+        assert [(t.id, t.text, t.member) for t in corpus.texts] == [
+            ("0", "a", None), ("1", "", None), ("2", "b\ufffd", None), ("3", "caf\ufffd", None),
+        ]  # fmt: skip
+        assert (corpus.name, corpus.source) == ("texts given", "texts given")
+        assert [note.split(";")[0] for note in corpus.notes] == [
+            "1 text held bytes that are not UTF-8",
+            "1 text held half a surrogate pair",
+        ]
+
+    def test_rows_are_read_as_those_of_a_file_are(self, tmp_path: Path) -> None:
+        rows = [
+            {"body": "a", "label": "member", "id": 3.0, "group": "g", "more": [1]},
+            {"body": "b\ud800", "label": 0},
+            {"body": "c", "label": None, "id": ""},
+        ]
+        path = tmp_path / "rows.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        columns = Columns(text="body")
+        given, read = open_corpus(iter(rows), columns), open_corpus(str(path), columns)
+        assert given.texts == read.texts
+        assert given.notes == read.notes
+        assert len(given.notes) == 2
+
+    def test_cells_of_numpy(self) -> None:
+        labels = np.array([1, 0])
+        rows = [
+            {"text": text, "label": label} for text, label in zip(np.array(["a", "b"]), labels, strict=True)
+        ]
+        assert [(t.text, t.member) for t in open_corpus(rows).texts] == [("a", True), ("b", False)]
+
+    @pytest.mark.parametrize(
+        ("source", "said"),
+        [
+            ([], "texts given holds no texts: give a source with at least one"),
+            (["a", 3], r"row 1 is a number; give a string, or a dict"),
+            ([["a"]], r"row 0 is a list; give a string"),
+            ([{"text": 3}], r"row 0 has no text: the column 'text' should hold a string and holds a number"),
+            ([{"body": "a"}], r"has no column 'text' or 'input'.*it has 'body'"),
+            ([{"text": "a", "label": "good"}], r"row 0 has the label 'good'; a label is 1 or member"),
+            ([{"text": "a", "id": 1}, {"text": "b", "id": "1"}], r"every text needs an id of its own"),
+            ({"text": "a"}, r"an object was given where texts were wanted: give a path, or a list"),
+            (b"a", r"bytes was given where texts were wanted"),
+            (3, r"a number was given where texts were wanted"),
+            (None, r"nothing was given where texts were wanted"),
+            ({"a"}, r"has no order: give a list"),
+            (types.SimpleNamespace(columns=["text"]), r"a table was given: give its rows"),
+        ],
+    )
+    def test_what_is_no_list_of_texts(self, source: Any, said: str) -> None:
+        with pytest.raises(TextsError, match=said):
+            open_corpus(source)
+
+    def test_a_column_that_is_nowhere(self) -> None:
+        with pytest.raises(TextsError, match="texts given has no column 'truth'"):
+            open_corpus([{"text": "a"}], Columns(label="truth"))
+
+    def test_a_path(self, tmp_path: Path) -> None:
+        (tmp_path / "some.txt").write_text("a\nb\n")
+        assert len(open_corpus(tmp_path / "some.txt")) == 2
+
+
+def test_old_import_paths_work() -> None:
+    """Where docs/extending.md of 0.1 said to import from."""
+    from pretrace.corpora.registered import corpora  # type: ignore[import-not-found]
+    from pretrace.scores.registered import scores  # type: ignore[import-not-found]
+
+    from pretrace.registry import corpora as own
+
+    assert corpora is own is known_corpora()
+    assert "loss" in scores
 
 
 def test_naming_a_corpus_is_cheap() -> None:

@@ -2,7 +2,8 @@
 
 Rules for a page, so that a reader can tell what is run:
 
-    ```python    run, blocks of a page in order, as one module
+    ```python    run, blocks of a page in order, as one module; one that begins with `# name.py` is written to that file
+    ```toml      the file whose name it begins with
     ```console   run where it begins with `$ pretrace`; every command in it must succeed, unless `$ echo $?` and
                  a code follow; what stands beneath one that fails must be what it says ("…" ends a line early)
     ```sh        for the reader's machine, not run; a line that calls pretrace must still be a good call
@@ -19,6 +20,7 @@ import json
 import re
 import shlex
 import sys
+import tomllib
 import types
 import warnings
 from dataclasses import dataclass
@@ -28,8 +30,7 @@ import pytest
 import typer
 
 from pretrace.cli import app, main
-from pretrace.corpora.registered import known_corpora
-from pretrace.scores import scores
+from pretrace.registry import backends, corpora, scores
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -42,8 +43,9 @@ STAND_INS = {
 """Model names of the docs, and the fixtures of tests/conftest.py whose models stand in for them."""
 MINUTES = {"demo"}
 """Commands that take minutes: only their arguments are looked at."""
-LANGUAGES = {"python", "console", "sh", "json", "text"}
+LANGUAGES = {"python", "toml", "console", "sh", "json", "text"}
 
+_FILE = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 _FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -77,8 +79,10 @@ def names(request: pytest.FixtureRequest) -> dict[str, str]:
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files the pages read; what the pages register is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
-    for registry in (scores, known_corpora()):
+    for registry in (scores, corpora, backends):
+        list(registry)  # all that is built in is there before anything is added
         monkeypatch.setattr(registry, "_factories", dict(registry._factories))
+        monkeypatch.setattr(registry, "_origins", dict(registry._origins))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # `main` sets its own
     sentence = "The railway number {0} reached the valley in 18{0}, and nothing was the same again. "
     rows = [
@@ -131,7 +135,13 @@ def test_the_examples_run(
 ) -> None:
     module = types.ModuleType(f"docs_{page.stem}")  # dataclasses look their module up by name
     monkeypatch.setitem(sys.modules, module.__name__, module)
+    shown = {block: named[1] for block in blocks(page) if (named := _FILE.match(block.text))}
+    for block, name in shown.items():
+        (desk / name).parent.mkdir(exist_ok=True)
+        (desk / name).write_text(block.text, encoding="utf-8")
     for block in blocks(page):
+        if block in shown:
+            continue
         if block.language == "python":
             # Empty lines in front: a traceback then points to the line of the page.
             code = "\n" * (block.line - 1) + put_in(block.text, names)
@@ -202,6 +212,9 @@ def test_blocks_are_of_a_known_kind(page: Path) -> None:
         assert block.language in LANGUAGES, f"{block}: a block of {block.language!r} would not be run"
         if block.language == "console" and page in DOCS:  # the README also shows how to install
             assert commands(block), f"{block}: put what is not run into a sh block"
+        if block.language == "toml":
+            assert tomllib.loads(block.text)
+            assert _FILE.match(block.text), f"{block}: say which file it is"
         if block.language == "json":
             assert all(json.loads(line).keys() >= {"id", "text"} for line in block.text.splitlines())
         if block.language == "sh":
@@ -216,7 +229,7 @@ def test_blocks_are_of_a_known_kind(page: Path) -> None:
 @pytest.mark.parametrize("page", [p for p in DOCS if p.name != "results.md"], ids=lambda page: page.name)
 def test_options_exist(page: Path) -> None:
     # results.md is written by benchmarks/papers and names the options of that.
-    options = {"--version", "--help"}
+    options = {"--version", "--help", "--plugin"}
     waiting = [typer.main.get_command(app)]
     while waiting:
         command = waiting.pop()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.corpora.benchmarks.ccnewspdd import CARD as NEWS
+from pretrace.corpora.benchmarks.built import NEWS_CARD as NEWS
 from pretrace.corpora.benchmarks.wikimia import CARD
 from pretrace.report.frame import speaking
 from pretrace.report.run import SECTIONS, render

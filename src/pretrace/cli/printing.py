@@ -168,7 +168,7 @@ def rendered(folder: Path) -> None:
 def names() -> None:
     """Scores, corpora and back ends, one line each."""
     from pretrace.auditing.settings import PROCEDURES
-    from pretrace.backends import BACKENDS
+    from pretrace.backends import known_backends
     from pretrace.baselines.classifiers import classifiers
     from pretrace.cache.measured import described
     from pretrace.corpora import known_corpora
@@ -184,7 +184,7 @@ def names() -> None:
         "Classifiers of texts (--classifiers)": {
             classifiers.signature(n): classifiers.summary(n) for n in classifiers
         },
-        "Models (--model)": BACKENDS,
+        "Models (--model)": known_backends(),
         "Measured on this machine (delete a file to measure again)": described("products", "float32 products")
         | described("training-format", "training format"),
     }

@@ -86,6 +86,10 @@ class Columns:
         return {role: role if name is None else name for role, name in given.items()}
 
 
+USUAL = Columns()
+"""The usual column names: text or input, label, id, group."""
+
+
 def listed(names: Collection[str]) -> str:
     """Column names as a message shows them: the first dozen, and how many more there are."""
     shown = [repr(name) for name in list(names)[:SHOWN_COLUMNS]]

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pretrace.corpora.columns import Columns
-from pretrace.corpora.files import USUAL
+from pretrace.corpora.columns import USUAL, Columns
 from pretrace.corpora.reading import Reading, Row
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.types import Corpus

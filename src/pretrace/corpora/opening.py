@@ -1,32 +1,52 @@
-"""From a word on the command line to a corpus."""
+"""From what a user names or gives to a corpus: files, folders, standard input, the hub, built corpora, lists."""
 
 from __future__ import annotations
 
 import difflib
+import io
 import re
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
-from pretrace.corpora.columns import Columns
-from pretrace.corpora.files import USUAL, found, read_stream, read_texts
+import numpy as np
+
+from pretrace.corpora.columns import USUAL, Columns, kind_of, mended
+from pretrace.corpora.formats import FORMATS, refused_politely, rows_of, sniffed_rows
 from pretrace.corpora.hub import read_hub
-from pretrace.corpora.registered import known_corpora
+from pretrace.corpora.reading import Reading, Row
 from pretrace.errors import TextsError
+from pretrace.registry import Registry, corpora
 from pretrace.types import Corpus
+
+GIVEN = "texts given"
+"""The name of a corpus whose texts were given as Python objects."""
 
 _EXPRESSION = re.compile(r"\s*([A-Za-z_]\w*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
-def open_corpus(source: str, columns: Columns = USUAL) -> Corpus:
-    """The corpus a source names.
+def open_corpus(
+    source: str | Path | Iterable[str | Mapping[str, object]], columns: Columns = USUAL
+) -> Corpus:
+    """The corpus a source names, or the texts that are given.
 
     `-` is standard input; `hub:NAME[:CONFIG][:SPLIT]` a data set of the Hugging Face hub; a path that
     exists a file or folder; `stdlib` or `stdlib(min_chars=500)` a corpus that is built. A path that
     exists comes before a corpus of the same name, so that a file of one's own is never passed over;
-    write `stdlib()` for the corpus and `./-` for a file called `-`. Raises TextsError where there is no
-    such source, ExpressionError where a parameter of a built corpus is wrong.
+    write `stdlib()` for the corpus and `./-` for a file called `-`.
+
+    A list (or any iterable) holds texts as strings, or rows as dicts, with the columns and rules of a JSON
+    lines file: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. Such a corpus is called "texts given".
+
+    Raises TextsError where there is no such source or an item is neither text nor row, ExpressionError where a
+    parameter of a built corpus is wrong.
     """
+    if isinstance(source, Path):
+        return read_texts(source, columns)
+    if not isinstance(source, str):
+        return Reading(columns, GIVEN).corpus(_given(source), GIVEN)
     if source == "-":
         return read_stream(sys.stdin.buffer, columns)
     if source.startswith("hub:"):
@@ -36,21 +56,118 @@ def open_corpus(source: str, columns: Columns = USUAL) -> Corpus:
     return _built(source, columns)
 
 
+def known_corpora() -> Registry[Corpus]:
+    """The registry of corpora that are built by name: `name in known_corpora()`, or all names in order.
+
+    A builder keeps heavy packages inside its function, since listing the corpora imports all of them.
+    """
+    return corpora
+
+
+def _given(items: object) -> Iterator[Row]:
+    """The rows of texts or rows that are given as Python objects."""
+    if hasattr(items, "columns"):
+        raise TextsError("a table was given: give its rows, such as table.to_dict('records').")
+    if isinstance(items, set | frozenset):
+        raise TextsError("a set was given, which has no order: give a list, such as sorted(texts).")
+    if isinstance(items, Mapping | bytes) or not isinstance(items, Iterable):
+        raise TextsError(
+            f"{kind_of(items)} was given where texts were wanted: give a path, or a list of strings or of rows "
+            "such as {'text': '…', 'label': 1}."
+        )
+    for number, item in enumerate(items):
+        if isinstance(item, str | bytes):
+            yield Row({"text": item})
+        elif isinstance(item, Mapping):
+            yield Row(
+                {name: cell.item() if isinstance(cell, np.generic) else cell for name, cell in item.items()}
+            )
+        else:
+            raise TextsError(
+                f"{GIVEN}: row {number} is {kind_of(item)}; give a string, or a dict such as "
+                "{'text': '…', 'label': 1}."
+            )
+
+
 def _built(source: str, columns: Columns) -> Corpus:
     written = _EXPRESSION.fullmatch(source)
     name = written[1] if written else ""
-    registry = known_corpora()
-    if name not in registry:
-        near = difflib.get_close_matches(name, registry, n=3) if name else []
+    if name not in corpora:
+        near = difflib.get_close_matches(name, corpora, n=3) if name else []
         cure = (
             f"did you mean the corpus {' or '.join(near)}?"
             if near
             else "check the path, or give - for standard input, hub:NAME for a data set of the hub, or the "
-            f"name of a built corpus: {', '.join(registry)}."
+            f"name of a built corpus: {', '.join(corpora)}."
         )
         raise TextsError(f"there is no file, folder or corpus {source[:200]!r}; {cure}")
     if columns.named:
         raise TextsError(
             f"{name} is a built corpus and has no columns to choose from, found {min(columns.named)!r}: leave it out."
         )
-    return replace(registry.make(source), name=source.strip())
+    return replace(corpora.make(source), name=source.strip())
+
+
+def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
+    """The texts of a file or folder, in order; `name` is the file's name without its endings.
+
+    Formats, by the ending of the name, each also gzipped (`.gz`): `.jsonl` and `.ndjson`, `.json` (a list
+    of objects), `.csv` and `.tsv` with a header, `.parquet`, `.txt` (a text a line, blank lines skipped),
+    and a folder of `.txt` files (each one text, just as it stands, its relative path the id). A text may
+    be empty. The id is the row number from 0 where there is none. Columns other than the four of
+    `Columns` are not read, since millions of rows must fit into memory. What was replaced or skipped is
+    told in `notes`. Raises TextsError where the file, a column, a label or an id is not as it should be.
+    """
+    path = Path(path)
+    _refuse_missing(path)
+    reading = Reading(columns, shown(path))
+    return reading.corpus(rows_of(path, reading), _name(path))
+
+
+def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
+    """The texts of a file or folder one at a time, without labels and ids, for files larger than memory.
+
+    The same formats and errors as `read_texts`; raised when the row at fault is reached. Memory does not
+    grow with the file, save for `.json`, a single list that must be parsed as a whole.
+    """
+    path = Path(path)
+    _refuse_missing(path)
+    reading = Reading(columns.text_alone, shown(path))
+    return reading.strings(rows_of(path, reading))
+
+
+def read_stream(stream: BinaryIO, columns: Columns = USUAL) -> Corpus:
+    """The texts of an open stream, as standard input is: JSON lines where the first line that is not blank
+    is a JSON object, a text a line otherwise. The stream stays open."""
+    reading = Reading(columns, "standard input")
+    buffered = io.BufferedReader(cast(Any, stream))
+    try:
+        with refused_politely(reading.source):
+            return reading.corpus(sniffed_rows(buffered, reading), reading.source)
+    finally:
+        buffered.detach()  # or it would close standard input when it goes
+
+
+def shown(path: Path) -> str:
+    """A path as messages and reports print it; a name that is no valid Unicode must not stop them."""
+    return mended(str(path))[0]
+
+
+def _refuse_missing(path: Path) -> None:
+    if not found(path):
+        raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
+
+
+def found(path: Path) -> bool:
+    """Whether a path exists; False for what cannot be a path at all."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _name(path: Path) -> str:
+    name = shown(Path(path.resolve().name if path.is_dir() else path.name))
+    stem = name[:-3] if name.lower().endswith(".gz") else name
+    ending = Path(stem).suffix
+    return stem.removesuffix(ending) if ending.lower() in FORMATS else stem

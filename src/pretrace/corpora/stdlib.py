@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pretrace.corpora.columns import mended
-from pretrace.corpora.registered import corpora
 from pretrace.errors import TextsError
-from pretrace.registry import require
+from pretrace.registry import corpora, require
 from pretrace.types import Corpus, Text
 
 SKIPPED_FOLDERS = {

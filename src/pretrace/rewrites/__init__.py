@@ -6,17 +6,11 @@ are disturbed at random, a plain function under `@disturbance(name)`.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
+from pretrace.registry import rewrites
 from pretrace.rewrites.disturbing import Disturbance, disturbances
-from pretrace.rewrites.forms import Lower, Plain
+from pretrace.rewrites.forms import Lower, Plain, readable
 from pretrace.rewrites.neighbors import Neighbors
-from pretrace.rewrites.registered import Rewrite, Selective, rewrites
-from pretrace.rewrites.surrogates import readable
-
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+from pretrace.types import Rewrite, Selective
 
 __all__ = [
     "Disturbance",

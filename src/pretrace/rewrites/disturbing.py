@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.registry import Registry, require
-from pretrace.rewrites.registered import rewrites
+from pretrace.registry import Registry, require, rewrites
 from pretrace.types import Proposer
 
 Change = Callable[[str, float, np.random.Generator], str]
@@ -53,7 +52,7 @@ class Disturbance:
         return self.change(text, self.share, rng)
 
 
-disturbances: Registry[Disturbance] = Registry("disturbance")
+disturbances: Registry[Disturbance] = Registry("disturbance", "pretrace.rewrites")
 """The same rewrites as `rewrites` has, and no others: what `perturbed` can be asked for."""
 
 

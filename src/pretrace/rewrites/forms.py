@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pretrace.registry import rewrites
 from pretrace.rewrites.disturbing import disturbance, drawn
-from pretrace.rewrites.registered import rewrites
 from pretrace.types import Proposer
 
 FEWEST_CAPITALS = 0.001
@@ -92,3 +92,16 @@ def case(text: str, share: float, rng: np.random.Generator) -> str:
     for k in drawn(rng, len(places), share).tolist():
         characters[places[k]] = swapped[places[k]]
     return "".join(characters)
+
+
+def readable(text: str) -> str:
+    """The text with lone surrogates, which no tokenizer takes, replaced by U+FFFD.
+
+    >>> readable("a\\ud800b")
+    'a���b'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text

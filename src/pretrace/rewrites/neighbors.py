@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.registry import require
-from pretrace.rewrites.registered import rewrites
+from pretrace.registry import require, rewrites
 from pretrace.types import Proposer
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pretrace.errors import ExpressionError
-from pretrace.registry import require
-from pretrace.scores.registered import scores
+from pretrace.registry import require, scores
 from pretrace.types import Evidence, Needs, Recipe, Reference, Score
 
 TUNED = "tuned"

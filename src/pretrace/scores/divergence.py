@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pretrace.errors import TableError
-from pretrace.registry import require
-from pretrace.scores.registered import scores
+from pretrace.registry import require, scores
 from pretrace.types import Doubles, Evidence, Needs, Quantity, Reference, Score
 
 Variant = Literal["full", "lup", "cld"]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.registry import require
-from pretrace.scores.registered import scores
+from pretrace.registry import require, scores
 from pretrace.types import Evidence, Floats, Needs, Quantity, View
 
 FLOOR = 1e-6

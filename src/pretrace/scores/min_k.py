@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.registry import require
-from pretrace.scores.registered import scores
+from pretrace.registry import require, scores
 from pretrace.types import Evidence, Needs, Quantity
 
 Numbers = npt.NDArray[np.floating[Any]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pretrace.registry import scores
 from pretrace.rewrites import Neighbors
 from pretrace.scores.likelihood import mean_logp
-from pretrace.scores.registered import scores
 from pretrace.types import Evidence, Needs, Quantity, View
 
 

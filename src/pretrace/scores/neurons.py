@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.registry import require
+from pretrace.registry import require, scores
 from pretrace.scores.labelled import known
-from pretrace.scores.registered import scores
 from pretrace.statistics.documents import Grouping, Numbers, grouped_folds
 from pretrace.statistics.roc import auc
 from pretrace.types import Bools, Doubles, Evidence, Firing, Needs, Reference, Score, State

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.registry import require
+from pretrace.registry import require, scores
 from pretrace.scores.labelled import known
-from pretrace.scores.registered import scores
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.types import Bools, Doubles, Evidence, Hidden, Needs, Reference, Score

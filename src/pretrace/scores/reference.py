@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pretrace.registry import scores
 from pretrace.scores.likelihood import FLOOR, mean_logp, ppl_difference, ppl_ratio
-from pretrace.scores.registered import scores
 from pretrace.types import Evidence, Needs, Quantity, View
 
 

@@ -40,7 +40,7 @@ from pretrace.types.results import (
     Skipped,
     Survival,
 )
-from pretrace.types.scoring import Fitted, Recipe, Reference, Score, TokenTable
+from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Selective, TokenTable
 from pretrace.types.texts import Card, Corpus, Text
 from pretrace.types.traces import (
     Bools,
@@ -106,9 +106,11 @@ __all__ = [
     "Quantity",
     "Recipe",
     "Reference",
+    "Rewrite",
     "Run",
     "Sampling",
     "Score",
+    "Selective",
     "Sensitivity",
     "SetTest",
     "Skipped",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from pretrace.types.models import Proposer
 from pretrace.types.traces import Doubles, Evidence, Needs
 
 
@@ -66,3 +67,26 @@ class Fitted(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]: ...
+
+
+class Rewrite(Protocol):
+    """From texts to the forms a model is to read, `count` of each text."""
+
+    @property
+    def count(self) -> int: ...
+
+    def __call__(self, texts: Sequence[str], proposer: Proposer | None, /) -> list[tuple[str, ...]]: ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A rewrite that means nothing for some texts, and gives no form of them."""
+
+    @property
+    def formless(self) -> str:
+        """Why a text has no form, in words for whoever asks why it was skipped."""
+        ...
+
+    def refusal(self, texts: Sequence[str], /) -> str:
+        """Why the texts as a whole should not be rewritten like this; "" where they may be."""
+        ...

@@ -13,21 +13,13 @@ import pytest
 from huggingface_hub import constants
 
 from pretrace.corpora import known_corpora, open_corpus
-from pretrace.corpora.benchmarks import (
-    arxiv_mia,
-    bookmia,
-    ccnewspdd,
-    dolma_paloma,
-    patentmia,
-    pile,
-    tection,
-    wikimia,
-)
+from pretrace.corpora.benchmarks import books_and_papers, built, training_splits, wikimia
 from pretrace.corpora.hub import _unreachable
 from pretrace.errors import TextsError
 from pretrace.types import Card
 
-CARDS = [module.CARD for module in (arxiv_mia, bookmia, ccnewspdd, dolma_paloma, patentmia, pile, wikimia)]
+ROOMS = (books_and_papers, built, training_splits, wikimia)
+CARDS = [found for room in ROOMS for found in vars(room).values() if isinstance(found, Card)]
 NAMES = {
     "arxiv_mia", "arxivtection", "bookmia", "booktection", "ccnewspdd", "dolma_paloma", "patentmia", "pile", "wikimia",
 }  # fmt: skip
@@ -37,12 +29,13 @@ ROOT = Path(__file__).parents[3]
 def test_every_benchmark_can_be_named_and_says_what_it_is() -> None:
     found = known_corpora()
     assert set(found) >= NAMES
+    assert len(CARDS) == len(NAMES)
     for name in NAMES:
         assert found.summary(name).endswith("."), name
         assert len(found.summary(name)) <= 100, name
 
 
-@pytest.mark.parametrize("card", [*CARDS, tection.ARXIV_CARD, tection.BOOK_CARD], ids=lambda card: card.title)
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.title)
 def test_cards_are_full_sentences(card: Card) -> None:
     for field in fields(Card):
         assert getattr(card, field.name), field.name

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.bookmia import bookmia
+from pretrace.corpora.benchmarks.books_and_papers import bookmia
 from pretrace.corpora.benchmarks.published import Schema, one_table, published, tables
 from pretrace.errors import TextsError
 

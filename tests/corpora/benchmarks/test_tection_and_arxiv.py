@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.corpora.benchmarks.arxiv_mia import arxiv_mia
-from pretrace.corpora.benchmarks.tection import arxivtection, booktection
+from pretrace.corpora.benchmarks.books_and_papers import arxiv_mia, arxivtection, booktection
 from pretrace.errors import ExpressionError, TextsError
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pretrace.corpora.columns import Columns, kind_of, listed, name_of
-from pretrace.corpora.files import found, shown
 from pretrace.corpora.formats import FORMATS, rows_of
 from pretrace.corpora.hub import open_table, table_rows
+from pretrace.corpora.opening import found, shown
 from pretrace.corpora.reading import Reading, Row
 from pretrace.errors import TextsError
 from pretrace.types import Card, Corpus, Text

@@ -18,10 +18,9 @@ from pretrace.corpora.benchmarks.published import (
     tables,
 )
 from pretrace.corpora.benchmarks.timestamps import with_year, without_timestamps
-from pretrace.corpora.files import shown
-from pretrace.corpora.registered import corpora
+from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
-from pretrace.registry import require
+from pretrace.registry import corpora, require
 from pretrace.types import Card, Corpus, Text
 
 HUB = "swj0419/WikiMIA"

@@ -11,9 +11,8 @@ import datasets
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks import pile as module
-from pretrace.corpora.benchmarks.dolma_paloma import dolma_paloma
-from pretrace.corpora.benchmarks.pile import SUBSETS, pile, subset_name
+from pretrace.corpora.benchmarks import training_splits as module
+from pretrace.corpora.benchmarks.training_splits import PILE_SUBSETS, dolma_paloma, pile, subset_name
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.types import Corpus
 
@@ -65,7 +64,7 @@ def test_a_snapshot_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "README.md").write_text("---\nconfigs:\n" + "".join(configs) + "---\n")
     expected = [("members/0", "cc train", True), ("nonmembers/0", "cc val", False)]
     assert facts(pile("Pile-CC", str(tmp_path))) == expected
-    monkeypatch.setattr(module, "HUB", str(tmp_path))
+    monkeypatch.setattr(module, "PILE_HUB", str(tmp_path))
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     datasets.disable_progress_bars()
     assert facts(pile("cc")) == expected
@@ -86,8 +85,8 @@ def test_a_side_without_files(tmp_path: Path) -> None:
 
 
 def test_subsets_by_any_of_their_names() -> None:
-    assert len(SUBSETS) == 22
-    for name, short in SUBSETS.items():
+    assert len(PILE_SUBSETS) == 22
+    for name, short in PILE_SUBSETS.items():
         assert subset_name(name) == subset_name(short) == subset_name(name.lower()) == name
     with pytest.raises(ExpressionError, match="no subset 'hackernew'; did you mean 'HackerNews'"):
         pile("hackernew")

@@ -1,4 +1,4 @@
-"""Benchmarks of two sides, each in files of its own: what models were trained on, and what was held out."""
+"""Members and non-members in files of their own, told apart by the names of the files and folders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pretrace.corpora.benchmarks.published import Schema, joined, published, tables
-from pretrace.corpora.files import shown
+from pretrace.corpora.opening import shown
 from pretrace.corpora.reading import counted
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Text
@@ -16,7 +16,7 @@ MEMBERS, NONMEMBERS = "members", "nonmembers"
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class PathLabels:
     """How the files of the two sides are called: their names, or those of folders above them, begin so.
 
     A part of a path that begins with one of `neither` tells nothing.
@@ -43,7 +43,7 @@ class Sides:
         return next(iter(told), "")
 
 
-def read_sides(path: Path, sides: Sides, schema: Schema) -> Corpus:
+def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
     """Both sides of a folder, or a single file with a column `label`, as one corpus.
 
     Ids are SIDE/FILE/ROW (the file left out where a side has one). A note names the files that tell no side. Raises
@@ -54,11 +54,11 @@ def read_sides(path: Path, sides: Sides, schema: Schema) -> Corpus:
     files = tables(path)
     by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
     for file in files:
-        by_side[sides.side(file.relative_to(path))].append(file)
+        by_side[names.side(file.relative_to(path))].append(file)
     others = by_side.pop("")
     if len(files) == len(others) == 1:
         return published(files[0], replace(schema, label="label"))
-    for side, wanted in ((MEMBERS, sides.members), (NONMEMBERS, sides.nonmembers)):
+    for side, wanted in ((MEMBERS, names.members), (NONMEMBERS, names.nonmembers)):
         if not by_side[side]:
             raise TextsError(
                 f"{shown(path)} holds no file of {side}: their names, or their folders' names, begin with "
@@ -69,7 +69,7 @@ def read_sides(path: Path, sides: Sides, schema: Schema) -> Corpus:
         for side, found in by_side.items()
         for file in found
     }
-    read = {key: sided(published(file, schema), side == MEMBERS) for key, (side, file) in parts.items()}
+    read = {key: labelled(published(file, schema), side == MEMBERS) for key, (side, file) in parts.items()}
     corpus = joined(read, schema.benchmark, shown(path))
     if not others:
         return corpus
@@ -80,7 +80,7 @@ def read_sides(path: Path, sides: Sides, schema: Schema) -> Corpus:
     return replace(corpus, notes=(*corpus.notes, note))
 
 
-def sided(corpus: Corpus, member: bool) -> Corpus:
+def labelled(corpus: Corpus, member: bool) -> Corpus:
     """The corpus with every text known as a member, or as none."""
     return replace(corpus, texts=tuple(replace(text, member=member) for text in corpus.texts))
 

@@ -1,4 +1,4 @@
-"""The Pile by subsets: its training split against its validation and test splits."""
+"""Training splits against held-out ones: the Pile by subsets, and Dolma against Paloma."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
+from pretrace.corpora.benchmarks.labelled_by_path import (
+    MEMBERS,
+    NONMEMBERS,
+    PathLabels,
+    labelled,
+    matching,
+    read_by_path,
+)
 from pretrace.corpora.benchmarks.published import Cells, Schema, carded, joined, published
-from pretrace.corpora.benchmarks.sides import MEMBERS, NONMEMBERS, Sides, matching, read_sides, sided
-from pretrace.corpora.registered import corpora
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.registry import corpora, require
 from pretrace.types import Card, Corpus
 
-HUB = "pratyushmaini/llm_dataset_inference"
-SUBSETS = {
+PILE_HUB = "pratyushmaini/llm_dataset_inference"
+PILE_SUBSETS = {
     "ArXiv": "arxiv",
     "BookCorpus2": "bookcorpus2",
     "Books3": "books3",
@@ -41,7 +49,7 @@ SUBSETS = {
 }
 """The Pile's subsets under their own names (`pile_set_name`), with the names that the hub's data set gives them."""
 
-CARD = Card(
+PILE_CARD = Card(
     title="The Pile, one subset",
     what="English texts of one subset of the Pile. Members are from its training split, non-members from its "
     "validation split; both were drawn at random from the same source.",
@@ -51,7 +59,7 @@ CARD = Card(
     "(Books3, OpenSubtitles and others) are said to be under copyright (post-hoc DI, appendix C).",
     citation="Gao et al. 2020, The Pile (arXiv:2101.00027); pieces by Maini et al. 2024, LLM Dataset Inference "
     "(arXiv:2406.06443)",
-    home=HUB,
+    home=PILE_HUB,
     flaws=(
         "The pieces on the hub were cut after all documents of a subset had been joined, and name no document: "
         "pieces of one document cannot be kept together here, so intervals may be too narrow and splits may leak "
@@ -63,7 +71,7 @@ CARD = Card(
         "non-members half members (Duan et al. 2024, Do Membership Inference Attacks Work on Large Language Models?).",
     ),
 )
-_SIDES = Sides(
+_PILE_FILES = PathLabels(
     members=("train", "member"), nonmembers=("val", "test", "nonmember", "non-member", "non_member")
 )
 
@@ -75,7 +83,7 @@ def _subset(cells: Cells) -> Cells:
     return {"pile_set_name": name} if isinstance(name, str) and name else {}
 
 
-_SCHEMA = Schema(
+_PILE = Schema(
     "the Pile", text="text", label="", meta=("pile_set_name",), used=("meta", "domain"), derive=_subset
 )
 
@@ -91,17 +99,17 @@ def pile(subset: str, path: str | None = None) -> Corpus:
     """
     name = subset_name(subset)
     if path is None:
-        config = SUBSETS[name]
+        config = PILE_SUBSETS[name]
         parts = {
-            MEMBERS: sided(published(f"{HUB}:{config}:train", _SCHEMA), True),
-            NONMEMBERS: sided(published(f"{HUB}:{config}:val", _SCHEMA), False),
+            MEMBERS: labelled(published(f"{PILE_HUB}:{config}:train", _PILE), True),
+            NONMEMBERS: labelled(published(f"{PILE_HUB}:{config}:val", _PILE), False),
         }
-        corpus = joined(parts, "pile", f"hub:{HUB}:{config}")
+        corpus = joined(parts, "pile", f"hub:{PILE_HUB}:{config}")
     else:
-        own = {_plain(name), _plain(SUBSETS[name])}
-        corpus = read_sides(_folder(Path(path), own), _SIDES, _SCHEMA)
+        own = {_plain(name), _plain(PILE_SUBSETS[name])}
+        corpus = read_by_path(_folder(Path(path), own), _PILE_FILES, _PILE)
         corpus = matching(corpus, lambda meta: _plain(meta.get("pile_set_name", name)) in own, name)
-    return carded(corpus, replace(CARD, title=f"The Pile, {name}"), "pile")
+    return carded(corpus, replace(PILE_CARD, title=f"The Pile, {name}"), "pile")
 
 
 def _folder(path: Path, names: set[str]) -> Path:
@@ -116,13 +124,65 @@ def subset_name(given: str) -> str:
     >>> subset_name("hacker news"), subset_name("cc"), subset_name("Ubuntu")
     ('HackerNews', 'Pile-CC', 'Ubuntu IRC')
     """
-    known = {_plain(key): name for name, short in SUBSETS.items() for key in (name, short)}
+    known = {_plain(key): name for name, short in PILE_SUBSETS.items() for key in (name, short)}
     if _plain(given) in known:
         return known[_plain(given)]
     near = difflib.get_close_matches(_plain(given), known, n=1)
-    hint = f"did you mean {known[near[0]]!r}?" if near else f"there are {', '.join(SUBSETS)}."
+    hint = f"did you mean {known[near[0]]!r}?" if near else f"there are {', '.join(PILE_SUBSETS)}."
     raise ExpressionError(f"pile: the Pile has no subset {given!r}; {hint}")
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+DOLMA_SUBSETS = {"wikipedia": "Wikipedia", "common_crawl": "Common Crawl"}
+DOLMA_CARD = Card(
+    title="Dolma and Paloma",
+    what="English texts of one source. Members are from Dolma v1.7, on which OLMo-7B was trained, non-members "
+    "from Paloma, the evaluation set that its authors removed from the training data.",
+    size="Dolma v1.7 takes 4.5 TB (post-hoc DI, appendix I); a few thousand documents a side do.",
+    licence="Dolma: ODC-BY, Paloma: AI2 ImpACT (low risk), as stated on their pages on the hub, the second after "
+    "agreeing to it there.",
+    citation="Soldaini et al. 2024, Dolma (ACL 2024, arXiv:2402.00159); Magnusson et al. 2024, Paloma (NeurIPS 2024, "
+    "arXiv:2312.10523); as a benchmark: Duan et al. 2024 and post-hoc DI, table A6",
+    home="allenai/dolma, allenai/paloma",
+    flaws=(
+        "Paloma's Dolma part was drawn from another version (v1.5) than the members: cleaning and dates may differ "
+        "between the sides; read the blind baseline.",
+        "Which shards of Dolma a user takes as members decides how alike the sides are: draw them at random.",
+    ),
+)
+_DOLMA_FILES = PathLabels(
+    members=("dolma", "member", "train"),
+    nonmembers=("paloma", "nonmember", "val", "test"),
+    neither=("dolma-v1_5", "dolma_v1_5"),  # what Paloma calls its own part of Dolma, and a version of Dolma
+)
+_DOLMA = Schema("Dolma", text="text", label="", meta=("source", "subdomain"))
+
+
+@corpora.add("dolma_paloma")
+def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None = None) -> Corpus:
+    """Texts of Dolma, on which OLMo was trained, against the held-out ones of Paloma.
+
+    `path` is needed: a folder with files (or folders) of that source whose names begin with dolma for members and
+    with paloma for non-members, JSON lines as published (`text`, `id`, `source`, …). dolma-v1_5 tells nothing, since
+    Paloma too has a folder of that name. Where it has a folder of the subset's name, that one is read. Raises
+    TextsError where the texts cannot be had.
+    """
+    require(
+        subset in DOLMA_SUBSETS,
+        f"dolma_paloma: subset must be 'wikipedia' or 'common_crawl', found {subset!r}.",
+    )
+    if path is None:
+        raise TextsError(
+            "dolma_paloma needs files of yours: Dolma has 4.5 TB and a loading script, Paloma a licence to agree to. "
+            f"Download {DOLMA_SUBSETS[subset]} shards of allenai/dolma (v1.7) as dolma*.json.gz and the same part of "
+            f"allenai/paloma (dolma-v1_5) as paloma*.jsonl.gz into a folder, then write "
+            f"dolma_paloma({subset!r}, path='FOLDER')."
+        )
+    folder = Path(path) / subset if (Path(path) / subset).is_dir() else Path(path)
+    corpus = read_by_path(folder, _DOLMA_FILES, _DOLMA)
+    return carded(
+        corpus, replace(DOLMA_CARD, title=f"Dolma and Paloma, {DOLMA_SUBSETS[subset]}"), "dolma_paloma"
+    )

@@ -1,0 +1,260 @@
+"""Plug-ins: a file loaded by its path, and the package of docs/extending.md, installed and used by the command."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pretrace
+from pretrace.backends import known_backends, open_tokenizer
+from pretrace.errors import ExpressionError, ModelError
+from pretrace.registry import Registry, backends, corpora, load_plugin, rewrites, scores
+
+ROOT = Path(__file__).parents[1]
+REGISTRIES: tuple[Registry, ...] = (scores, corpora, backends, rewrites)  # type: ignore[type-arg]
+SCORE = """
+from dataclasses import dataclass
+from pretrace.registry import scores
+from pretrace.types import Needs, Quantity
+@scores.add("{name}")
+@dataclass(frozen=True)
+class Length:
+    '''How long a text is.'''
+    times: float = {times}
+    needs = Needs(Quantity.LOGP)
+    def __call__(self, evidence):
+        return self.times * len(evidence.text.text)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten afterwards, also that packages were asked."""
+    for registry in REGISTRIES:
+        list(registry)
+        for name in ("_factories", "_origins"):
+            monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+        monkeypatch.setattr(registry, "_group", "")
+
+
+def files() -> dict[str, str]:
+    """The files that docs/extending.md shows, by name."""
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    found = re.findall(
+        r"^```(?:python|toml)\n(# ([\w./-]+\.(?:py|toml))\n.*?)^```$", page, re.DOTALL | re.MULTILINE
+    )
+    return {name: text for text, name in found}
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+class TestFiles:
+    def test_what_it_registers_can_be_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        shown = files()
+        loaded = [
+            load_plugin(written(tmp_path / f"{name}.py", shown[f"{name}.py"]))
+            for name in ("confident", "paragraphs", "letters")
+        ]
+        assert loaded == [("score confident",), ("corpus paragraphs",), ("back end letters",)]
+        written(tmp_path / "note.md", "It rained until noon.\n\nThen it snowed.")
+        sample = written(tmp_path / "fox.txt", "the quick brown fox")
+        corpus = pretrace.open_corpus("paragraphs(folder='.', min_chars=12)")
+        model = pretrace.open_model(f"letters:{sample}", max_tokens=10)
+        assert model.max_tokens == 10
+        run = pretrace.detect(corpus, model, "loss,confident(p=0.1)")
+        assert run.ids == ("note:0", "note:1")
+        assert "[confident.py]" in scores.summary("confident").replace(f"{tmp_path}/", "")
+        assert known_backends()["letters:NAME"].startswith("Predicts each character")
+
+    def test_errors_of_the_back_end_are_its_own(self, tmp_path: Path) -> None:
+        load_plugin(written(tmp_path / "letters.py", files()["letters.py"]))
+        with pytest.raises(ModelError, match=r"letters: there is no file nowhere\.txt"):
+            pretrace.open_model("letters:nowhere.txt")
+        with pytest.raises(ModelError, match="brings no tokenizer"):
+            open_tokenizer("letters:nowhere.txt")
+
+    def test_a_file_loaded_again_replaces_what_it_registered(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "mine.py", SCORE.format(name="mine", times=1.0))
+        load_plugin(path)
+        written(path, SCORE.format(name="mine", times=2.0))  # of the same size, in the same second
+        assert load_plugin(str(path)) == ("score mine",)
+        assert scores.signature("mine") == "mine(times=2.0)"
+        written(path, SCORE.format(name="other", times=2.0))
+        load_plugin(path)
+        assert "other" in scores
+        assert "mine" not in scores
+
+    def test_annotations_are_those_of_the_file(self, tmp_path: Path) -> None:
+        text = SCORE.format(name="mine", times=1.0)
+        path = written(tmp_path / "mine.py", text + "\nassert Length.__annotations__ == {'times': float}\n")
+        load_plugin(path)
+        written(path, "from __future__ import annotations\n" + text)  # dataclasses then look for the module
+        load_plugin(path)
+        with pytest.raises(ExpressionError, match="times must be a number"):
+            scores.make("mine(times='a')")
+
+    def test_a_built_in_name_is_refused_before_anything_was_named(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "mine.py", SCORE.format(name="loss", times=1.0))
+        code = f"from pretrace.registry import load_plugin; load_plugin({str(path)!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert "a score called 'loss' is built in" in done.stderr.splitlines()[-1]
+
+    def test_two_files_of_one_name(self, tmp_path: Path) -> None:
+        for folder in ("one", "two"):
+            (tmp_path / folder).mkdir()
+            load_plugin(written(tmp_path / folder / "mine.py", SCORE.format(name=folder, times=1.0)))
+        assert {"one", "two"} <= set(scores)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("import json\n\nundefined\n", r"NameError: name 'undefined' is not defined \(.*mine.py, line 3\)\.$"),
+            ("import json\ndef f(:\n", r"invalid syntax \(.*mine.py, line 2\)\.$"),
+            ("def f():\n    1/0\n\nf()\n", r"ZeroDivisionError: division by zero \(.*mine.py, line 2\)\.$"),
+            ("import json\njson.loads('{')\n", r"JSONDecodeError: .* \(.*mine.py, line 2\)\.$"),
+            ("import sys\nsys.exit(3)\n", r"SystemExit: 3 \(.*mine.py, line 2\)\.$"),
+            ("x = 1\n", r"mine.py registers nothing: put @scores.add"),
+            (SCORE.format(name="loss", times=1), r"a score called 'loss' is built in.*mine.py, line \d\)\.$"),
+            (SCORE.format(name="min-k", times=1), r"'min-k' names no score: take letters, digits and _"),
+            ("from pretrace.registry import backends\nbackends.add('smollm2')(print)\n", "'smollm2' is built in"),
+        ],
+    )  # fmt: skip
+    def test_one_line_says_what_is_wrong(self, tmp_path: Path, text: str, said: str) -> None:
+        path = written(tmp_path / "mine.py", text)
+        with pytest.raises(ExpressionError, match=said) as caught:
+            load_plugin(path)
+        assert "\n" not in str(caught.value)
+        assert str(path) in str(caught.value)
+
+    def test_nothing_stays_of_a_file_that_fails(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "mine.py", SCORE.format(name="mine", times=1.0) + "\nundefined\n")
+        with pytest.raises(ExpressionError, match="cannot be loaded"):
+            load_plugin(path)
+        assert "mine" not in scores
+        written(path, SCORE.format(name="mine", times=1.0))
+        load_plugin(path)
+        assert "mine" in scores
+
+    @pytest.mark.parametrize("path", ["nowhere.py", ".", ""])
+    def test_no_such_file(self, path: str) -> None:
+        with pytest.raises(ExpressionError, match="there is no plug-in"):
+            load_plugin(path)
+
+
+class TestPackages:
+    """Entry points of packages that are nothing but metadata beside a module in a folder."""
+
+    @pytest.fixture
+    def install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+        monkeypatch.syspath_prepend(str(tmp_path))
+
+        def installing(module: str, text: str, group: str = "pretrace.scores") -> None:
+            written(tmp_path / f"{module}.py", text)
+            info = tmp_path / f"{module}-1.0.dist-info"
+            info.mkdir()
+            written(info / "METADATA", f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+            written(info / "entry_points.txt", f"[{group}]\nany = {module}\n")
+            importlib.invalidate_caches()
+            monkeypatch.setattr(scores, "_group", "pretrace.scores")
+
+        yield installing
+        for path in tmp_path.glob("*.py"):
+            sys.modules.pop(path.stem, None)
+
+    def test_a_broken_package_is_named_and_the_others_work(self, install) -> None:  # type: ignore[no-untyped-def]
+        install("pretrace_test_broken", "import json\nundefined\n")
+        install("pretrace_test_taken", SCORE.format(name="loss", times=1.0))
+        install("pretrace_test_whole", SCORE.format(name="whole", times=1.0))
+        with pytest.warns(UserWarning, match="cannot be loaded") as caught:
+            assert "whole" in set(scores)
+        told = sorted(str(one.message) for one in caught)
+        assert len(told) == 2
+        assert re.search(r"package pretrace_test_broken .*NameError.*broken.py, line 2\)\.$", told[0])
+        assert re.search(r"package pretrace_test_taken .*'loss' is built in", told[1])
+        assert scores.summary("whole") == "How long a text is. [package pretrace_test_whole]"
+        assert scores.make("loss") == pretrace.scores.parse("loss")["loss"]  # type: ignore[attr-defined]
+
+    def test_packages_are_asked_once_and_only_for_unknown_names(self, install) -> None:  # type: ignore[no-untyped-def]
+        install("pretrace_test_broken", "undefined\n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            scores.make("min_k(k=0.1)")
+        with (
+            pytest.warns(UserWarning, match="pretrace_test_broken"),
+            pytest.raises(ExpressionError, match="no score"),
+        ):
+            scores.make("nothing_of_the_kind")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert "nothing_of_the_kind" not in set(scores)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package of docs/extending.md, installed by pip into a folder of its own, without a network."""
+    desk = tmp_path_factory.mktemp("package")
+    shown, package = files(), desk / "my-package"
+    (package / "my_package").mkdir(parents=True)
+    written(package / "pyproject.toml", shown["my-package/pyproject.toml"])
+    written(package / "my_package" / "__init__.py", "")
+    for name in ("confident.py", "paragraphs.py", "letters.py"):
+        written(package / "my_package" / name, shown[name])
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
+    done = subprocess.run([*pip, "-t", str(desk / "site"), str(package)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (desk / "notes").mkdir()
+    written(
+        desk / "notes" / "monday.md", "It rained until noon on the hills.\n\nThen it snowed in the valley."
+    )
+    written(desk / "fox.txt", "the quick brown fox jumps over the lazy dog")
+    return desk
+
+
+def ran(desk: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(desk / "site"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "PRETRACE_CACHE": str(desk / "cache")}
+    command = [sys.executable, "-m", "pretrace", *arguments]
+    return subprocess.run(command, cwd=desk, env=environment, capture_output=True, text=True)
+
+
+def test_an_installed_package_brings_its_score_corpus_and_back_end(installed: Path) -> None:
+    corpus, wanted = "paragraphs(folder='notes', min_chars=12)", "loss,confident(p=0.01)"
+    done = ran(installed, "score", corpus, "--model", "letters:fox.txt", "--scores", wanted, "--out", "RUN")
+    assert done.returncode == 0, done.stderr
+    run = pretrace.load_run(installed / "RUN")
+    assert run.ids == ("monday:0", "monday:1")
+    assert run.corpus == corpus
+    sample = [*"the quick brown fox jumps over the lazy dog"]
+    logp = np.log(
+        [(sample.count(c) + 1) / (0x110000 + len(sample)) for c in "It rained until noon on the hills."[1:]]
+    )
+    assert np.isclose(run.column("loss")[0], logp.mean(), atol=1e-4)
+    assert run.column("confident(p=0.01)").tolist() == [0, 0]
+
+
+def test_list_says_which_package_a_name_comes_from(installed: Path) -> None:
+    done = ran(installed, "list")
+    assert done.returncode == 0, done.stderr
+    own = [line.split()[0] for line in done.stdout.splitlines() if line.endswith("[package my-package]")]
+    assert own == ["confident(p=0.5)", "paragraphs(folder='notes',", "letters:NAME"]
