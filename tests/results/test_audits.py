@@ -25,8 +25,8 @@ from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report.audit.page import render
 from pretrace.results.audit import EXIT_CODES, hypothesis, load_audit, save_audit
-from pretrace.results.encoding import to_json
 from pretrace.results.run import save_run
+from pretrace.results.serialization import to_json
 from pretrace.types import Answer, Audit, Check, Estimate, Null, Pair, Placebo, Run
 
 MAKERS = (
@@ -415,7 +415,7 @@ def test_an_audit_from_before_a_field_was_there_gets_its_default(folder: Path) -
 
 
 def test_other_folders_are_told_apart(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="missing is not a whole pretrace audit: there is no such folder"):
+    with pytest.raises(OutputError, match="missing is not a pretrace audit: there is no such folder"):
         load_audit(tmp_path / "missing")
     empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
     save_run(empty, tmp_path / "run")

@@ -12,10 +12,10 @@ import pytest
 
 from pretrace.errors import OutputError
 from pretrace.report.flagging import page
-from pretrace.results import encoding
 from pretrace.results import output_checks as replaceable
 from pretrace.results.flags import load_flags, save_flags
 from pretrace.results.output_checks import FLAGS, FLAGS_KEY
+from pretrace.results.serialization import to_json
 from pretrace.types import Check, Flagged, Judged, Known, SetTest, Skipped
 
 
@@ -115,8 +115,8 @@ def as_version_0_1(folder):
         with (folder / name).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
         content["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    content["sha256"] = hashlib.sha256(encoding.to_json(content)).hexdigest()
-    (folder / FLAGS).write_bytes(encoding.to_json(content))
+    content["sha256"] = hashlib.sha256(to_json(content)).hexdigest()
+    (folder / FLAGS).write_bytes(to_json(content))
 
 
 @pytest.mark.parametrize("outcome", ["flagged", "none", "refused"])

@@ -152,22 +152,9 @@ def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
 
 def rendered(folder: Path) -> None:
     """The report of a run, an audit or a flagging, made anew."""
-    from pretrace.results.output_checks import FLAGS, VERDICT
-    from pretrace.runs import REPORT, load_audit, load_flags, load_run
+    from pretrace.runs import render
 
-    if (folder / VERDICT).exists():
-        from pretrace.report.audit import page
-
-        page.write(load_audit(folder), folder / REPORT)
-    elif (folder / FLAGS).exists():
-        from pretrace.report.flagging import page as flags_page
-
-        flags_page.write(load_flags(folder), folder / REPORT)
-    else:
-        from pretrace.report import html
-
-        html.write(load_run(folder), folder / REPORT)
-    print(f"Report: {folder / REPORT}")
+    print(f"Report: {render(folder)}")
 
 
 def names() -> None:
