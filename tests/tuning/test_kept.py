@@ -9,7 +9,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 from pretrace.testing import FakeBackend
 from pretrace.tuning import tune

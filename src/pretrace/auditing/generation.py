@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from pretrace.cache.continuations import Draw, open_continuations
-from pretrace.cache.traces import text_key
+from pretrace.cache.generated import Draw, open_continuations
+from pretrace.cache.location import text_key
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Corpus, Generator, Text
@@ -35,7 +35,7 @@ def complete(
     texts = {text_key(prompt): prompt for prompt in prompts}
     progress.begin(len(texts))
     with open_continuations(generator.fingerprint if cache else None) as store:
-        stored = dict(zip(texts, store.get(list(texts), draw), strict=True))
+        stored = dict(zip(texts, store.get(list(texts), draw.label), strict=True))
         known = {key: text for key, text in stored.items() if text is not None}
         progress.advance(len(known), draw.tokens * len(known), 0.0, False)
         for chunk in _chunks(generator, texts) if len(known) < len(texts) else ():
@@ -46,7 +46,7 @@ def complete(
             made = generator.complete(
                 [texts[key] for key in missing], tokens=draw.tokens, sampling=draw.sampling, seed=draw.seed
             )
-            store.put(missing, made, draw)
+            store.put(missing, made, draw.label)
             known |= zip(missing, made, strict=True)
             progress.advance(len(missing), draw.tokens * len(missing), time.perf_counter() - begin, True)
     return [known[text_key(prompt)] for prompt in prompts]

@@ -108,7 +108,7 @@ def _read(hint: Any, plain: object, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         found = expect(plain, dict)
         hints = _hints(cast(type, hint))  # what is missing has a default, or the class complains
-        return hint(**{n: _read(hints[n], found[n], f"{where}.{n}") for n in hints if n in found})
+        return cast(type, hint)(**{n: _read(hints[n], found[n], f"{where}.{n}") for n in hints if n in found})
     if origin in (Union, UnionType):
         (other,) = [option for option in inner if option is not NoneType]
         return None if plain is None else _read(other, plain, where)
@@ -143,14 +143,14 @@ def _tuple(inner: tuple[Any, ...], items: list[Any], where: str) -> tuple[Any, .
 
 def _number(plain: object, where: str) -> float:
     if plain in ("inf", "-inf"):
-        return float(cast(str, plain))
+        return float(plain)
     if isinstance(plain, bool) or not isinstance(plain, int | float):
         raise TypeError(f"{where} is no number")
     return float(plain)
 
 
 def _scalar(kind: type, plain: object, where: str) -> object:
-    found = expect(plain, kind)
+    found: Any = expect(plain, kind)
     if kind is int and not -_LARGEST < found < _LARGEST:
         raise ValueError(f"{where} is too large")
     return found

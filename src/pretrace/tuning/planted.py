@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.cache.traces import text_key
+from pretrace.cache.location import text_key
 from pretrace.results.atomic import new_folder
 from pretrace.tuning.written import file_hashes, versions, write_texts
 from pretrace.types import Corpus, Text
