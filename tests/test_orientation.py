@@ -18,7 +18,7 @@ from pretrace.scores import scores
 from pretrace.scoring.detect import Models, Options, detect
 from pretrace.statistics.roc import auc
 from pretrace.testing import FakeBackend
-from pretrace.tuning.kept import tuned_model
+from pretrace.tuning.adapter_cache import tuned_model
 from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run, Text
 

@@ -1,4 +1,4 @@
-"""The same tuning asked for twice is done once, and a damaged one is done anew."""
+"""An adapter is taken from the cache while nothing it depends on has changed; a damaged one is made anew."""
 
 from __future__ import annotations
 

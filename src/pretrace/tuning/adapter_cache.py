@@ -1,4 +1,4 @@
-"""Tuned models that are kept: the same tuning asked for twice is done once."""
+"""A cache of tuned adapters, each under everything it depends on."""
 
 from __future__ import annotations
 
