@@ -73,6 +73,8 @@ def test_an_audit_comes_back_to_the_last_bit(make: Callable[[], Audit], tmp_path
     audit = make()
     runs.save_audit(audit, tmp_path / "audit")
     assert_equal(runs.load_audit(tmp_path / "audit"), audit)
+    report = (tmp_path / "audit" / "report.html").read_bytes()
+    assert runs.render(tmp_path / "audit").read_bytes() == report
 
 
 TEXT = st.text(st.characters(codec=None, exclude_categories=("Cs",)), max_size=8) | st.sampled_from(ODD)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report.flagging import page
 from pretrace.results import output_checks as replaceable
@@ -70,6 +71,7 @@ def test_there_and_back(tmp_path, outcome):
         made(outcome), tmp_path / "out", extra=lambda partial: (partial / "report.html").write_text("r")
     )
     same(load_flags(tmp_path / "out"), made(outcome))
+    assert page.render(made(outcome)) == runs.render(tmp_path / "out").read_text(encoding="utf-8")
     content = json.loads((tmp_path / "out" / FLAGS).read_text(encoding="utf-8"))
     assert content["exit_code"] == {"flagged": 3, "set": 3, "none": 0, "coarse": 4, "refused": 4}[outcome]
     assert content["set_test"]["permutations"] == 99

@@ -17,6 +17,7 @@ from pretrace.errors import OutputError
 from pretrace.results.atomic import new_folder
 from pretrace.tuning.adapters import tune
 from pretrace.tuning.artifacts import write_planted
+from pretrace.tuning.checkpoint import Checkpoint, Position
 from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Text
 
@@ -53,13 +54,18 @@ def optimiser(folder: Path) -> None:
         torch.save({"weights": torch.zeros(10_000)}, file)
 
 
-@pytest.mark.parametrize("write", [adapter, planted, tokenizer, optimiser])
+def checkpoint(folder: Path) -> None:
+    model = torch.nn.Linear(100, 100)
+    Checkpoint(folder, "a training").save(model, torch.optim.AdamW(model.parameters()), Position())
+
+
+@pytest.mark.parametrize("write", [adapter, planted, tokenizer, optimiser, checkpoint])
 def test_no_room_for_what_a_library_writes(
     tmp_path: Path, little_room: None, write: Callable[[Path], None]
 ) -> None:
     with pytest.raises(OutputError, match=r"out cannot be written: File too large; choose a place"):
         write(tmp_path / "out")
-    assert not [path for path in tmp_path.iterdir() if path.name != ".out.training"]
+    assert not [path for path in tmp_path.iterdir() if path.name not in (".out.training", "out.part")]
 
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
