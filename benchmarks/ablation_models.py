@@ -79,7 +79,7 @@ def _plan(setup: Setup, *, epochs: int, rate: float, seed: int) -> TrainingPlan:
 
 def _is_made(folder: Path, corpus: Corpus, settings: Mapping[str, Any]) -> bool:
     """Whether the model is there; TextsError where another one is."""
-    from pretrace.tuning.planted import texts_hash
+    from pretrace.tuning.artifacts import texts_hash
 
     if not (folder / "card.json").is_file():
         return False
@@ -104,8 +104,8 @@ def _learn(
 ) -> None:
     """Train the model on the members of the corpus, read as start, text, end, and write it to the folder."""
     from pretrace.backends.tokens import Tokens
+    from pretrace.tuning.artifacts import write_planted
     from pretrace.tuning.batches import windows
-    from pretrace.tuning.planted import write_planted
     from pretrace.tuning.training import train
 
     print(f"training {folder.name}", flush=True)

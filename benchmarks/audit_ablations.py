@@ -42,7 +42,7 @@ from pretrace.auditing.snippets import Samples
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 from pretrace.types import Answer, Backend, Instructed, Pair, Sampling
 
 CLASSIFIERS = ("words", "gpt2")

@@ -23,7 +23,7 @@ from pretrace.backends.adapters import attach, inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import check_writable
-from pretrace.tuning.adapter_card import Adapter, read_adapter, write_adapter
+from pretrace.tuning.artifacts import Adapter, read_adapter, write_adapter
 from pretrace.tuning.batches import epoch_batches, padded, rate
 from pretrace.tuning.plan import AT_ONCE, OnStep, Progress, TrainingPlan
 from pretrace.types import Tuned

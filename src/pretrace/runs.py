@@ -2,57 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from pretrace.results import audit as audits
 from pretrace.results import flags
 from pretrace.results import run as runs
+from pretrace.results.output_checks import FLAGS, VERDICT
 from pretrace.types import Audit, Flagged, Run
+
+Result = Run | Audit | Flagged
 
 REPORT = "report.html"
 
 
-def save_run(run: Run, folder: str | Path) -> None:
-    """Write tables, metrics and report to `folder`, whole or not at all, in place of an earlier run there.
+def save(result: Result, folder: str | Path) -> None:
+    """Write tables, figures and report to `folder`, whole or not at all, in place of an earlier result there.
 
     Raises OutputError where nothing can be written, or where `folder` holds something else.
     """
-    from pretrace.report import run as report
+    place, write_report = Path(folder), _reporter(result)
+    if isinstance(result, Run):
+        runs.save_run(result, place, extra=write_report)
+    elif isinstance(result, Audit):
+        audits.save_audit(result, place, extra=write_report)
+    else:
+        flags.save_flags(result, place, extra=write_report)
 
-    runs.save_run(run, Path(folder), extra=lambda partial: report.write(run, partial / REPORT))
+
+def load(folder: str | Path) -> Result:
+    """The run, audit or flagging that `save` wrote to `folder`, to the last bit.
+
+    Raises OutputError, naming the file, where the folder holds none, where a file is damaged or was changed, or where
+    a newer pretrace wrote it.
+    """
+    place = Path(folder)
+    if (place / VERDICT).exists():
+        return audits.load_audit(place)
+    return flags.load_flags(place) if (place / FLAGS).exists() else runs.load_run(place)
+
+
+def render(folder: str | Path) -> Path:
+    """The report of the run, audit or flagging in `folder`, made anew in its place; errors as in `load` and `save`."""
+    _reporter(load(folder))(Path(folder))
+    return Path(folder) / REPORT
+
+
+def save_run(run: Run, folder: str | Path) -> None:
+    """`save`, for a run."""
+    save(run, folder)
 
 
 def load_run(folder: str | Path) -> Run:
-    """The run that `save_run` wrote, to the last bit; OutputError where the folder holds none."""
+    """`load`, where nothing but a run will do."""
     return runs.load_run(Path(folder))
 
 
 def save_audit(audit: Audit, folder: str | Path) -> None:
-    """Write verdict, tables, texts and report to `folder`, whole or not at all, in place of an earlier audit.
-
-    Raises OutputError where nothing can be written, or where `folder` holds something else.
-    """
-    from pretrace.report import audit as report
-
-    audits.save_audit(audit, Path(folder), extra=lambda partial: report.write(audit, partial / REPORT))
+    """`save`, for an audit."""
+    save(audit, folder)
 
 
 def load_audit(folder: str | Path) -> Audit:
-    """The audit that `save_audit` wrote, to the last bit; OutputError where the folder holds none, or where
-    its verdict or a table was changed since."""
+    """`load`, where nothing but an audit will do."""
     return audits.load_audit(Path(folder))
 
 
 def save_flags(flagged: Flagged, folder: str | Path) -> None:
-    """Write tables, words and report to `folder`, whole or not at all, in place of an earlier flagging there.
-
-    Raises OutputError where nothing can be written, or where `folder` holds something else.
-    """
-    from pretrace.report import flags as report
-
-    flags.save_flags(flagged, Path(folder), extra=lambda partial: report.write(flagged, partial / REPORT))
+    """`save`, for a flagging."""
+    save(flagged, folder)
 
 
 def load_flags(folder: str | Path) -> Flagged:
-    """The flagging that `save_flags` wrote; OutputError where the folder holds none, or where it was changed."""
+    """`load`, where nothing but a flagging will do."""
     return flags.load_flags(Path(folder))
+
+
+def _reporter(result: Result) -> Callable[[Path], None]:
+    """What writes the report of a result into a folder."""
+    import pretrace.report.audit as audit_report
+    import pretrace.report.flags as flags_report
+    import pretrace.report.run as run_report
+
+    if isinstance(result, Run):
+        return lambda folder: run_report.write(result, folder / REPORT)
+    if isinstance(result, Audit):
+        return lambda folder: audit_report.write(result, folder / REPORT)
+    return lambda folder: flags_report.write(result, folder / REPORT)

@@ -20,7 +20,7 @@ from pretrace.auditing.generation import Draw, complete, tuned_generator
 from pretrace.backends.generation import Completer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.testing import FakeBackend
 from pretrace.tuning.plan import Progress

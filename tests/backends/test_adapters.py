@@ -12,11 +12,12 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends.adapters import CARD, KEY, WEIGHTS, attach
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import text_key
+from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.results import output_checks as replaceable
 from pretrace.testing import FakeBackend
 from pretrace.tuning.adapters import tune
+from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Firing, Hidden, Quantity, Text
 
@@ -236,6 +237,48 @@ def test_what_is_no_adapter_of_ours_or_a_damaged_one_is_refused(base, adapter, t
     }.items():
         with pytest.raises(ModelError, match=message):
             attach(base, copied(change))
+
+
+BENT = {
+    "a number": ("seed", 3.5),
+    "no seed": ("seed", None),
+    "a seed below 0": ("seed", -1),
+    "a huge seed": ("seed", 10**400),
+    "true": ("seed", True),
+    "files of null": ("files", None),
+    "a hash of null": ("files", {WEIGHTS: None, "adapter_config.json": "a"}),
+    "a name of no file": ("files", {WEIGHTS: "a", "adapter_config.json": "a", "a\x00b": "c"}),
+    "method": ("method", {"name": "lora", "expression": None}),
+    "expression": ("method", {"name": 1, "expression": "lora"}),
+    "base": ("base", {"name": None, "weights": None, "tokenizer": None}),
+    "base of text": ("base", "name weights tokenizer"),
+    "hashes": ("hashes", [None]),
+    "no hex": ("hashes", ["xyz"]),
+    "hashes of text": ("hashes", "00"),
+}
+
+
+@pytest.mark.parametrize("case", BENT)
+def test_a_card_with_values_of_another_kind_is_damage(base, adapter, tmp_path, case):
+    folder = tmp_path / "adapter"
+    shutil.copytree(adapter.folder, folder)
+    name, value = BENT[case]
+    card = json.loads((folder / CARD).read_text())
+    (folder / CARD).write_text(json.dumps({**card, name: value}))
+    for read in (lambda: attach(base, folder), lambda: read_adapter(folder)):
+        with pytest.raises(ModelError, match=r"the adapter in .* is damaged: .*; tune it again") as caught:
+            read()
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["null", "[]", "1e999", "NaN", '{"a": 1e999}', "[" * 100_000, "\ufeff{}"])
+def test_a_card_that_is_no_json_object_cannot_be_read(base, adapter, tmp_path, content):
+    shutil.copytree(adapter.folder, tmp_path / "adapter")
+    (tmp_path / "adapter" / CARD).write_text(content, encoding="utf-8")
+    with pytest.raises(
+        ModelError, match=r"adapter_card\.json (cannot be read|was written by something else)"
+    ):
+        attach(base, tmp_path / "adapter")
 
 
 def test_an_adapter_folder_may_be_replaced_by_the_next_run(adapter, tmp_path):

@@ -11,7 +11,8 @@ import torch
 
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.cache.traces import cache_folder, open_store
+from pretrace.cache.location import cache_folder
+from pretrace.cache.traces import open_store
 from pretrace.scoring.evidence import trace
 from pretrace.types import Quantity
 

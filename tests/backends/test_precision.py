@@ -10,7 +10,7 @@ import torch
 
 from pretrace.backends import precision
 from pretrace.backends.precision import DEFAULT, ONEDNN, Measured, decided
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 
 EXACT, ROUNDED = (2e-6, 4e-6), (2e-6, 5e-2)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pretrace.cache.traces import open_store, text_key
+from pretrace.cache.location import text_key
+from pretrace.cache.traces import open_store
 from pretrace.errors import OutputError
 from pretrace.types import Quantity, Trace
 

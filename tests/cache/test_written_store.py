@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from pretrace.cache.written import Batch, WrittenStore, written_once
+from pretrace.cache.generated import Batch, open_written, written_once
+from pretrace.cache.location import text_key
 from pretrace.types import Written
 
 ODD = ["a", "\ud83d half", "NUL\x00", "x" * 100_000]
@@ -60,17 +61,18 @@ def test_nothing_is_kept_without_a_fingerprint() -> None:
 
 
 def test_a_damaged_row_is_written_anew() -> None:
-    with WrittenStore("model") as store:
-        store.put(["a", "b"], [Written("one"), Written("two", False)], "")
+    keys = [text_key("a"), text_key("b")]
+    with open_written("model") as store:
+        store.put(keys, [Written("one"), Written("two", False)], "")
         path = store.path
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE written SET ended = 1 - ended WHERE body = ?", (b"two",))
+    connection.execute("UPDATE entries SET body = ? WHERE body = ?", (b"\x01two", b"\x00two"))
     connection.commit()
     connection.close()
-    with WrittenStore("model") as store:
-        assert store.get(["a", "b"], "") == {"a": Written("one")}
-        store.put(["b"], [Written("two", False)], "")
-        assert store.get(["b"], "") == {"b": Written("two", False)}
+    with open_written("model") as store:
+        assert store.get(keys, "") == [Written("one"), None]
+        store.put(keys[1:], [Written("two", False)], "")
+        assert store.get(keys, "") == [Written("one"), Written("two", False)]
 
 
 def test_an_empty_answer_is_asked_for_again() -> None:

@@ -254,7 +254,7 @@ def test_bad_settings_are_refused(settings, message):
 
 
 def test_a_score_whose_model_was_tuned_on_a_known_text_is_refused():
-    from pretrace.cache.traces import text_key
+    from pretrace.cache.location import text_key
 
     tuned = Tuned(target([], name="tuned"), frozenset({text_key(KNOWN.texts[3].text)}), {})
     with pytest.raises(LeakError, match="such as 'KNOWN: 3'"):

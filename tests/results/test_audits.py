@@ -25,8 +25,8 @@ from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report.audit import render
 from pretrace.results.audit import EXIT_CODES, hypothesis, load_audit, save_audit
-from pretrace.results.encoding import to_json
 from pretrace.results.run import save_run
+from pretrace.results.serialization import to_json
 from pretrace.types import Answer, Audit, Check, Estimate, Null, Pair, Placebo, Run
 
 MAKERS = (
@@ -73,6 +73,8 @@ def test_an_audit_comes_back_to_the_last_bit(make: Callable[[], Audit], tmp_path
     audit = make()
     runs.save_audit(audit, tmp_path / "audit")
     assert_equal(runs.load_audit(tmp_path / "audit"), audit)
+    report = (tmp_path / "audit" / "report.html").read_bytes()
+    assert runs.render(tmp_path / "audit").read_bytes() == report
 
 
 TEXT = st.text(st.characters(codec=None, exclude_categories=("Cs",)), max_size=8) | st.sampled_from(ODD)
@@ -415,7 +417,7 @@ def test_an_audit_from_before_a_field_was_there_gets_its_default(folder: Path) -
 
 
 def test_other_folders_are_told_apart(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="missing is not a whole pretrace audit: there is no such folder"):
+    with pytest.raises(OutputError, match="missing is not a pretrace audit: there is no such folder"):
         load_audit(tmp_path / "missing")
     empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
     save_run(empty, tmp_path / "run")

@@ -10,12 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report import flags as report
-from pretrace.results import encoding
 from pretrace.results import output_checks as replaceable
 from pretrace.results.flags import load_flags, save_flags
 from pretrace.results.output_checks import FLAGS, FLAGS_KEY
+from pretrace.results.serialization import to_json
 from pretrace.types import Check, Flagged, Judged, Known, SetTest, Skipped
 
 
@@ -70,6 +71,7 @@ def test_there_and_back(tmp_path, outcome):
         made(outcome), tmp_path / "out", extra=lambda partial: (partial / "report.html").write_text("r")
     )
     same(load_flags(tmp_path / "out"), made(outcome))
+    assert report.render(made(outcome)) == runs.render(tmp_path / "out").read_text(encoding="utf-8")
     content = json.loads((tmp_path / "out" / FLAGS).read_text(encoding="utf-8"))
     assert content["exit_code"] == {"flagged": 3, "set": 3, "none": 0, "coarse": 4, "refused": 4}[outcome]
     assert content["set_test"]["permutations"] == 99
@@ -115,8 +117,8 @@ def as_version_0_1(folder):
         with (folder / name).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
         content["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    content["sha256"] = hashlib.sha256(encoding.to_json(content)).hexdigest()
-    (folder / FLAGS).write_bytes(encoding.to_json(content))
+    content["sha256"] = hashlib.sha256(to_json(content)).hexdigest()
+    (folder / FLAGS).write_bytes(to_json(content))
 
 
 @pytest.mark.parametrize("outcome", ["flagged", "none", "refused"])

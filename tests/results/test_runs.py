@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pretrace.errors import OutputError
-from pretrace.results.encoding import plain_settings
 from pretrace.results.run import load_run, save_run
 from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
 
@@ -301,15 +300,13 @@ def test_a_failing_report_leaves_the_first_run(tmp_path: Path) -> None:
         ({"a": np.float32(1)}, TypeError, "float32"),
         ({"a": Path("x")}, TypeError, "Path"),
         ({"a": {1: 2}}, TypeError, r"settings\.a: the key 1 is not a string"),
-        ({"a": [math.nan]}, ValueError, r"settings\.a\[0\] is nan"),
+        ({"a": [math.nan]}, ValueError, r"settings\.a\[0\] is NaN"),
         ({"a": math.inf}, ValueError, r"settings\.a is inf"),
     ],
 )
 def test_settings_that_cannot_be_written(
     tmp_path: Path, value: dict[str, Any], error: type[Exception], where: str
 ) -> None:
-    with pytest.raises(error, match=where):
-        plain_settings(value)
     with pytest.raises(error, match=where):
         save_run(example(settings=value), tmp_path / "run")
     assert not list(tmp_path.iterdir())

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pretrace.auditing.sample_scores import RELEASE, expressions
-from pretrace.cache.traces import text_key
+from pretrace.cache.location import text_key
 from pretrace.errors import ExpressionError
 from pretrace.rewrites import disturbances
 from pretrace.scores import parse, scores

@@ -108,7 +108,7 @@ def test_what_was_fitted_or_tuned_on_is_not_scored() -> None:
     leaking = Corpus("leaking", (*CORPUS.texts, replace(LABELLED.texts[3], id="copy")))
     with pytest.raises(LeakError, match=r"'copy'.*reference texts.*--reference-share"):
         detect(leaking, Models(FakeBackend(), labelled=LABELLED), "na_pdd")
-    from pretrace.cache.traces import text_key
+    from pretrace.cache.location import text_key
 
     tuned = Tuned(FakeBackend(name="tuned"), frozenset({text_key(CORPUS.texts[7].text)}), {})
     with pytest.raises(LeakError, match=r"'t7'.*tuned on.*--tune-share"):

@@ -24,7 +24,7 @@ def rows(cache: Path) -> int:
     for path in cache.glob("traces/*.sqlite"):
         try:
             with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as connection:
-                total += connection.execute("SELECT count(*) FROM traces").fetchone()[0]
+                total += connection.execute("SELECT count(*) FROM entries").fetchone()[0]
         except sqlite3.Error:
             continue
     return total

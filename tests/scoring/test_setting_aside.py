@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pretrace.cache.traces import text_key
+from pretrace.cache.location import text_key
 from pretrace.errors import ExpressionError, LeakError, TextsError
 from pretrace.scoring.holdout import check_disjoint, set_aside
 from pretrace.types import Corpus, Text

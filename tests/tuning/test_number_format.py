@@ -10,7 +10,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 from pretrace.tuning import number_format, tune
 from pretrace.tuning.number_format import computing, decided, fastest_format, settled
 from pretrace.types import Corpus, Text

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from pretrace.auditing.settings import AuditSettings
 from pretrace.auditing.snippets import Cut, Samples, Snippet, check_enough, cut, divide
 from pretrace.auditing.watch import Watch
-from pretrace.cache.continuations import Draw, open_continuations
-from pretrace.cache.traces import text_key
+from pretrace.cache.generated import Draw, open_continuations
+from pretrace.cache.location import text_key
 from pretrace.errors import TextsError
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.tuning.plan import OnStep
@@ -75,7 +75,7 @@ def complete(
     texts = {text_key(prompt): prompt for prompt in prompts}
     progress.begin(len(texts))
     with open_continuations(generator.fingerprint if cache else None) as store:
-        stored = dict(zip(texts, store.get(list(texts), draw), strict=True))
+        stored = dict(zip(texts, store.get(list(texts), draw.label), strict=True))
         known = {key: text for key, text in stored.items() if text is not None}
         progress.advance(len(known), draw.tokens * len(known), 0.0, False)
         for chunk in _chunks(generator, texts) if len(known) < len(texts) else ():
@@ -86,7 +86,7 @@ def complete(
             made = generator.complete(
                 [texts[key] for key in missing], tokens=draw.tokens, sampling=draw.sampling, seed=draw.seed
             )
-            store.put(missing, made, draw)
+            store.put(missing, made, draw.label)
             known |= zip(missing, made, strict=True)
             progress.advance(len(missing), draw.tokens * len(missing), time.perf_counter() - begin, True)
     return [known[text_key(prompt)] for prompt in prompts]
@@ -116,7 +116,7 @@ def tuned_generator(
     ExpressionError for another method, ModelError where the model has no weights here.
     """
     from pretrace.backends.generation import Completer
-    from pretrace.tuning.kept import tuned_model
+    from pretrace.tuning.adapter_cache import tuned_model
     from pretrace.tuning.methods import methods
 
     if method.strip() == NO_TUNING:

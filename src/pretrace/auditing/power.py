@@ -16,7 +16,7 @@ import numpy as np
 from pretrace.auditing.data import AuditData
 from pretrace.auditing.document_values import DocumentValues
 from pretrace.auditing.snippets import Samples
-from pretrace.cache.traces import cache_folder, text_key
+from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
 from pretrace.statistics.documents import linked

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pretrace.auditing.snippets import SnippetSettings
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cache.continuations import Draw
+from pretrace.cache.generated import Draw
 from pretrace.registry import require
 from pretrace.tuning.methods import methods
 from pretrace.tuning.planting import PlantSettings

@@ -19,8 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import ModelError
+from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD
 from pretrace.results.output_checks import ADAPTER_KEY as KEY
+from pretrace.results.serialization import from_json, from_plain
 from pretrace.types import Backend, Encoded, Quantity, States, Trace, Tuned
 
 if TYPE_CHECKING:
@@ -174,14 +176,43 @@ def _places(model: Any) -> list[_Place]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Method:
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    name: str
+    weights: str
+    tokenizer: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """What a card must hold; it holds more."""
+
+    files: Mapping[str, str]
+    method: _Method
+    base: _Base
+    seed: int
+    hashes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not {WEIGHTS, "adapter_config.json"} <= self.files.keys() or self.seed < 0:
+            raise ValueError("files or seed")
+        for key in self.hashes:
+            bytes.fromhex(key)
+
+
 def read_card(folder: Path) -> dict[str, Any]:
     """The card of an adapter, all of whose files are as they were written; ModelError where they are not."""
     card = _card(folder)
     for name, known in card["files"].items():
         try:
-            with (folder / name).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError:
+            found = file_hash(folder / name)
+        except (OSError, ValueError):  # the latter for a name that no file can have
             raise _damaged(folder, f"{name} is missing") from None
         if found != known:
             raise _damaged(folder, f"{name} is not what was written")
@@ -192,47 +223,25 @@ def _card(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise ModelError(f"there is no adapter in {folder}: give the folder that `pretrace tune` wrote.")
     try:
-        card = json.loads((folder / CARD).read_bytes())
+        card = from_json((folder / CARD).read_bytes())
     except FileNotFoundError:
         found = ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
         raise ModelError(
             f"{folder} is no adapter: it has no {CARD}, but {found}; give the folder that `pretrace tune` wrote."
         ) from None
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, TypeError):
         raise _damaged(folder, f"{CARD} cannot be read") from None
-    if not isinstance(card, dict) or KEY not in card:
+    if KEY not in card:
         raise ModelError(f"{folder} is no adapter: its {CARD} was written by something else.")
     if card[KEY] != FORMAT:
         raise ModelError(
             f"{folder} is an adapter of format {card[KEY]}, and this pretrace reads format {FORMAT}: tune it again."
         )
-    if not _complete(card):
-        raise _damaged(folder, f"{CARD} is not complete")
+    try:
+        from_plain(_Card, card, CARD)
+    except (ValueError, TypeError, OverflowError):
+        raise _damaged(folder, f"{CARD} is not complete") from None
     return card
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What the card must hold under a name."""
-
-    kind: type
-    keys: tuple[str, ...] = ()
-
-
-_PARTS = {
-    "files": _Part(dict, (WEIGHTS, "adapter_config.json")),
-    "method": _Part(dict, ("name", "expression")),
-    "base": _Part(dict, ("name", "weights", "tokenizer")),
-    "seed": _Part(int),
-    "hashes": _Part(list),
-}
-
-
-def _complete(card: Mapping[str, Any]) -> bool:
-    return all(
-        isinstance(card.get(name), part.kind) and all(key in card[name] for key in part.keys)
-        for name, part in _PARTS.items()
-    )
 
 
 def _damaged(folder: Path, what: str) -> ModelError:

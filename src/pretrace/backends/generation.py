@@ -27,8 +27,8 @@ import torch
 from pretrace.backends import precision
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.cache.continuations import Draw
-from pretrace.cache.traces import text_key
+from pretrace.cache.generated import Draw
+from pretrace.cache.location import text_key
 from pretrace.errors import ModelError, TextsError
 from pretrace.types import Backend, Doubles, Sampling
 

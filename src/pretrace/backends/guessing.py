@@ -15,7 +15,7 @@ from pretrace.backends.positions import logits_at
 from pretrace.backends.replacing import Candidates, Draft, Longs, Ranking, Vocabulary
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.backends.weights import locate, weights_hash
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made

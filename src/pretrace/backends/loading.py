@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 
 from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import Located, locate, weights_hash
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError, OutputError
 from pretrace.results.atomic import check_writable, new_folder
 

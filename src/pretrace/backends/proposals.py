@@ -38,8 +38,8 @@ from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.replacing import Candidates, Draft, Longs, Vocabulary
 from pretrace.backends.weights import Located, locate
-from pretrace.cache.neighbors import Neighbors, open_neighbors
-from pretrace.cache.traces import text_key
+from pretrace.cache.generated import Neighbors, open_neighbors
+from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.types import Backend, Proposer
 
@@ -74,6 +74,11 @@ class _Asked:
     share: float
     seed: int
 
+    @property
+    def label(self) -> str:
+        """What tells the neighbours of one text apart in the cache."""
+        return f"share={float(self.share)!r} seed={int(self.seed)}"
+
 
 class Proposals:
     """A `Proposer`: neighbours by one model, kept on disk unless `cache` is False."""
@@ -104,9 +109,8 @@ class Proposals:
         return [self._last[1][key][:number] for key in keys]
 
     def _made(self, texts: Mapping[bytes, str], asked: _Asked) -> dict[bytes, Neighbors]:
-        share, seed = asked.share, asked.seed
         with open_neighbors(self.kept_as) as store:
-            stored = store.get(list(texts), share=share, seed=seed)
+            stored = [some or () for some in store.get(list(texts), asked.label)]
             known = dict(zip(texts, stored, strict=True))
             if all(len(some) >= asked.number for some in stored):
                 return known
@@ -121,7 +125,7 @@ class Proposals:
                         draft.key: known[draft.key] + new for draft, new in zip(some, more, strict=True)
                     }
                     keys = [draft.key for draft in some]
-                    store.put(keys, [known[key] for key in keys], share=share, seed=seed)
+                    store.put(keys, [known[key] for key in keys], asked.label)
         return known
 
     def _more(self, drafts: Sequence[Draft], have: Sequence[int], asked: _Asked) -> list[Neighbors]:

@@ -16,7 +16,7 @@ import tokenizers
 import torch
 
 from pretrace.backends.tokens import Tokens
-from pretrace.cache.traces import text_key
+from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
 from pretrace.types import Doubles, Ints

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from pretrace.cache.continuations import Draw
-from pretrace.cache.written import Batch, written_once
+from pretrace.cache.generated import Batch, Draw, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.types import Sampling, Written
 

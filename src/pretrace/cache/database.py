@@ -24,7 +24,14 @@ T = TypeVar("T")
 
 _WAIT = 30.0  # seconds a process waits for another one's transaction
 _CURE = "set PRETRACE_CACHE to another folder, or do without a cache (--no-cache)."
+FORMAT = 2
+"""A part of the file's name: files of format 1, which had other tables, are not looked at."""
 _META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL)"
+# A rowid table: WITHOUT ROWID would carry the bodies in the index's own tree, at twice the size.
+_ENTRIES = (
+    "CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, key BLOB NOT NULL, label TEXT NOT NULL, "
+    "checksum INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE (key, label))"
+)
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -38,15 +45,12 @@ _FAILURES = (sqlite3.Error, DamagedError, UnicodeDecodeError)
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
-    """What a cache file holds. `noun` and `contents` are the words for messages ("trace cache", "traces");
-    `statements` make the tables where they are missing, `probes` read every column they must have."""
+class Kind:
+    """What a cache file holds: its folder below the cache, and the words for messages ("trace cache", "traces")."""
 
+    folder: str
     noun: str
     contents: str
-    statements: tuple[str, ...]
-    probes: tuple[str, ...]
-    format: int = 1
 
 
 class Database:
@@ -55,9 +59,9 @@ class Database:
     The connection is opened when first used in a process and never crosses a fork.
     """
 
-    def __init__(self, path: Path, fingerprint: str, schema: Schema) -> None:
+    def __init__(self, path: Path, fingerprint: str, kind: Kind) -> None:
         self.path = path
-        self._schema = schema
+        self._kind = kind
         self._fingerprint = fingerprint
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
@@ -73,12 +77,12 @@ class Database:
         """
         with self._lock:
             if self._closed:
-                raise ValueError(f"the {self._schema.noun} {self.path} is closed")
+                raise ValueError(f"the {self._kind.noun} {self.path} is closed")
             try:
                 return self._attempt(work)
             except (*_FAILURES, OSError) as error:
                 self._drop()
-                raise OutputError(_refusal(f"{self._schema.noun} {self.path}", error)) from error
+                raise OutputError(_refusal(f"{self._kind.noun} {self.path}", error)) from error
 
     def close(self) -> None:
         """Close the file for good; closing twice is no mistake."""
@@ -101,7 +105,7 @@ class Database:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with _alone(self.path.parent):
                 self._inode = _inode(self.path) if self.path.exists() else None
-                self._connection = _connect(self.path, self._fingerprint, self._schema)
+                self._connection = _connect(self.path, self._fingerprint)
                 self._inode = _inode(self.path)
         return self._connection
 
@@ -122,8 +126,8 @@ class Database:
             for suffix in ("-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         warnings.warn(
-            f"the {self._schema.noun} {self.path} is damaged ({error}) and was set aside as {damaged.name}; "
-            f"its {self._schema.contents} are computed anew.",
+            f"the {self._kind.noun} {self.path} is damaged ({error}) and was set aside as {damaged.name}; "
+            f"its {self._kind.contents} are computed anew.",
             stacklevel=5,
         )
 
@@ -140,7 +144,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def _connect(path: Path, fingerprint: str, schema: Schema) -> sqlite3.Connection:
+def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
         connection.text_factory = bytes  # damaged text must reach our checks, not fail to decode
@@ -148,15 +152,14 @@ def _connect(path: Path, fingerprint: str, schema: Schema) -> sqlite3.Connection
         connection.execute("PRAGMA synchronous=NORMAL")
         wanted = {
             b"fingerprint": fingerprint.encode("utf-8", "surrogatepass"),
-            b"format": str(schema.format).encode(),
+            b"format": str(FORMAT).encode(),
         }
         with transaction(connection):  # also finds out at once whether the file can be written
-            for statement in (_META, *schema.statements):
+            for statement in (_META, _ENTRIES):
                 connection.execute(statement)
             rows = [(name.decode(), value) for name, value in wanted.items()]
             connection.executemany("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", rows)
-        for probe in schema.probes:
-            connection.execute(probe)
+        connection.execute("SELECT key, label, checksum, body FROM entries LIMIT 0")
         if dict(connection.execute("SELECT name, value FROM meta")) != wanted:
             raise DamagedError("it was written for another model or format")
     except _FAILURES as error:

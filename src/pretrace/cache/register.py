@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 from pretrace.results.atomic import explained
 
 FILE = "audits.jsonl"

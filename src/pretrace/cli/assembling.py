@@ -13,7 +13,7 @@ from pretrace.frequencies import Frequencies
 from pretrace.scoring.detect import check_labels
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.plan import Models
-from pretrace.tuning.adapter_card import read_adapter
+from pretrace.tuning.artifacts import read_adapter
 from pretrace.types import Backend, Corpus, Tuned
 
 
@@ -65,7 +65,7 @@ def _tuned(job: Job, measuring: Measuring, target: Backend, texts: Corpus | None
 
 def _retuned(job: Job, measuring: Measuring, model: Backend, texts: Corpus | None) -> Tuned:
     """A model tuned as `--method` says on the texts set aside, or as the named adapter was, on the same texts."""
-    from pretrace.tuning.kept import tuned_model
+    from pretrace.tuning.adapter_cache import tuned_model
     from pretrace.tuning.methods import methods
 
     method, seed = methods.make(measuring.method), job.running.seed

@@ -152,17 +152,9 @@ def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
 
 def rendered(folder: Path) -> None:
     """The report of a run, an audit or a flagging, made anew."""
-    from pretrace.report import audit, flags, run
-    from pretrace.results.output_checks import FLAGS, VERDICT
-    from pretrace.runs import REPORT, load_audit, load_flags, load_run
+    from pretrace.runs import render
 
-    if (folder / VERDICT).exists():
-        audit.write(load_audit(folder), folder / REPORT)
-    elif (folder / FLAGS).exists():
-        flags.write(load_flags(folder), folder / REPORT)
-    else:
-        run.write(load_run(folder), folder / REPORT)
-    print(f"Report: {folder / REPORT}")
+    print(f"Report: {render(folder)}")
 
 
 def names() -> None:

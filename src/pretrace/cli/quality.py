@@ -46,7 +46,7 @@ def quality(
     """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
     from pretrace.corpora import Columns, open_corpus
     from pretrace.results.atomic import atomic_bytes, check_writable
-    from pretrace.results.encoding import to_json
+    from pretrace.results.serialization import to_json
     from pretrace.statistics.set_similarity import Comparing, compare_sets
 
     if json is not None:

@@ -15,10 +15,10 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from pretrace.errors import OutputError
+from pretrace.errors import OutputError, PretraceError
 from pretrace.results.output_checks import check_replaceable
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
@@ -89,18 +89,34 @@ def check_writable(path: Path, *, folder: bool = True) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns an OSError of the block into an OutputError that names `path` and the cure."""
-    try:
+    """Turns an error of the operating system in the block into an OutputError that names `path` and the cure."""
+    with ExitStack() as stack:
+        stack.push(lambda kind, error, at: _explain(path, error))
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise OutputError(
-                f"{path} cannot be written: the disk is full; free some space or choose another place."
-            ) from error
-        reason = error.strerror or str(error)
+
+
+def _explain(path: Path, error: BaseException | None) -> None:
+    system = _system_error(error)
+    if system is None:
+        return
+    if system.errno in (errno.ENOSPC, errno.EDQUOT):
         raise OutputError(
-            f"{path} cannot be written: {reason}; choose a place where files can be made."
+            f"{path} cannot be written: the disk is full; free some space or choose another place."
         ) from error
+    reason = system.strerror or str(system)
+    raise OutputError(
+        f"{path} cannot be written: {reason}; choose a place where files can be made."
+    ) from error
+
+
+def _system_error(error: BaseException | None) -> OSError | None:
+    """The error itself, or the one that a library of another language has wrapped."""
+    if error is None or isinstance(error, OSError | PretraceError):
+        return error if isinstance(error, OSError) else None
+    if isinstance(error, RuntimeError) and isinstance(error.__context__, OSError):  # torch.save
+        return error.__context__
+    found = re.search(r"\(os error (\d+)\)", str(error))  # safetensors and tokenizers, which are Rust
+    return OSError(int(found[1]), os.strerror(int(found[1]))) if found else None
 
 
 def _resolved(path: Path) -> Path:

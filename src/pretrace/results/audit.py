@@ -1,67 +1,73 @@
-"""Audits on disk: a folder that is there whole or not at all.
+"""Audits on disk: the verdict, one value a document, and the texts that were compared.
 
-`verdict.json` is what a script acts on. It comes last into the folder and holds the SHA-256 of every table
-and, as its own last entry, that of itself without this entry; so whatever was damaged or changed since is
-noticed when the audit is read. (Someone who means to deceive can write the hashes anew: to hold an audit
-fast, keep that last number elsewhere.) A report is made from all this and can be made anew, to the same
-bytes by the same version; so it is listed without a hash.
+`verdict.json` is what a script acts on. `documents.csv` and `documents.parquet` have a row a document and
+`pairs.jsonl` a line a pair of texts; each says which side it is on, "suspect" or "control".
 
 Format 1 knew one placebo and two designs, and did not record the null distribution, the plan or the sensitivity:
-such an audit is read with what it holds.
+such an audit is read with what it holds. It called the control side "heldout", and its pairs were all suspect ones
+and did not say so.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pretrace.errors import OutputError
-from pretrace.results import audit_tables, encoding
-from pretrace.results.atomic import new_folder
-from pretrace.results.audit_formats import upgraded
-from pretrace.results.output_checks import AUDIT_KEY, FILES_KEY, VERDICT
-from pretrace.results.plain import from_plain, to_plain
-from pretrace.types import Answer, Audit, Outcome
+import numpy as np
 
-T = TypeVar("T")
+from pretrace.results.folder import Kind, Opened, Write, read_folder, write_folder
+from pretrace.results.output_checks import AUDIT_KEY, VERDICT
+from pretrace.results.serialization import expect, from_plain, to_plain
+from pretrace.results.tables import (
+    Column,
+    read_lines,
+    read_parquet,
+    texts_of,
+    write_csv,
+    write_lines,
+    write_parquet,
+)
+from pretrace.types import Answer, Audit, Outcome, Pair
 
-FORMAT = 2
-DOCUMENTS, PAIRS = "documents.parquet", "pairs.jsonl"
-_TABLES = ("documents.csv", DOCUMENTS, PAIRS)
-SEAL = "sha256"
+AUDIT = Kind("audit", VERDICT, AUDIT_KEY, 2, "pretrace audit", "run the audit again")
+CSV, DOCUMENTS, PAIRS = "documents.csv", "documents.parquet", "pairs.jsonl"
 EXIT_CODES: Mapping[Outcome, int] = {"nothing": 0, "consistent": 3, "inconclusive": 4}
 """What `pretrace audit` leaves with, so that a script can act on the verdict."""
 
+_COLUMNS = ("document", "side", "value")
+_SIDES = ("suspect", "control")
 _ANSWER = tuple(field.name for field in dataclasses.fields(Answer))
 _FIRST = ("outcome", "statement", "corpus", "model", "design", "level")
-_ELSEWHERE = {*audit_tables.Sides._fields, *audit_tables.Pairs._fields, "answer"}
-_REST = tuple(field.name for field in dataclasses.fields(Audit) if field.name not in {*_FIRST, *_ELSEWHERE})
+_TABLES = ("documents", "values", "heldout_documents", "heldout_values", "pairs", "control_pairs")
+_REST = tuple(f.name for f in dataclasses.fields(Audit) if f.name not in {*_FIRST, *_TABLES, "answer"})
+_FORMER_SIDES = {"heldout": "control"}
+_FORMER_DESIGNS = {"synthetic": "placebos", "heldout": "controls"}
+
+Plain = dict[str, Any]
 
 
-def save_audit(audit: Audit, folder: Path, *, extra: Callable[[Path], object] | None = None) -> None:
+def save_audit(audit: Audit, folder: Path, *, extra: Write | None = None) -> None:
     """Write an audit to `folder`, in place of an earlier audit there; on failure nothing has changed.
 
     `extra` may add what is made from the audit (a report) to the folder before it takes its place. Raises TypeError or
     ValueError where the audit holds what cannot be written, OutputError where `folder` cannot be.
     """
-    audit_tables.check_documents(audit)
-    if not 0 <= audit.answer.p <= 1:
-        raise ValueError(f"the p-value of an audit is {audit.answer.p}")
-    verdict = _verdict(audit)
-    with new_folder(folder) as partial:
-        audit_tables.write_csv(audit, partial / _TABLES[0])
-        audit_tables.write_parquet(audit, partial / DOCUMENTS)
-        audit_tables.write_pairs(audit, partial / PAIRS)
-        verdict[FILES_KEY] = {name: _hash(partial / name) for name in _TABLES}
-        if extra is not None:
-            extra(partial)
-        files = sorted(path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file())
-        verdict[FILES_KEY] |= {name: None for name in files if name not in _TABLES}
-        verdict[SEAL] = _sealed(verdict)
-        (partial / VERDICT).write_bytes(encoding.to_json(verdict))
+    _check(audit)
+    content = _content(audit)
+    rows = list(_rows(audit))
+    columns: tuple[Column, ...] = (
+        [name for name, _, _ in rows],
+        [side for _, side, _ in rows],
+        np.array([value for _, _, value in rows], np.float64),
+    )
+    parts: dict[str, Write] = {
+        CSV: lambda path: write_csv(path, _COLUMNS, rows, quoted=True),
+        DOCUMENTS: lambda path: write_parquet(path, dict(zip(_COLUMNS, columns, strict=True))),
+        PAIRS: lambda path: write_lines(path, _pair_rows(audit)),
+    }
+    write_folder(AUDIT, folder, content, parts=parts, extra=extra)
 
 
 def load_audit(folder: Path) -> Audit:
@@ -70,12 +76,7 @@ def load_audit(folder: Path) -> Audit:
     Raises OutputError, naming the file, where `folder` is not an audit, where the verdict or one of the
     tables is damaged or was changed, or where a newer pretrace wrote it.
     """
-    verdict = _parsed(folder, VERDICT, _content(folder, VERDICT), encoding.from_json)
-    _check_format(folder, verdict)
-    seal = verdict.pop(SEAL, None)
-    if seal != _sealed(verdict):
-        raise OutputError(_changed(folder / VERDICT))
-    return _explained(folder, VERDICT, lambda: _load(folder, verdict))
+    return read_folder(AUDIT, folder, _load)
 
 
 def hypothesis(audit: Audit) -> str:
@@ -95,11 +96,22 @@ def hypothesis(audit: Audit) -> str:
     return f"{known} {what}place{beyond}."
 
 
-def _verdict(audit: Audit) -> dict[str, Any]:
+def _check(audit: Audit) -> None:
+    """Raise ValueError unless there is one finite value a document on both sides, and p is a probability."""
+    sides = ((audit.documents, audit.values), (audit.heldout_documents, audit.heldout_values))
+    for side, (documents, values) in zip(_SIDES, sides, strict=True):
+        if values.shape != (len(documents),):
+            raise ValueError(f"{len(documents)} {side} documents of the audit have {values.shape} values")
+        if not np.isfinite(values).all():
+            raise ValueError(f"a {side} value of the audit is NaN or infinite")
+    if not 0 <= audit.answer.p <= 1:
+        raise ValueError(f"the p-value of an audit is {audit.answer.p}")
+
+
+def _content(audit: Audit) -> Plain:
     """Everything but the tables, what matters most first; the deciding answer among it, not beneath it."""
     first, rest = ({name: to_plain(getattr(audit, name), name) for name in part} for part in (_FIRST, _REST))
     return {
-        AUDIT_KEY: FORMAT,
         "outcome": audit.outcome,
         "exit_code": EXIT_CODES[audit.outcome],
         **first,
@@ -109,69 +121,65 @@ def _verdict(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _load(folder: Path, verdict: Mapping[str, Any]) -> Audit:
-    contents: dict[str, bytes] = {}
-    hashes = encoding.expect(verdict[FILES_KEY], dict)
-    for name in _TABLES:
-        contents[name] = _content(folder, name)
-        if hashlib.sha256(contents[name]).hexdigest() != hashes[name]:
-            raise OutputError(_changed(folder / name))
-    sides = _parsed(folder, DOCUMENTS, contents[DOCUMENTS], audit_tables.read_documents)
-    pairs = _parsed(folder, PAIRS, contents[PAIRS], audit_tables.read_pairs)
+def _rows(audit: Audit) -> Iterator[tuple[str, str, float]]:
+    sides = ((audit.documents, audit.values), (audit.heldout_documents, audit.heldout_values))
+    for side, (documents, values) in zip(_SIDES, sides, strict=True):
+        yield from ((name, side, value) for name, value in zip(documents, values.tolist(), strict=True))
+
+
+def _pair_rows(audit: Audit) -> Iterator[Plain]:
+    for side, pairs in zip(_SIDES, (audit.pairs, audit.control_pairs), strict=True):
+        yield from ({"side": side, **dataclasses.asdict(pair)} for pair in pairs)
+
+
+def _load(opened: Opened) -> Audit:
+    verdict = opened.content
+    opened.part(CSV, len)
+    tables = opened.part(DOCUMENTS, _read_documents) | opened.part(PAIRS, _read_pairs)
     answer = {name: verdict[name] for name in _ANSWER if name in verdict}
     plain = {name: verdict[name] for name in (*_FIRST, *_REST) if name in verdict}
     if verdict[AUDIT_KEY] == 1:
-        answer, plain = upgraded(answer, plain, verdict.get("placebo"))
+        answer, plain = _upgraded(answer, plain, verdict.get("placebo"))
     # What stands in the tables is required too, so it is empty until it is put in.
     plain |= {"answer": answer, "documents": [], "values": []}
-    audit = dataclasses.replace(from_plain(Audit, plain, "verdict"), **pairs._asdict(), **sides._asdict())
-    audit_tables.check_documents(audit)
+    audit = dataclasses.replace(from_plain(Audit, plain, "verdict"), **tables)
+    _check(audit)
     return audit
 
 
-def _sealed(verdict: Mapping[str, Any]) -> str:
-    return hashlib.sha256(encoding.to_json(verdict)).hexdigest()
+def _read_documents(content: bytes) -> Plain:
+    table = read_parquet(content)
+    names, values = texts_of(table, "document"), table.column("value").to_numpy()
+    sides = [_FORMER_SIDES.get(side, side) for side in texts_of(table, "side")]
+    found: Plain = {}
+    for side, prefix in zip(_SIDES, ("", "heldout_"), strict=True):
+        rows = [index for index, other in enumerate(sides) if other == side]
+        found[f"{prefix}documents"] = tuple(names[index] for index in rows)
+        found[f"{prefix}values"] = np.array(values[rows], np.float64)
+    return found
 
 
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _read_pairs(content: bytes) -> Plain:
+    found: dict[str, list[Pair]] = {side: [] for side in _SIDES}
+    for number, row in enumerate(read_lines(content), 1):
+        side = row.get("side", _SIDES[0])
+        if side not in found:
+            raise ValueError(f"line {number}: no side is called {side!r}")
+        found[side].append(from_plain(Pair, row, f"line {number}"))
+    return {"pairs": tuple(found["suspect"]), "control_pairs": tuple(found["control"])}
 
 
-def _check_format(folder: Path, verdict: Mapping[str, Any]) -> None:
-    found = verdict.get(AUDIT_KEY)
-    if not isinstance(found, int):
-        raise OutputError(f"{folder} is not a pretrace audit: its {VERDICT} was written by something else.")
-    if found > FORMAT:
-        raise OutputError(
-            f"{folder} was written by a newer pretrace (format {found}, this one reads {FORMAT}): upgrade."
-        )
+def _upgraded(answer: Plain, verdict: Plain, placebo: object) -> tuple[Plain, Plain]:
+    """The answer and the other entries of a verdict of format 1, as format 2 has them; KeyError or TypeError where
+    they are not of format 1.
 
-
-def _content(folder: Path, name: str) -> bytes:
-    path = folder / name
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        found = "there is no such folder" if not folder.exists() else f"there is no {name} in it"
-        raise OutputError(
-            f"{folder} is not a whole pretrace audit: {found}; give a folder that pretrace audit wrote."
-        ) from None
-    except OSError as error:
-        raise OutputError(f"{path} cannot be read: {error.strerror or error}.") from error
-
-
-def _parsed(folder: Path, name: str, content: bytes, parse: Callable[[bytes], T]) -> T:
-    return _explained(folder, name, lambda: parse(content))
-
-
-def _explained(folder: Path, name: str, read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise OutputError(
-            f"{folder} is not a pretrace audit: its {name} is damaged ({error}); run the audit again."
-        ) from error
-
-
-def _changed(path: Path) -> str:
-    return f"{path} is damaged, was changed or belongs to another audit; run the audit again."
+    It had two designs, at most one placebo, and a tolerance where there is a margin now.
+    """
+    facts = dict(expect(answer.get("facts", {}), dict))
+    if "tolerance" in facts:
+        facts["margin"] = facts.pop("tolerance")
+    found = [] if placebo is None else [expect(placebo, dict)]
+    if found:
+        facts["placebo"] = expect(found[0]["name"], str)
+    design = _FORMER_DESIGNS[expect(verdict["design"], str)]
+    return {**answer, "facts": facts}, {**verdict, "design": design, "placebos": found}

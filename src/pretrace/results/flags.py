@@ -1,75 +1,51 @@
-"""A flagging on disk: a folder that is there whole or not at all.
+"""A flagging on disk: what was found, a row a text in question, and a row a known non-member.
 
 `flags.csv` has a row a text in question, `known.csv` one a known non-member; p, q and flagged are those of the text's
 document, and `drawn` are the texts they rest on. Where the answer was refused the columns p, q and flagged are empty,
-so that no script takes a flag from it. `flags.json` comes last into the
-folder and holds the SHA-256 of both tables and, as its own last entry, that of itself without this entry.
+so that no script takes a flag from it.
 
-As in the tables of a run, csv holds ids as they are (one that begins with "=" is a formula to a spreadsheet),
-and a lone surrogate is written as its escape.
+Format 1 is that of version 0.1: no test of the set, and texts were flagged one by one whatever their documents.
 """
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import hashlib
-import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pretrace.errors import OutputError
-from pretrace.results import encoding
-from pretrace.results.atomic import new_folder
-from pretrace.results.output_checks import FILES_KEY, FLAGS, FLAGS_KEY
-from pretrace.results.plain import from_plain, to_plain
+from pretrace.results.folder import Kind, Opened, Write, read_folder, write_folder
+from pretrace.results.output_checks import FLAGS, FLAGS_KEY
+from pretrace.results.serialization import from_plain, to_plain
+from pretrace.results.tables import read_csv, write_csv
 from pretrace.types import Doubles, Flagged, FlagOutcome, Judged, Known
 
-FORMAT = 2
-"""1 is that of version 0.1: no test of the set, and texts were flagged one by one whatever their documents."""
+FLAGGING = Kind("flagging", FLAGS, FLAGS_KEY, 2, "pretrace flag", "run it again")
 TEXTS, KNOWN = "flags.csv", "known.csv"
-SEAL = "sha256"
-EXIT_CODES: Mapping[FlagOutcome, int] = {
-    "none": 0,
-    "flagged": 3,
-    "set": 3,
-    "refused": 4,
-    "coarse": 4,
-}
+EXIT_CODES: Mapping[FlagOutcome, int] = {"none": 0, "flagged": 3, "set": 3, "refused": 4, "coarse": 4}
 """What `pretrace flag` leaves with, so that a script can act on it."""
 
 _TEXT_COLUMNS = ("id", "group", "score", "p", "q", "flagged", "document", "drawn")
 _KNOWN_COLUMNS = ("id", "group", "score", "drawn", "document")
 _OLD = {_TEXT_COLUMNS: _TEXT_COLUMNS[:6], _KNOWN_COLUMNS: _KNOWN_COLUMNS[:4]}
 """What version 0.1 wrote of them."""
-_FIELDS = tuple(
-    field.name for field in dataclasses.fields(Flagged) if field.name not in ("texts", "known", "settings")
-)
+_FIELDS = tuple(f.name for f in dataclasses.fields(Flagged) if f.name not in ("texts", "known", "settings"))
 
 
-def save_flags(flagged: Flagged, folder: Path, *, extra: Callable[[Path], object] | None = None) -> None:
+def save_flags(flagged: Flagged, folder: Path, *, extra: Write | None = None) -> None:
     """Write a flagging to `folder`, in place of an earlier one there; on failure nothing has changed.
 
     `extra` may add what is made from it (a report) before the folder takes its place. Raises TypeError or
     ValueError where it holds what cannot be written, OutputError where `folder` cannot be.
     """
     _check(flagged)
-    content = _content(flagged)
-    with new_folder(folder) as partial:
-        tables = {TEXTS: _rows(flagged.texts), KNOWN: _known_rows(flagged.known)}
-        columns = {TEXTS: _TEXT_COLUMNS, KNOWN: _KNOWN_COLUMNS}
-        for name, rows in tables.items():
-            (partial / name).write_bytes(_csv(columns[name], rows))
-        content[FILES_KEY] = {name: _hash((partial / name).read_bytes()) for name in tables}
-        if extra is not None:
-            extra(partial)
-        files = sorted(path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file())
-        content[FILES_KEY] |= {name: None for name in files if name not in tables}
-        content[SEAL] = _hash(encoding.to_json(content))
-        (partial / FLAGS).write_bytes(encoding.to_json(content))
+    parts: dict[str, Write] = {
+        TEXTS: lambda path: write_csv(path, _TEXT_COLUMNS, _rows(flagged.texts), quoted=True),
+        KNOWN: lambda path: write_csv(path, _KNOWN_COLUMNS, _known_rows(flagged.known), quoted=True),
+    }
+    write_folder(FLAGGING, folder, _content(flagged), parts=parts, extra=extra)
 
 
 def load_flags(folder: Path) -> Flagged:
@@ -78,37 +54,18 @@ def load_flags(folder: Path) -> Flagged:
     Raises OutputError, naming the file, where `folder` holds none, where a file is damaged or was changed, or where a
     newer pretrace wrote it.
     """
-    try:
-        content = encoding.from_json(_read(folder, FLAGS))
-        _check_format(folder, content)
-        seal = content.pop(SEAL, None)
-        if seal != _hash(encoding.to_json(content)):
-            raise OutputError(_changed(folder / FLAGS))
-        hashes = encoding.expect(content[FILES_KEY], dict)
-        tables = {name: _read(folder, name) for name in (TEXTS, KNOWN)}
-        for name, found in tables.items():
-            if _hash(found) != hashes.get(name):
-                raise OutputError(_changed(folder / name))
-        plain = {name: content[name] for name in (*_FIELDS, "settings") if name in content}
-        # What stands in the tables is required too, so it is empty until it is put in.
-        empty: dict[str, list[object]] = {
-            "ids": [],
-            "groups": [],
-            "scores": [],
-            "p": [],
-            "q": [],
-            "flagged": [],
-            "drawn": [],
-            "documents": [],
-        }
-        made = from_plain(Flagged, {**plain, "texts": empty, "known": empty}, "flags")
-        texts, known = _judged(tables[TEXTS]), _known(tables[KNOWN])
-        made = dataclasses.replace(made, texts=texts, known=known)
-        _check(made)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise OutputError(
-            f"{folder} is not a whole flagging: its {FLAGS} or a table is damaged ({error}); run it again."
-        ) from error
+    return read_folder(FLAGGING, folder, _load)
+
+
+def _load(opened: Opened) -> Flagged:
+    content = opened.content
+    texts, known = opened.part(TEXTS, _judged), opened.part(KNOWN, _known)
+    plain = {name: content[name] for name in (*_FIELDS, "settings") if name in content}
+    # What stands in the tables is required too, so it is empty until it is put in.
+    for name, kind in (("texts", Judged), ("known", Known)):
+        plain[name] = {field.name: [] for field in dataclasses.fields(kind)}
+    made = dataclasses.replace(from_plain(Flagged, plain, "flags"), texts=texts, known=known)
+    _check(made)
     return made
 
 
@@ -131,7 +88,7 @@ def _content(flagged: Flagged) -> dict[str, Any]:
     }
     fields = {name: to_plain(getattr(flagged, name), name) for name in _FIELDS}
     settings = to_plain(flagged.settings, "settings")
-    return {FLAGS_KEY: FORMAT, **first, "counts": counts, **fields, "settings": settings}
+    return {**first, "counts": counts, **fields, "settings": settings}
 
 
 def _check(flagged: Flagged) -> None:
@@ -192,54 +149,13 @@ def _known(content: bytes) -> Known:
     return Known(tuple(ids), tuple(groups), _numbers(scores), rested_on, tuple(more[0] if more else groups))
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Floats so that reading them gives the same float back; every text quoted, so that no reader takes a bare
-    carriage return for the end of a row."""
-    made = io.StringIO(newline="")
-    writer = csv.writer(made, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return made.getvalue().encode("utf-8", "backslashreplace")
-
-
 def _columns(content: bytes, names: tuple[str, ...]) -> list[list[str]]:
     """The columns of a table; those that version 0.1 did not have are missing from its own."""
-    csv.field_size_limit(max(csv.field_size_limit(), len(content)))  # an id may be as long as it likes
-    header, *rows = csv.reader(io.StringIO(content.decode("utf-8"), newline=""))
-    if tuple(header) not in (names, _OLD[names]) or any(len(row) != len(header) for row in rows):
+    found, rows = read_csv(content)
+    if found not in (names, _OLD[names]):
         raise ValueError(f"columns {', '.join(names)} expected")
-    return [[row[place] for row in rows] for place in range(len(header))]
+    return [[row[place] for row in rows] for place in range(len(found))]
 
 
 def _numbers(values: Iterable[str]) -> Doubles:
     return np.array([float(value) for value in values], dtype=np.float64)
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _check_format(folder: Path, content: Mapping[str, Any]) -> None:
-    found = content.get(FLAGS_KEY)
-    if not isinstance(found, int):
-        raise OutputError(f"{folder} is not a pretrace flagging: its {FLAGS} was written by something else.")
-    if found > FORMAT:
-        raise OutputError(
-            f"{folder} was written by a newer pretrace (format {found}, this one reads {FORMAT}): upgrade."
-        )
-
-
-def _read(folder: Path, name: str) -> bytes:
-    try:
-        return (folder / name).read_bytes()
-    except FileNotFoundError:
-        found = "there is no such folder" if not folder.exists() else f"there is no {name} in it"
-        raise OutputError(
-            f"{folder} is not a whole flagging: {found}; give a folder that pretrace flag wrote."
-        ) from None
-    except OSError as error:
-        raise OutputError(f"{folder / name} cannot be read: {error.strerror or error}.") from error
-
-
-def _changed(path: Path) -> str:
-    return f"{path} is damaged, was changed or belongs to another flagging; run it again."

@@ -1,52 +1,73 @@
-"""Runs on disk: a folder of tables and JSON that is there whole or not at all.
+"""Runs on disk: scores as parquet and csv, controls, metrics, coloured texts, and `run.json` with the settings.
 
-`run.json` comes last into the folder and holds the SHA-256 of every other file, so that a damaged file, or
-one of another run, is noticed when the run is read.
+Columns of the scores: `id`, `label` (1 member, 0 non-member, empty where unknown; left out where no label is known),
+`group`, `n_tokens`, then one a score, named exactly as its expression is written. How many tokens each text
+lost to the length limit is no column, lest it be taken for a score: people find it in cut.csv, and `load_run` in
+the metadata of scores.parquet. Controls have a table of their own: `id`, then `placebo: EXPRESSION` and
+`shuffled 1: EXPRESSION`, `shuffled 2: EXPRESSION`, … for the repeats, rows in the same order. A text that has no value
+of a score has an empty cell there, and missing.csv says why.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+import base64
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pretrace.errors import OutputError
-from pretrace.results import encoding, plain, tables
-from pretrace.results.atomic import new_folder
-from pretrace.results.output_checks import FILES_KEY, FORMAT_KEY, MARKER
-from pretrace.types import Control, Evaluation, Run
+import numpy as np
 
-T = TypeVar("T")
+from pretrace.results.folder import Kind, Opened, Write, read_folder, write_folder
+from pretrace.results.output_checks import FORMAT_KEY, MARKER
+from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
+from pretrace.results.tables import Column, read_parquet, texts_of, write_csv, write_parquet
+from pretrace.types import Control, Doubles, Evaluation, Heat, Ints, Missing, Run, Skipped
 
-FORMAT = 1
+RUN = Kind("run", MARKER, FORMAT_KEY, 1, "--out", "run the detection again", sealed=False)
 SCORES, METRICS, HEAT, CONTROLS = "scores.parquet", "metrics.json", "heat.json", "controls.parquet"
+_FIXED = ("id", "label", "group", "n_tokens")
+_SKIPPED = ("id", "reason", "n_tokens")
+_MISSING = ("id", "score", "reason")
+_CUT = b"pretrace_cut"  # zlib of little-endian int32, in base64
 
 
-def save_run(run: Run, folder: Path, *, extra: Callable[[Path], object] | None = None) -> None:
+def save_run(run: Run, folder: Path, *, extra: Write | None = None) -> None:
     """Write a run to `folder`, in place of an earlier run there; on failure nothing has changed.
 
     `extra` may add files (a report) to the folder before it takes its place. Raises TypeError or
     ValueError where the run holds what cannot be written, OutputError where `folder` cannot be.
     """
-    settings = encoding.plain_settings(run.settings)
-    tables.check_rows(run)
-    with new_folder(folder) as partial:
-        tables.write_parquet(run, partial / SCORES)
-        tables.write_csv(run, partial / "scores.csv")
-        if run.controls:
-            tables.write_controls(run, partial / CONTROLS)
-        tables.write_skipped(run.skipped, partial / "skipped.csv")
-        tables.write_cut(run, partial / "cut.csv")
-        if run.evaluation is not None:
-            metrics = plain.to_plain(run.evaluation, "evaluation")
-            (partial / METRICS).write_bytes(encoding.to_json(metrics))
-        if run.heat:
-            (partial / HEAT).write_bytes(encoding.to_json(encoding.heat_to_plain(run.heat)))
-        if extra is not None:
-            extra(partial)
-        facts = _facts(run, settings, _hashes(partial))
-        (partial / MARKER).write_bytes(encoding.to_json(facts))
+    settings = to_plain(run.settings, "settings", exact=True)
+    check(run)
+    skipped = [(text.id, text.reason, int(text.tokens)) for text in run.skipped]
+    missing = [(one.id, one.score, one.reason) for one in run.missing]
+    cut = [(run.ids[i], int(run.cut[i])) for i in np.flatnonzero(run.cut).tolist()]
+    parts: dict[str, Write] = {
+        SCORES: lambda path: write_parquet(path, _scores(run), {_CUT: _packed(run.cut)}),
+        "scores.csv": lambda path: write_csv(path, (*_fixed(run), *run.scores), _csv_rows(run)),
+        "skipped.csv": lambda path: write_csv(path, _SKIPPED, skipped),
+        "cut.csv": lambda path: write_csv(path, ("id", "n_cut"), cut),
+    }
+    if missing:
+        parts["missing.csv"] = lambda path: write_csv(path, _MISSING, missing)
+    if run.controls:
+        parts[CONTROLS] = lambda path: write_parquet(path, _controls(run))
+    if run.evaluation is not None:
+        parts[METRICS] = _json(to_plain(run.evaluation, "evaluation"))
+    if run.heat:
+        parts[HEAT] = _json(to_plain({"texts": run.heat}, "heat"))
+    outlines = [{"kind": c.kind, "score": c.score, "repeats": c.values.shape[1]} for c in run.controls]
+    content = {
+        "corpus": run.corpus,
+        "scores": list(run.scores),
+        **({"controls": outlines} if outlines else {}),
+        "counts": _counts(run),
+        "settings": settings,
+        "skipped": [dict(zip(_SKIPPED, row, strict=True)) for row in skipped],
+        **({"missing": [dict(zip(_MISSING, row, strict=True)) for row in missing]} if missing else {}),
+    }
+    write_folder(RUN, folder, content, parts=parts, extra=extra)
 
 
 def load_run(folder: Path) -> Run:
@@ -55,46 +76,89 @@ def load_run(folder: Path) -> Run:
     Raises OutputError, naming the file, where `folder` is not a run, is damaged, or was written by a
     newer pretrace.
     """
-    facts = _read(folder, MARKER, encoding.from_json)
-    _check_format(folder, facts)
-    return _damage_named(folder, MARKER, lambda: _load(folder, facts))
+    return read_folder(RUN, folder, _load)
 
 
-def _load(folder: Path, facts: Mapping[str, Any]) -> Run:
-    hashes: dict[str, Any] = encoding.expect(facts[FILES_KEY], dict)
-    scores = tuple(encoding.expect(score, str) for score in encoding.expect(facts["scores"], list))
+def check(run: Run) -> None:
+    """Raise ValueError unless a run's parts agree in length, its scores can be columns and its figures are finite, but
+    for those that `Run.missing` names."""
+    rows = {len(run.ids), len(run.groups), len(run.members), len(run.tokens), len(run.cut)}
+    if rows != {len(run.matrix)} or run.matrix.shape != (len(run.ids), len(run.scores)):
+        raise ValueError("the rows of a run differ in number from array to array")
+    if len({*run.scores, *_FIXED}) != len(run.scores) + len(_FIXED):
+        raise ValueError(f"scores of a run share a name, or are called {' or '.join(_FIXED)}")
+    lacking = {name: run.lacks(name) for name in {one.score for one in run.missing}}
+    nothing = np.zeros(len(run.ids), dtype=bool)
+    for name, column in zip(run.scores, run.matrix.T, strict=True):
+        if not (np.isfinite(column) | np.isnan(column) & lacking.get(name, nothing)).all():
+            raise ValueError("a score of a run is NaN or infinite")
+    for control in run.controls:
+        if control.values.ndim != 2 or len(control.values) != len(run.ids):
+            raise ValueError("a control of a run has another number of rows than its scores")
+        lost = np.isnan(control.values) & lacking.get(control.score, nothing)[:, None]
+        if not (np.isfinite(control.values) | lost).all():
+            raise ValueError("a control of a run is NaN or infinite")
+    names = [name for c in run.controls for name in _names(c.kind, c.score, c.values.shape[1])]
+    if len(set(names)) != len(names):
+        raise ValueError("controls of a run share a name")
 
-    def part(name: str, parse: Callable[[bytes], T]) -> T:
-        return _read(folder, name, parse, checksum=str(hashes[name]))
 
-    rows = part(SCORES, lambda content: tables.read_parquet(content, scores))
-    heat = part(HEAT, lambda c: encoding.heat_from_plain(encoding.from_json(c))) if HEAT in hashes else ()
-    evaluation = part(METRICS, _evaluation) if METRICS in hashes else None
-    controls: tuple[Control, ...] = ()
-    if "controls" in facts:  # not in runs without, nor in those from before there were any
-        outline = encoding.expect(facts["controls"], list)
-        controls = part(CONTROLS, lambda content: tables.read_controls(content, outline))
-    if any(len(control.values) != len(rows.ids) for control in controls):
-        raise ValueError("the controls have another number of rows than the scores")
-    return Run(
-        corpus=encoding.expect(facts["corpus"], str),
-        scores=scores,
-        skipped=encoding.skipped_from_plain(facts["skipped"]),
-        heat=heat,
-        evaluation=evaluation,
-        controls=controls,
-        settings=encoding.expect(facts["settings"], dict),
-        **rows._asdict(),
+def _json(plain: object) -> Write:
+    content = to_json(plain)
+    return lambda path: path.write_bytes(content)
+
+
+def _fixed(run: Run) -> list[str]:
+    labelled = any(member is not None for member in run.members)
+    return [name for name in _FIXED if labelled or name != "label"]
+
+
+def _csv_rows(run: Run) -> Iterator[list[object]]:
+    labels = [None if member is None else int(member) for member in run.members]
+    columns = {"id": run.ids, "label": labels, "group": run.groups, "n_tokens": run.tokens.tolist()}
+    fixed = zip(*(columns[name] for name in _fixed(run)), strict=True)
+    values = np.where(np.isnan(run.matrix), None, run.matrix).tolist() if run.missing else run.matrix.tolist()
+    return ([*row, *scores] for row, scores in zip(fixed, values, strict=True))
+
+
+def _scores(run: Run) -> dict[str, Column]:
+    labels = np.ma.array(
+        [bool(member) for member in run.members],
+        mask=[member is None for member in run.members],
+        dtype=np.int8,
     )
+    fixed: dict[str, Column] = {
+        "id": run.ids,
+        "label": labels,
+        "group": run.groups,
+        "n_tokens": np.asarray(run.tokens, np.int32),
+    }
+    values = map(_masked, np.asarray(run.matrix, np.float64).T)
+    return {name: fixed[name] for name in _fixed(run)} | dict(zip(run.scores, values, strict=True))
 
 
-def _evaluation(content: bytes) -> Evaluation:
-    # Fields that an earlier pretrace did not write (comparisons, survives) are at their defaults.
-    return plain.from_plain(Evaluation, encoding.from_json(content), "evaluation")
+def _masked(column: Doubles) -> Doubles:
+    """The column with its missing values masked, so that the table has empty cells there."""
+    lost = np.isnan(column)
+    return np.ma.masked_where(lost, column) if lost.any() else column
 
 
-def _facts(run: Run, settings: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
-    counts = {
+def _controls(run: Run) -> dict[str, Column]:
+    columns: dict[str, Column] = {"id": run.ids}
+    for control in run.controls:
+        values = list(map(_masked, np.asarray(control.values, np.float64).T))
+        columns |= zip(_names(control.kind, control.score, len(values)), values, strict=True)
+    return columns
+
+
+def _names(kind: str, score: str, repeats: int) -> list[str]:
+    if kind == "placebo" and repeats == 1:
+        return [f"{kind}: {score}"]
+    return [f"{kind} {number}: {score}" for number in range(1, repeats + 1)]
+
+
+def _counts(run: Run) -> dict[str, int]:
+    return {
         "texts": len(run.ids),
         "members": sum(member is True for member in run.members),
         "nonmembers": sum(member is False for member in run.members),
@@ -105,61 +169,89 @@ def _facts(run: Run, settings: Mapping[str, Any], files: Mapping[str, str]) -> d
         "cut_texts": int((run.cut > 0).sum()),
         "cut_tokens": int(run.cut.sum(dtype="int64")),
     }
-    controls = {"controls": tables.outline_controls(run)} if run.controls else {}
+
+
+def _packed(cut: Ints) -> bytes:
+    return base64.b64encode(zlib.compress(np.asarray(cut, "<i4").tobytes()))
+
+
+def _load(opened: Opened) -> Run:
+    facts = opened.content
+    scores = from_plain(tuple[str, ...], facts["scores"], "scores")
+    outlines = expect(facts.get("controls", []), list)  # absent where a run has none
+    rows = opened.part(SCORES, lambda content: _read_scores(content, scores))
+    run = Run(
+        corpus=expect(facts["corpus"], str),
+        scores=scores,
+        skipped=tuple(_skipped(text) for text in expect(facts["skipped"], list)),
+        heat=opened.part(HEAT, _heat) if HEAT in opened else (),
+        evaluation=opened.part(METRICS, _evaluation) if METRICS in opened else None,
+        controls=opened.part(CONTROLS, lambda c: _read_controls(c, outlines)) if "controls" in facts else (),
+        missing=from_plain(tuple[Missing, ...], facts.get("missing", []), "missing"),
+        settings=expect(facts["settings"], dict),
+        **rows,
+    )
+    check(run)
+    return run
+
+
+def _read_scores(content: bytes, scores: tuple[str, ...]) -> dict[str, Any]:
+    table = read_parquet(content)
+    labelled = "label" in table.column_names
+    labels = table.column("label").to_pylist() if labelled else [None] * table.num_rows
+    matrix = np.empty((table.num_rows, len(scores)), np.float64)
+    for index, score in enumerate(scores):
+        matrix[:, index] = table.column(score).to_numpy()
+    try:
+        cut = np.frombuffer(zlib.decompress(base64.b64decode((table.schema.metadata or {})[_CUT])), "<i4")
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
     return {
-        FORMAT_KEY: FORMAT,
-        "corpus": run.corpus,
-        "scores": list(run.scores),
-        **controls,
-        "counts": counts,
-        "settings": settings,
-        "skipped": encoding.skipped_to_plain(run.skipped),
-        FILES_KEY: files,
+        "ids": texts_of(table, "id"),
+        "groups": texts_of(table, "group"),
+        "members": tuple(None if label is None else bool(label) for label in labels),
+        "tokens": table.column("n_tokens").to_numpy().astype(np.int32),
+        "cut": cut.astype(np.int32),
+        "matrix": matrix,
     }
 
 
-def _hashes(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
+def _read_controls(content: bytes, outlines: list[Any]) -> tuple[Control, ...]:
+    table = read_parquet(content)
+    found = []
+    for outline in outlines:
+        kind, score = expect(outline["kind"], str), expect(outline["score"], str)
+        repeats = expect(outline["repeats"], int)
+        if not 0 <= repeats < table.num_columns:
+            raise ValueError(f"{repeats} repeats of a control do not fit into {table.num_columns} columns")
+        values = np.empty((table.num_rows, repeats), np.float64)
+        for index, name in enumerate(_names(kind, score, repeats)):
+            values[:, index] = table.column(name).to_numpy()
+        found.append(Control(score, kind, values))
+    return tuple(found)
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _skipped(plain: Any) -> Skipped:
+    return Skipped(expect(plain["id"], str), expect(plain["reason"], str), expect(plain["n_tokens"], int))
 
 
-def _check_format(folder: Path, facts: Mapping[str, Any]) -> None:
-    found = facts.get(FORMAT_KEY)
-    if not isinstance(found, int):
-        raise OutputError(f"{folder} is not a pretrace run: its {MARKER} was written by something else.")
-    if found > FORMAT:
-        raise OutputError(
-            f"{folder} was written by a newer pretrace (format {found}, this one reads {FORMAT}): upgrade."
-        )
+def _evaluation(content: bytes) -> Evaluation:
+    # Fields that an earlier pretrace did not write (comparisons, survives) are at their defaults.
+    found = from_plain(Evaluation, from_json(content), "evaluation")
+    for row in found.rows:
+        if len(row.curve.fpr) != len(row.curve.tpr):
+            raise ValueError(
+                f"the curve of {row.name!r} has {len(row.curve.fpr)} false positive rates and "
+                f"{len(row.curve.tpr)} true positive rates"
+            )
+    return found
 
 
-def _read(folder: Path, name: str, parse: Callable[[bytes], T], *, checksum: str | None = None) -> T:
-    path = folder / name
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        found = "there is no such folder" if not folder.exists() else f"there is no {name} in it"
-        raise OutputError(
-            f"{folder} is not a pretrace run: {found}; give a folder that --out wrote."
-        ) from None
-    except OSError as error:
-        raise OutputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:
-        raise OutputError(
-            f"{path} is damaged, was changed or belongs to another run; run the detection again."
-        )
-    return _damage_named(folder, name, lambda: parse(content))
-
-
-def _damage_named(folder: Path, name: str, read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise OutputError(
-            f"{folder} is not a pretrace run: its {name} is damaged ({error}); run the detection again."
-        ) from error
+def _heat(content: bytes) -> tuple[Heat, ...]:
+    found = from_plain(tuple[Heat, ...], from_json(content)["texts"], "texts")
+    for text in found:
+        if len(text.pieces) != len(text.logp):
+            raise ValueError(
+                f"{text.id!r} has {len(text.pieces)} pieces and {len(text.logp)} log-probabilities"
+            )
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.cache.traces import text_key
+from pretrace.cache.location import text_key
 from pretrace.errors import PretraceError, TextsError
 from pretrace.rewrites import Selective
 from pretrace.scoring.evidence import Progress, Silent

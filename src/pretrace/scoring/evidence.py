@@ -9,7 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pretrace.cache.traces import Traces, open_store, text_key
+from pretrace.cache.location import text_key
+from pretrace.cache.traces import Traces, open_store
 from pretrace.rewrites import rewrites
 from pretrace.types import Backend, Encoded, Evidence, Needs, Proposer, Quantity, States, Text, Trace, View
 

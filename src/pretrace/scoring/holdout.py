@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pretrace.cache.traces import text_key
+from pretrace.cache.location import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
 from pretrace.statistics.documents import grouped_split, linked

@@ -16,9 +16,9 @@ from peft import AdaLoraModel, PeftModel
 
 from pretrace.backends.adapters import inserted
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.cache.traces import text_key
+from pretrace.cache.location import text_key
 from pretrace.results.atomic import check_writable
-from pretrace.tuning.adapter_card import Adapter, read_adapter, write_adapter
+from pretrace.tuning.artifacts import Adapter, read_adapter, write_adapter
 from pretrace.tuning.batches import Selection, select
 from pretrace.tuning.methods import AdaLora, Method, expression, name_of
 from pretrace.tuning.number_format import computing, settled

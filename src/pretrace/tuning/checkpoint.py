@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pretrace.results.atomic import explained
 from pretrace.tuning.plan import TrainingPlan
 
 
@@ -37,7 +38,7 @@ class Checkpoint:
     identity: str
 
     def save(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer, position: Position) -> None:
-        """Write the state beside the file, then put it in its place."""
+        """Write the state beside the file, then put it in its place; OutputError where there is no room for it."""
         state = {
             "identity": self.identity,
             "weights": dict(trainable(model)),
@@ -46,13 +47,14 @@ class Checkpoint:
             "random": torch.get_rng_state(),
             "random_cuda": torch.cuda.get_rng_state_all(),
         }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_name(self.path.name + ".part")
-        with beside.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self.path)
+        with explained(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with beside.open("wb") as file:
+                torch.save(state, file)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
 
     def restore(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> Position:
         """The saved position, with the model and the optimiser put back there; a new one without a file."""

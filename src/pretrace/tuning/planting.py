@@ -18,10 +18,10 @@ from pretrace.errors import ModelError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
+from pretrace.tuning.artifacts import Planted, write_planted
 from pretrace.tuning.batches import split_members, windows
 from pretrace.tuning.methods import Lora, expression
 from pretrace.tuning.plan import AT_ONCE, History, OnStep, Precision, TrainingPlan
-from pretrace.tuning.planted import Planted, write_planted
 from pretrace.types import Corpus
 
 if TYPE_CHECKING:

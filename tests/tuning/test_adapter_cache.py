@@ -1,4 +1,4 @@
-"""The same tuning asked for twice is done once, and a damaged one is done anew."""
+"""An adapter is taken from the cache while nothing it depends on has changed; a damaged one is made anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import cache_folder
+from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 from pretrace.testing import FakeBackend
 from pretrace.tuning import tune

@@ -1,4 +1,4 @@
-"""Tuned models that are kept: the same tuning asked for twice is done once."""
+"""A cache of tuned adapters, each under everything it depends on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.cache.traces import cache_folder, text_key
+from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.tuning.methods import Method
 from pretrace.tuning.plan import OnStep

@@ -1,0 +1,130 @@
+"""Entries of a cache: what was made of a text, found by the text's key and a label, and believed only when whole.
+
+A cache is one sqlite file a model. What an entry depends on besides the text and the label is the model's
+fingerprint, which names the file and is checked inside it. An entry is written whole or not at all, carries a
+checksum, and is a miss rather than an answer when anything about it is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+
+from pretrace.cache.database import FORMAT, DamagedError, Database, Kind, transaction
+from pretrace.cache.location import cache_folder
+
+T = TypeVar("T")
+
+_CHUNK = 500  # keys a query: older sqlite takes at most 999 variables
+_PUT = (
+    "INSERT INTO entries (key, label, checksum, body) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (key, label) DO UPDATE SET checksum = excluded.checksum, body = excluded.body"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[T]):
+    """How contents become bytes and are read back; `better(new, old)` says whether a new content takes the place of
+    one that is there. ValueError from `encode` for what cannot be stored."""
+
+    encode: Callable[[T], bytes]
+    decode: Callable[[bytes], T]
+    better: Callable[[T, T], bool] = lambda new, old: False
+
+
+class Entry(NamedTuple, Generic[T]):
+    """A content under its key and label; all entries of a label have one codec."""
+
+    key: bytes
+    label: str
+    content: T
+    codec: Codec[T]
+
+
+class Entries:
+    """The entries of one model on disk; safe to use from several threads and processes at once.
+
+    For the fingerprint None nothing is kept or found, so that whoever asks need not care whether there is a cache.
+    Raises OutputError where the folder cannot be written, at once and not at the first entry.
+    """
+
+    def __init__(self, kind: Kind, fingerprint: str | None, folder: Path | None = None) -> None:
+        self.path, self._database = Path(os.devnull), None
+        if fingerprint is not None:
+            name = hashlib.sha256(fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+            self.path = (folder or cache_folder()) / kind.folder / f"{name}-v{FORMAT}.sqlite"
+            self._database = Database(self.path, fingerprint, kind)
+            self._database.run(lambda connection: None)
+
+    def find(self, keys: Iterable[bytes], label: str, codec: Codec[T]) -> dict[bytes, T]:
+        """What is stored under the keys and the label, without those that are missing or damaged."""
+        if self._database is None:
+            return {}
+        wanted = dict.fromkeys(keys)
+        return self._database.run(lambda connection: _find(connection, wanted, label, codec))
+
+    def write(self, entries: Sequence[Entry[Any]]) -> None:
+        """Store the entries in one transaction: all of them or none.
+
+        One that is there already stays, unless it is damaged or the new one is better. Raises OutputError when the
+        disk is full; what was stored before stays readable.
+        """
+        if self._database is None or not entries:
+            return
+        bodies = [entry.codec.encode(entry.content) for entry in entries]
+        self._database.run(lambda connection: _write(connection, entries, bodies))
+
+    def close(self) -> None:
+        """Let go of the file; closing twice is no mistake."""
+        if self._database is not None:
+            self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None, /
+    ) -> None:
+        self.close()
+
+
+def _find(
+    connection: sqlite3.Connection, wanted: dict[bytes, None], label: str, codec: Codec[T]
+) -> dict[bytes, T]:
+    keys, found = list(wanted), dict[bytes, T]()
+    for some in (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK)):
+        marks = ",".join("?" * len(some))
+        query = f"SELECT key, label, checksum, body FROM entries WHERE key IN ({marks}) AND label = ?"
+        for key, named, checksum, body in connection.execute(query, [*some, label]):
+            if key not in wanted or named != label.encode():
+                raise DamagedError("its index points to other rows")
+            # sqlite gives back whatever type a cell holds; a damaged one may hold any.
+            if isinstance(body, bytes) and checksum == _checksum(key, label, body):
+                found[key] = codec.decode(body)
+    return found
+
+
+def _write(connection: sqlite3.Connection, entries: Sequence[Entry[Any]], bodies: Sequence[bytes]) -> None:
+    labels: dict[str, dict[bytes, None]] = {}
+    for entry in entries:
+        labels.setdefault(entry.label, {})[entry.key] = None
+    codecs = {entry.label: entry.codec for entry in entries}
+    with transaction(connection):
+        # Looked at inside the transaction: another process may have stored something by now.
+        there = {label: _find(connection, keys, label, codecs[label]) for label, keys in labels.items()}
+        for entry, body in zip(entries, bodies, strict=True):
+            key, label, content, codec = entry
+            if key not in there[label] or codec.better(content, there[label][key]):
+                connection.execute(_PUT, (key, label, _checksum(key, label, body), body))
+                there[label][key] = content
+
+
+def _checksum(key: bytes, label: str, body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(label.encode() + b"\0", zlib.crc32(key)))

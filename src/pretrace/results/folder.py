@@ -1,0 +1,152 @@
+"""Result folders: tables and one JSON part, hashed, and read back only as they were written.
+
+The JSON part comes last into the folder and holds the SHA-256 of the files beside it, so that a damaged file,
+or one of another result, is noticed when the folder is read. A sealed one also holds, as its own last entry, the
+hash of itself without this entry; what is made from its tables (a report, which can be made anew to the same
+bytes by the same version) is listed there without a hash. Someone who means to deceive can write the hashes
+anew: to hold a result fast, keep that last number elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pretrace.errors import OutputError
+from pretrace.results.atomic import new_folder
+from pretrace.results.output_checks import FILES_KEY
+from pretrace.results.serialization import expect, from_json, to_json
+
+T = TypeVar("T")
+Write = Callable[[Path], object]
+
+SEAL = "sha256"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of result folder: its JSON part (`marker`), by whose `key` it is known and which holds the number of
+    its `format`, and the words for messages: what it is called, what writes it, and what mends a damaged one."""
+
+    name: str
+    marker: str
+    key: str
+    format: int
+    writer: str
+    cure: str
+    sealed: bool = True
+
+
+def write_folder(
+    kind: Kind,
+    folder: Path,
+    content: Mapping[str, Any],
+    *,
+    parts: Mapping[str, Write],
+    extra: Write | None = None,
+) -> None:
+    """Write a result folder, whole or not at all, in place of an earlier one: each of the `parts` (by file name),
+    what `extra` adds, and the JSON part with `content`.
+
+    Raises what the writers raise, and OutputError where `folder` cannot be written; then nothing has changed.
+    """
+    with new_folder(folder) as partial:
+        for name, write in parts.items():
+            write(partial / name)
+        if extra is not None:
+            extra(partial)
+        hashes: dict[str, str | None] = dict(file_hashes(partial))
+        if kind.sealed:
+            hashes = {name: hashes[name] for name in parts} | {n: None for n in hashes if n not in parts}
+        full = {kind.key: kind.format, **content, FILES_KEY: hashes}
+        if kind.sealed:
+            full[SEAL] = _seal(full)
+        (partial / kind.marker).write_bytes(to_json(full))
+
+
+class Opened:
+    """A result folder that is being read. `content` is its JSON part, whose format and seal are sound.
+
+    OutputError where there is no such folder, or a newer pretrace wrote it.
+    """
+
+    def __init__(self, kind: Kind, folder: Path) -> None:
+        self._kind, self._folder = kind, folder
+        self.content = self.explained(kind.marker, lambda: from_json(self._bytes(kind.marker)))
+        found = self.content.get(kind.key)
+        if type(found) is not int:
+            raise OutputError(
+                f"{folder} is not a pretrace {kind.name}: its {kind.marker} was written by something else."
+            )
+        if found > kind.format:
+            raise OutputError(
+                f"{folder} was written by a newer pretrace (format {found}, this one reads {kind.format}): upgrade."
+            )
+        if kind.sealed and self.content.pop(SEAL, None) != _seal(self.content):
+            raise self._changed(kind.marker)
+
+    def __contains__(self, name: str) -> bool:
+        return name in expect(self.content[FILES_KEY], dict)
+
+    def part(self, name: str, parse: Callable[[bytes], T]) -> T:
+        """What `parse` makes of a file; OutputError where the file is missing, was changed or does not parse."""
+        checksum = expect(self.content[FILES_KEY], dict)[name]
+        content = self._bytes(name)
+        if hashlib.sha256(content).hexdigest() != checksum:
+            raise self._changed(name)
+        return self.explained(name, lambda: parse(content))
+
+    def explained(self, name: str, read: Callable[[], T]) -> T:
+        """What `read` gives; what it raises for a damaged file becomes an OutputError that names the file."""
+        try:
+            return read()
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+            raise OutputError(
+                f"{self._folder} is not a pretrace {self._kind.name}: its {name} is damaged ({error}); "
+                f"{self._kind.cure}."
+            ) from error
+
+    def _bytes(self, name: str) -> bytes:
+        path, kind = self._folder / name, self._kind
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            found = "there is no such folder" if not self._folder.exists() else f"there is no {name} in it"
+            raise OutputError(
+                f"{self._folder} is not a pretrace {kind.name}: {found}; give a folder that {kind.writer} wrote."
+            ) from None
+        except OSError as error:
+            raise OutputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+    def _changed(self, name: str) -> OutputError:
+        place, kind = self._folder / name, self._kind
+        return OutputError(f"{place} is damaged, was changed or belongs to another {kind.name}; {kind.cure}.")
+
+
+def read_folder(kind: Kind, folder: Path, make: Callable[[Opened], T]) -> T:
+    """What `make` builds of the parts of a folder of this kind.
+
+    OutputError, naming the file, where `folder` holds no such result, where a file is damaged or was changed, or
+    where a newer pretrace wrote it.
+    """
+    opened = Opened(kind, folder)
+    return opened.explained(kind.marker, lambda: make(opened))
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every file in the folder and below it, by its path from there."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): file_hash(path) for path in files}
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file; OSError where it cannot be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _seal(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(to_json(content)).hexdigest()

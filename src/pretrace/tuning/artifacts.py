@@ -1,0 +1,176 @@
+"""What training leaves on disk: a model or an adapter, the card of how it was made, and the texts it has seen."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pretrace import __version__
+from pretrace.backends.adapters import FORMAT, WEIGHTS, read_card
+from pretrace.cache.location import text_key
+from pretrace.errors import ExpressionError, ModelError
+from pretrace.results.atomic import new_folder
+from pretrace.results.folder import file_hashes
+from pretrace.results.output_checks import ADAPTER_CARD, ADAPTER_KEY, CARD, CARD_KEY, FILES_KEY
+from pretrace.results.tables import read_lines, write_lines
+from pretrace.tuning.methods import Method, methods
+from pretrace.types import Corpus, Text
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+TEXTS = "texts.jsonl"
+_PLANTED_FORMAT = 1
+_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A saved adapter: its folder, its card, and all that is needed to tune another model in the same way.
+
+    `texts` are those it was tuned on, with the labels they had; `method` tunes on all of them; `seed` is
+    that of the weights it began with and of the order of the texts.
+    """
+
+    folder: Path
+    card: Mapping[str, Any]
+    texts: Corpus
+    method: Method
+    seed: int
+
+
+def write_adapter(
+    folder: Path, adapted: PeftModel, *, texts: Corpus, method: Method, card: Mapping[str, Any]
+) -> Adapter:
+    """Write weights, peft's configuration, texts and card as one folder, whole or not at all.
+
+    The folder opens with `peft.PeftModel.from_pretrained` too. OutputError where it cannot be written.
+    """
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
+    settings = adapted.peft_config["default"]
+    settings.base_model_name_or_path, settings.inference_mode = card["base"]["name"], True
+    for name, value in list(vars(settings).items()):
+        if isinstance(value, set):  # whose order changes from one process to the next
+            setattr(settings, name, sorted(value))
+    weights = get_peft_model_state_dict(adapted, save_embedding_layers=False)
+    with new_folder(folder) as partial:
+        tensors = {name: weight.detach().cpu().contiguous() for name, weight in sorted(weights.items())}
+        save_file(tensors, partial / WEIGHTS, metadata={"format": "pt"})
+        settings.save_pretrained(str(partial))
+        facts = {ADAPTER_KEY: FORMAT, **card, "versions": _versions("peft")}
+        full = _write_card(partial, ADAPTER_CARD, texts, facts)
+    return Adapter(folder, full, texts, _again(method), full["seed"])
+
+
+def read_adapter(folder: Path) -> Adapter:
+    """The adapter in a folder, without its weights; ModelError where there is none or it is damaged."""
+    card = read_card(folder)
+    expression = card["method"]["expression"]
+    try:
+        method = methods.make(expression)
+        texts = tuple(_text(row) for row in read_lines((folder / TEXTS).read_bytes()))
+    except (ExpressionError, OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"the adapter in {folder} cannot be repeated ({error}): tune it again.") from None
+    corpus = Corpus(f"texts of {folder.name}", texts, f"{folder}")
+    return Adapter(folder, card, corpus, _again(method), card["seed"])
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A planted model: its folder, the corpus with exact labels, and the card that lies beside the weights."""
+
+    folder: Path
+    corpus: Corpus
+    card: Mapping[str, Any]
+
+
+def write_planted(
+    folder: Path,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    corpus: Corpus,
+    card: Mapping[str, Any],
+) -> Planted:
+    """Write model, tokenizer, texts with labels and card as one folder, whole or not at all.
+
+    The card gains the counts of the corpus, the versions and the SHA-256 of every file beside it.
+    OutputError where the folder cannot be written.
+    """
+    with new_folder(folder) as partial, _no_bars():
+        model.save_pretrained(partial, safe_serialization=True)
+        tokenizer.save_pretrained(partial)
+        facts = {CARD_KEY: _PLANTED_FORMAT, **_counts(corpus), **card, "versions": _versions()}
+        full = _write_card(partial, CARD, corpus, facts)
+    return Planted(folder, corpus, full)
+
+
+def texts_hash(texts: Sequence[Text]) -> str:
+    """SHA-256 over the texts' own, sorted: the same for the same texts in any order."""
+    return hashlib.sha256(b"".join(sorted(text_key(text.text) for text in texts))).hexdigest()
+
+
+def _write_card(partial: Path, name: str, corpus: Corpus, card: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the texts, then the card with the hashes of all files beside it."""
+    write_lines(partial / TEXTS, map(_row, corpus.texts))
+    full = {**card, FILES_KEY: file_hashes(partial)}
+    (partial / name).write_bytes((json.dumps(full, indent=1) + "\n").encode())
+    return full
+
+
+def _row(text: Text) -> dict[str, str | int | None]:
+    label = None if text.member is None else int(text.member)
+    return {"id": text.id, "text": text.text, "label": label, "group": text.document}
+
+
+def _text(row: dict[str, str | int | None]) -> Text:
+    member = None if row["label"] is None else bool(row["label"])
+    return Text(str(row["id"]), str(row["text"]), member, str(row["group"]))
+
+
+def _versions(*more: str) -> dict[str, str]:
+    packages = {package: importlib.metadata.version(package) for package in (*_PACKAGES, *more)}
+    return {"pretrace": __version__, "python": platform.python_version(), **packages}
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """No progress bar of transformers between our own lines."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _counts(corpus: Corpus) -> dict[str, Any]:
+    sides = {True: "members", False: "nonmembers"}
+    counts: dict[str, Any] = {"corpus": corpus.name, "source": corpus.source, "notes": list(corpus.notes)}
+    for member, name in sides.items():
+        texts = [text for text in corpus.texts if text.member is member]
+        counts[name] = {
+            "texts": len(texts),
+            "groups": len({text.document for text in texts}),
+            "characters": sum(len(text.text) for text in texts),
+            "hash": texts_hash(texts),
+        }
+    return counts
+
+
+def _again(method: Method) -> Method:
+    """The method on the texts that were drawn by it: all of them now, or still none."""
+    return replace(method, limit=0 if method.limit == 0 else None)

@@ -1,0 +1,155 @@
+"""Damaged figures whose hashes are right: one line that names the file, never a traceback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pretrace import runs
+from pretrace.errors import OutputError
+from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Measured, Run
+
+HALF = Estimate(0.5, 0.4, 0.6)
+ROW = Measured("loss", "score", HALF, HALF, HALF, 0.0, Curve((0.0, 0.5, 1.0), (0.0, 0.7, 1.0)))
+RUN = Run(
+    corpus="news",
+    ids=("a", "b", "c", "d"),
+    groups=("a", "b", "c", "d"),
+    members=(True, False, True, False),
+    tokens=np.full(4, 9, np.int32),
+    cut=np.zeros(4, np.int32),
+    scores=("loss", "zlib"),
+    matrix=np.arange(8.0).reshape(4, 2),
+    heat=(Heat("a", ("one", " two"), (None, -0.5)),),
+    evaluation=Evaluation(
+        (ROW,), 2, 2, 4, 100, 0, (), (Comparison("loss", "zlib", "auc", HALF, 0.5, 0.5, 0.01),)
+    ),
+    controls=(Control("loss", "placebo", np.zeros((4, 1))), Control("zlib", "shuffled", np.zeros((4, 2)))),
+    settings={"models": {"target": {"name": "m"}}},
+)
+GONE = object()
+NAN, HUGE_FLOAT, HUGE = "@NaN", "@1e999", 10**400
+"""The first two stand for literals of JSON that Python's own writer has no value for."""
+
+CURVE = ("rows", 0, "curve")
+DAMAGED: dict[str, list[tuple[Sequence[str | int], Any]]] = {
+    "metrics.json": [
+        (("members",), HUGE),
+        (("members",), None),
+        (("members",), 1.5),
+        (("resamples",), 10**30),
+        (("rows",), {}),
+        (("rows",), [None]),
+        (("rows", 0, "auc"), None),
+        (("rows", 0, "auc", "value"), HUGE),
+        (("rows", 0, "auc", "value"), HUGE_FLOAT),
+        (("rows", 0, "auc", "low"), NAN),
+        (("rows", 0, "auc", "low"), "nan"),
+        (("rows", 0, "auc", "high"), GONE),
+        (("rows", 0, "name"), 7),
+        (("rows", 0, "survives"), "perhaps"),
+        ((*CURVE, "fpr"), [0.0, 1.0]),
+        ((*CURVE, "tpr"), []),
+        ((*CURVE, "tpr"), [0.0, HUGE_FLOAT, 1.0]),
+        ((*CURVE, "tpr"), [0.0, HUGE, 1.0]),
+        ((*CURVE, "tpr"), [0.0, True, 1.0]),
+        ((*CURVE, "tpr"), "0"),
+        (("findings",), [1]),
+        (("comparisons", 0, "measure"), "both"),
+        (("comparisons", 0, "p"), NAN),
+    ],
+    "heat.json": [
+        (("texts",), None),
+        (("texts",), [[]]),
+        (("texts", 0, "pieces"), ["one"]),
+        (("texts", 0, "pieces"), [1, 2]),
+        (("texts", 0, "logp"), [-0.5]),
+        (("texts", 0, "logp"), [None, NAN]),
+        (("texts", 0, "logp"), [None, HUGE_FLOAT]),
+        (("texts", 0, "logp"), [None, HUGE]),
+        (("texts", 0, "logp"), [None, True]),
+        (("texts", 0, "note"), None),
+        (("texts", 0, "id"), GONE),
+    ],
+    "run.json": [
+        (("controls",), None),
+        (("controls", 0), None),
+        (("controls", 0, "repeats"), HUGE),
+        (("controls", 0, "repeats"), HUGE_FLOAT),
+        (("controls", 0, "repeats"), NAN),
+        (("controls", 0, "repeats"), 10**10),
+        (("controls", 0, "repeats"), -1),
+        (("controls", 0, "repeats"), "1"),
+        (("controls", 0, "repeats"), True),
+        (("controls", 0, "score"), None),
+        (("controls", 1), {"kind": "placebo", "score": "loss", "repeats": 1}),
+        (("settings", "seed"), HUGE),
+        (("settings", "seed"), NAN),
+        (("scores",), ["loss", "loss"]),
+        (("scores",), ["loss", "n_tokens"]),
+        (("files",), None),
+        (("files", "metrics.json"), 3),
+        (("skipped",), [{"id": "a", "reason": "b", "n_tokens": None}]),
+        (("pretrace_run",), True),
+    ],
+}
+CASES = [(name, place, value) for name, cases in DAMAGED.items() for place, value in cases]
+
+
+def damage(folder: Path, name: str, place: Sequence[str | int], value: Any) -> None:
+    plain = json.loads((folder / name).read_bytes())
+    at = plain
+    for step in place[:-1]:
+        at = at[step]
+    if value is GONE:
+        del at[place[-1]]
+    else:
+        at[place[-1]] = value
+    text = json.dumps(plain).replace(f'"{NAN}"', "NaN").replace(f'"{HUGE_FLOAT}"', "1e999")
+    (folder / name).write_text(text)
+    if name != "run.json":
+        facts = json.loads((folder / "run.json").read_bytes())
+        facts["files"][name] = hashlib.sha256(text.encode()).hexdigest()
+        (folder / "run.json").write_text(json.dumps(facts))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("damage") / "run"
+    runs.save(RUN, folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"), CASES, ids=lambda part: str(part)[:30] if part is not GONE else "gone"
+)
+def test_a_damaged_figure_is_named(
+    saved: Path, tmp_path: Path, name: str, place: Sequence[str | int], value: Any
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for path in saved.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    damage(folder, name, place, value)
+    beside = r"metrics\.json|controls\.parquet" if name == "run.json" else "$^"
+    with pytest.raises(OutputError, match=rf"{name}|{beside}") as caught:
+        runs.render(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_kind_is_loaded_and_rendered_by_one_name(saved: Path, tmp_path: Path) -> None:
+    report = (saved / "report.html").read_bytes()
+    (saved / "report.html").unlink()
+    assert runs.render(saved).read_bytes() == report
+    found = runs.load(saved)
+    assert isinstance(found, Run)
+    assert found.evaluation == RUN.evaluation
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(OutputError, match="is not a pretrace run"):
+            runs.load(folder)

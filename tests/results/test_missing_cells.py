@@ -1,0 +1,63 @@
+"""Runs in which some texts lack a score: empty cells on disk, the same run when it is read."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace import detect, load_run, save_run
+from pretrace.scoring.detect import Options
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Run, Text
+
+
+@pytest.fixture
+def run() -> Run:
+    texts = ("The Railway reached the Valley.", "铁路到达山谷，一切都变了。", "In 1869 Nothing was the Same.")
+    corpus = Corpus("both", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
+    models = Models(FakeBackend(), placebo=Models(FakeBackend(name="other")))
+    return detect(corpus, models, "loss,lowercase", Options(cache=False))
+
+
+def test_the_cell_is_empty_and_its_reason_stands_beside_it(run: Run, tmp_path: Path) -> None:
+    save_run(run, tmp_path / "run")
+    rows = list(csv.DictReader((tmp_path / "run" / "scores.csv").open(encoding="utf-8")))
+    assert [row["lowercase"] == "" for row in rows] == [False, True, False]
+    assert all(row["loss"] for row in rows)
+    column = pq.read_table(tmp_path / "run" / "scores.parquet").column("lowercase")
+    assert column.null_count == 1
+    (lost,) = csv.DictReader((tmp_path / "run" / "missing.csv").open(encoding="utf-8"))
+    assert (lost["id"], lost["score"]) == ("t1", "lowercase")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["missing"] == [lost]
+
+
+def test_it_is_read_as_it_was(run: Run, tmp_path: Path) -> None:
+    save_run(run, tmp_path / "run")
+    again = load_run(tmp_path / "run")
+    np.testing.assert_array_equal(again.matrix, run.matrix)
+    np.testing.assert_array_equal(again.controls[1].values, run.controls[1].values)
+    assert again.missing == run.missing
+
+
+def test_a_run_with_all_its_scores_has_no_file_of_missing_ones(run: Run, tmp_path: Path) -> None:
+    save_run(run.complete, tmp_path / "run")
+    assert not (tmp_path / "run" / "missing.csv").exists()
+    assert "missing" not in json.loads((tmp_path / "run" / "run.json").read_text())
+    assert [one.id for one in load_run(tmp_path / "run").skipped] == ["t1"]
+
+
+def test_a_value_that_is_missing_without_a_reason_is_not_written(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        save_run(replace(run, missing=()), tmp_path / "run")
+    wrong = run.matrix.copy()
+    wrong[1, 1] = np.inf
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        save_run(replace(run, matrix=wrong), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
