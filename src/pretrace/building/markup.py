@@ -22,43 +22,12 @@ _SECTIONS = frozenset(("abstract", "description", "claims"))
 _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
 )
-_HIDDEN = frozenset(
-    (
-        "head",
-        "script",
-        "style",
-        "noscript",
-        "template",
-        "nav",
-        "header",
-        "footer",
-        "aside",
-        "button",
-        "select",
-        "svg",
-    )
-)
-_INLINE = frozenset(
-    (
-        "a",
-        "abbr",
-        "b",
-        "bdi",
-        "bdo",
-        "cite",
-        "code",
-        "em",
-        "font",
-        "i",
-        "ins",
-        "kbd",
-        "mark",
-        "q",
-        "s",
-        "small",
-        "span",
-    )
-) | {"strong", "sub", "sup", "time", "u"}
+_HIDDEN = frozenset(("head", "script", "style", "noscript", "template", "nav")) | {
+    *("header", "footer", "aside", "button", "select", "svg")
+}
+_INLINE = frozenset(("a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "ins")) | {
+    *("kbd", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "time", "u")
+}
 _CLOSED_BY_THE_NEXT = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
 _OTHER_PATENTS = (
     "backwardreferences",

@@ -38,7 +38,7 @@ class NAPDD:
 
     A text activates neuron n where its activation exceeds `threshold`. With f(n) the share of the reference
     members, or non-members, that activate n: member neurons are {n: f_mem(n) > alpha · f_non(n)}, non-member
-    neurons the other way round. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the
+    neurons {n: f_non(n) > alpha · f_mem(n)}. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the
     largest distance from 0; ties to the lower layer) na_pdd(x) = (mean share of the member neurons that x
     activates + 1e-6) / (the same of non-member neurons + 1e-6); an empty set counts as a share of 0.
 
