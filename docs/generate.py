@@ -22,20 +22,42 @@ INTRO = """\
 
 <!-- Made by docs/generate.py from the docstrings in src/pretrace/scores. Do not edit by hand. -->
 
-A score is one number for one text. `--scores` takes a comma-separated list, with parameters where the
-defaults do not suit: `"loss,zlib,min_k(k=0.1)"`. The expression as you write it names the column.
+A score is one number for one text. `--scores` takes a comma-separated list. Parameters stand in brackets:
+`"loss,zlib,min_k(k=0.1)"`. The expression as you write it is the name of the column.
 
-**Higher means more likely a member**, for every score. Papers mix both directions; here signs are
-turned where needed. Different scores are on different scales: compare texts within one score.
+**Higher means more likely a member**, for every score. In the papers some scores are higher for
+non-members; here their sign is changed. Each score has its own scale: compare texts within one score.
 
 **Notation.** `n` is the number of tokens the model predicted, `t_i` one of them, `logp_i` its
-log-probability. All logarithms are natural. Logits are turned to float32 before any of this, whatever
-precision the model has, and a score sums over tokens in float64.
+log-probability. All logarithms are natural. Logits are converted to float32 first, whatever the precision
+of the model, and a score sums over tokens in float64.
 
-**Start token.** By default a text is read as its tokenizer would prepare it. Llama's puts a start token
-in front, so all tokens are predicted. Pythia's and SmolLM2's put none, so the first token is context
-only. `--start always` gives exactly one start token, `--start never` gives none. It is part of the
-result: do not compare scores from runs that differ in it. The paper of `dc_pdd` uses a start token.
+**Start token.** By default a text is read as its tokenizer prepares it. Llama's tokenizer puts a start token
+in front, so all tokens are predicted. Those of Pythia and SmolLM2 put none, so the first token is context
+only. `--start always` gives exactly one start token, `--start never` gives none. Scores depend on it:
+do not compare runs that differ in it. The paper of `dc_pdd` uses a start token.
+"""
+
+DIFFERENCES = """\
+## Where this differs from the authors' code
+
+Where a paper and its authors' code disagree, the score follows the paper.
+
+- `fsd(lowercase)`: the paper describes a ratio of the text before and after lower-casing, so `lowercase` is minus
+  log-perplexity(text) / log-perplexity(lower-cased text). In the authors' code the ratio is inverted: minus
+  log-perplexity(lower-cased text) / log-perplexity(text), where a higher value means a non-member. For `lowercase`
+  alone both give the same order of texts. `fsd(lowercase)` is a difference of two such ratios, and the order can
+  differ.
+- `probe`: the model reads the text alone. The authors' code puts the text into a prompt that asks whether the
+  statement is correct, and takes the hidden state at the last token of that prompt. It also trains its classifier
+  without a bias, and standardises the texts to be scored by their own mean and standard deviation; here those of
+  the texts the probe is fitted on are used for all.
+- `dc_pdd`: `pretrace count` counts the tokens of whole texts, and no special tokens. The authors' code counts the first
+  1,024 tokens of each text. Where the tokenizer adds a start token, that token is one of them and is counted too.
+- `na_pdd`: the authors' notebook chooses layers by |S| (`by_absolute=True`); equation 9 takes S. In its cells for
+  Pythia and OPT the reference frequencies count positions (`pool='notebook'`); in those for TinyLLaMA and OpenLLaMA
+  they count texts (`pool='any'`). A text that activates no non-member neuron has an infinite score there; here the
+  score is smoothed and finite.
 """
 
 PAPERS = {
@@ -62,7 +84,7 @@ _TYPES = {float: "a number", int: "a whole number", str: "a text", bool: "True o
 
 def render() -> str:
     """The whole page."""
-    parts = [INTRO, *map(_section, scores), _papers()]
+    parts = [INTRO, *map(_section, scores), DIFFERENCES, _papers()]
     return "\n".join(parts)
 
 

@@ -102,7 +102,7 @@ class Naive:
     def frequency(self, texts: list[list[list[float]]], neuron: int) -> float:
         if self.pool == "notebook":
             fires = sum(position[neuron] > self.threshold for positions in texts for position in positions)
-            return fires / sum(len(positions) for positions in texts)
+            return fires / len(texts)
         return sum(self.active(positions, neuron) for positions in texts) / len(texts)
 
     def score(self, text: list[list[list[float]]], *, by_absolute: bool = False) -> float:
@@ -195,6 +195,20 @@ def test_layers_are_chosen_by_difference_or_distance() -> None:
         rows = score.facts["layers"]
         assert [row["difference"] for row in rows] == [-1, 3, -4]
         assert [row["layer"] for row in rows if row["chosen"]] == sorted(layer + 1 for layer in layers)
+
+
+def test_the_notebook_counts_positions_and_divides_by_texts() -> None:
+    """A side of long texts has higher frequencies: f is 6 and 2, of 10 and 4 positions."""
+    given = recipe("na_pdd(pool='notebook', k=1)")
+    known = []
+    for i in range(8):
+        member = i < 4
+        positions, fires = (10, 6) if member else (4, 2)  # one position more than is predicted
+        states = {given.firing(1.0): bits([[1]]), Firing("count", 1.0): np.array([[fires]], dtype=np.uint32)}
+        one = replace(make_trace([-1.0] * (positions - 1)), states=states)
+        known.append(Evidence(Text(str(i), str(i), member), {View(): (one,)}))
+    marked = fitted(given, tuple(known)).marked
+    assert (marked.members.tolist(), marked.nonmembers.tolist()) == ([1], [0])
 
 
 def test_ties_go_to_the_lower_layer() -> None:

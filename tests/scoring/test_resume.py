@@ -37,8 +37,14 @@ def write(path: Path, sentences: list[str], number: int) -> Path:
 
 
 def begun(arguments: list[str], environment: dict[str, str], cache: Path) -> subprocess.Popen[bytes]:
-    """The command, once it has traces on disk."""
-    started = subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE)
+    """The command, once it has traces on disk. Control-C reaches it even where the tests run with it ignored, as
+    jobs that a shell starts in the background do: a child takes over which signals are ignored."""
+    started = subprocess.Popen(
+        arguments,
+        env=environment,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     deadline = time.monotonic() + 120
     while rows(cache) < 40 and time.monotonic() < deadline and started.poll() is None:
         time.sleep(0.01)

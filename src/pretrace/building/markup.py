@@ -12,52 +12,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html.parser import HTMLParser
+
+from selectolax.lexbor import LexborHTMLParser
 
 from pretrace.building.reading import Days, days
+from pretrace.corpora.columns import mended
 
 _SECTIONS = frozenset(("abstract", "description", "claims"))
 _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
 )
-_HIDDEN = frozenset(
-    (
-        "head",
-        "script",
-        "style",
-        "noscript",
-        "template",
-        "nav",
-        "header",
-        "footer",
-        "aside",
-        "button",
-        "select",
-        "svg",
-    )
-)
-_INLINE = frozenset(
-    (
-        "a",
-        "abbr",
-        "b",
-        "bdi",
-        "bdo",
-        "cite",
-        "code",
-        "em",
-        "font",
-        "i",
-        "ins",
-        "kbd",
-        "mark",
-        "q",
-        "s",
-        "small",
-        "span",
-    )
-) | {"strong", "sub", "sup", "time", "u"}
-_SELF_CLOSING = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
+_HIDDEN = frozenset(("head", "script", "style", "noscript", "template", "nav")) | {
+    *("header", "footer", "aside", "button", "select", "svg")
+}
+_INLINE = frozenset(("a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "ins")) | {
+    *("kbd", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "time", "u")
+}
+_CLOSED_BY_THE_NEXT = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
 _OTHER_PATENTS = (
     "backwardreferences",
     "forwardreferences",
@@ -65,6 +36,12 @@ _OTHER_PATENTS = (
     "docdbfamily",
     "applications",
 )
+
+_TAG = re.compile(
+    r"<(/?)(?!(?:script|style)(?![\w:-]))([a-z][\w:-]*)((?:[^<>]*[\s\"'])?/(?=>))?", re.IGNORECASE | re.ASCII
+)
+_FLAT = "param"  # an empty element that the standard lets stand anywhere in a body
+_WAS = "data-was"
 
 _PUBLISHED_META = frozenset(
     (
@@ -108,13 +85,12 @@ class Dates:
 
 def read_markup(html: str) -> tuple[str, Dates]:
     """The text of a page, a line a block of it, and its dates."""
-    parser = _Page()
-    parser.feed(html)
-    parser.close()
-    marked = Dates(_earliest(parser.published), _earliest(parser.priority))
-    meta = Dates(_earliest(parser.meta_published), _earliest(parser.meta_priority))
-    whole, labelled = take_labels(_lines(parser.body))
-    text = take_labels(_lines(parser.sections))[0] if parser.sections else whole
+    page = _Page()
+    page.read(html)
+    marked = Dates(_earliest(page.published), _earliest(page.priority))
+    meta = Dates(_earliest(page.meta_published), _earliest(page.meta_priority))
+    whole, labelled = take_labels(_lines(page.body))
+    text = take_labels(_lines(page.sections))[0] if page.sections else whole
     return text, marked.or_else(meta).or_else(labelled)
 
 
@@ -168,11 +144,10 @@ def _earliest(written: Iterable[str]) -> Days | None:
     return min(known, key=lambda one: (one.first, one.last), default=None)
 
 
-class _Page(HTMLParser):
+class _Page:
     """Collects what is visible, and the dates that are marked as such."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.body: list[tuple[str, bool]] = []
         self.sections: list[tuple[str, bool]] = []
         self.published: list[str] = []
@@ -182,13 +157,40 @@ class _Page(HTMLParser):
         self._open: list[tuple[str, frozenset[str]]] = []  # tag, and what it and those around it mean to us
         self._tags: Counter[str] = Counter()
         self._awaited: list[str] | None = None
-        self._linked = False
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+    def read(self, html: str) -> None:
+        """Every tag becomes an empty element with its name as an attribute, and what is open is kept here.
+
+        The standard's rules of nesting search all open elements at most tags, so that a tree of 50,000 nested ones
+        takes a minute; and they drop the rows and cells of a table that stand outside of one, which may say that a
+        date is another patent's.
+        """
+        flat = _TAG.sub(_flat_tag, mended(html)[0])
+        tree = LexborHTMLParser(f"<body>{flat}")  # kept by name: nodes do not keep it in every version
+        node = tree.body.first_child if tree.body else None
+        while node is not None:
+            if node.tag == "-text":
+                self._text(node.text(deep=False))
+            elif node.tag in (_FLAT, "script", "style"):
+                given = {name: value or "" for name, value in node.attributes.items()}
+                if given.get("type", "").lower() == "application/ld+json" and node.tag == "script":
+                    self.meta_published += _published_in(node.text())
+                self._tag(given.pop(_WAS, f"{node.tag}/").lower(), given)
+            node = node.next
+
+    def _tag(self, written: str, given: Mapping[str, str]) -> None:
+        """A tag as it is written: "p", "/p" or "p/"."""
+        tag = written.strip("/")
+        if written.startswith("/"):
+            self._end(tag)
+            return
+        self._start(tag, given)
+        if written.endswith("/") and tag not in _VOID:
+            self._end(tag)
+
+    def _start(self, tag: str, given: Mapping[str, str]) -> None:
         if tag == "meta":
             self._meta(given)
-        self._linked = tag == "script" and given.get("type", "").lower() == "application/ld+json"
         self._date(given)
         if tag not in _INLINE:
             self._add("\n")
@@ -196,18 +198,12 @@ class _Page(HTMLParser):
             return
         if tag == "body":
             self._close(0)  # the end of <head> may go without saying
-        if tag in _SELF_CLOSING and self._open and self._open[-1][0] == tag:
+        if tag in _CLOSED_BY_THE_NEXT and self._open and self._open[-1][0] == tag:
             self._close(len(self._open) - 1)
         self._open.append((tag, self._around() | self._meaning(tag, given)))
         self._tags[tag] += 1
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
-            self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._linked = False
+    def _end(self, tag: str) -> None:
         self._awaited = None
         if tag not in _INLINE:
             self._add("\n")
@@ -224,13 +220,11 @@ class _Page(HTMLParser):
         """What the open tags mean."""
         return self._open[-1][1] if self._open else frozenset()
 
-    def handle_data(self, data: str) -> None:
-        if self._linked:
-            self.meta_published += _published_in(data)
-        if self._awaited is not None and data.strip():
-            self._awaited.append(data.strip())
+    def _text(self, text: str) -> None:
+        if self._awaited is not None and text.strip():
+            self._awaited.append(text.strip())
             self._awaited = None
-        self._add(re.sub(r"\s+", " ", data))
+        self._add(re.sub(r"\s+", " ", text))
 
     def _meaning(self, tag: str, given: Mapping[str, str]) -> frozenset[str]:
         prop = given.get("itemprop", "").lower()
@@ -277,6 +271,11 @@ class _Page(HTMLParser):
         self.body.append((piece, "source" in meanings))
         if "section" in meanings:
             self.sections.append((piece, "source" in meanings))
+
+
+def _flat_tag(found: re.Match[str]) -> str:
+    slash, tag, to_the_end = found.groups()
+    return f"<{_FLAT} {_WAS}={slash}{tag}/ {to_the_end}" if to_the_end else f"<{_FLAT} {_WAS}={slash}{tag} "
 
 
 def _lines(pieces: list[tuple[str, bool]]) -> str:

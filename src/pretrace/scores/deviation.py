@@ -19,9 +19,8 @@ def fsd(of: Any) -> Score | Recipe:
 
     fsd(S)(x) = S(x; f) − S(x; f′), where f′ is the target f fine-tuned on non-members of the same domain
     (`pretrace tune`, `--tuned`, or `--tune-share`). S is any score that is not itself fitted on labelled
-    texts. In the orientation of this library a non-member gains most from the tuning, so its value is
-    lowest. The paper's four are fsd(ppl), fsd(lowercase), fsd(zlib) and fsd(min_k). Texts that were tuned
-    on are never scored.
+    texts. Tuning raises S most for non-members, so their fsd is lowest. The paper uses fsd(ppl),
+    fsd(lowercase), fsd(zlib) and fsd(min_k). Texts that were tuned on are never scored.
 
     >>> from pretrace.scores.likelihood import Loss
     >>> from pretrace.testing import make_evidence

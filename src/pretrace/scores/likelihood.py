@@ -104,7 +104,7 @@ class Zlib:
 @scores.add("lowercase")
 @dataclass(frozen=True)
 class Lowercase:
-    """Minus the ratio of the log-perplexities of the text and of its lower-cased self (Carlini et al. 2021).
+    """Minus the ratio of the log-perplexities of the text and of its lower-cased form (Carlini et al. 2021).
 
     lowercase(x) = −(mean logp(x) / mean logp(lower(x)))
 

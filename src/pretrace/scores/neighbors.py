@@ -18,9 +18,9 @@ class Neighbor:
     neighbor(x) = mean logp(x) − 1/m Σ_j mean logp(x_j), each mean over the tokens of its own text. In the
     neighbour x_j a share of the tokens, at positions drawn at random, is replaced by words that another
     model (`--neighbors`) finds likely there: drawn from its 50 likeliest words for the place, never the
-    word itself, by a causal model given the text before the place, by a masked one given the text around
-    all places of the draw. All else stays character for character. Neighbours with nothing to predict are
-    left out; where that leaves none the score is 0, as it is for a text that is its own neighbour.
+    word itself. A causal model is given the text before the place, a masked model the text around all
+    places of the draw. The rest of the text is unchanged. Neighbours with nothing to predict are left out;
+    where none is left the score is 0, as it is where every neighbour equals the text.
 
     >>> from pretrace.testing import make_evidence, make_trace
     >>> near = {View(rewrite="neighbors(m=2, share=0.15, seed=0)"): (make_trace([-4.0]), make_trace([-5.0, -7.0]))}

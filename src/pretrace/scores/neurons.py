@@ -37,15 +37,16 @@ class NAPDD:
 
     A text activates neuron n where its activation exceeds `threshold`. With f(n) the share of the reference
     members, or non-members, that activate n: member neurons are {n: f_mem(n) > alpha · f_non(n)}, non-member
-    neurons the other way round. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the
+    neurons {n: f_non(n) > alpha · f_mem(n)}. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the
     largest distance from 0; ties to the lower layer) na_pdd(x) = (mean share of the member neurons that x
     activates + 1e-6) / (the same of non-member neurons + 1e-6); an empty set counts as a share of 0.
 
-    `pool` "any": active at some position; "mean": by the mean over the positions; "notebook", as in the
-    authors' code: f(n) is the share of all positions, and the text's own activation "any". `preset` "paper"
-    is threshold=1.0, alpha=1.5, k=10, which also holds where nothing is given; "appendix" is 1.5, 1.8, 5.
-    `gated` takes the product with the gate's partner instead of the activation function's output. Needs
-    labelled texts (`--reference`) and a model with weights.
+    `pool` "any": active at one position or more; "mean": the mean over the positions exceeds the threshold;
+    "notebook", as in the authors' code for Pythia and OPT: f(n) is the number of positions at which n is
+    active, divided by the number of texts, and the scored text itself is pooled by "any". `preset` "paper"
+    is threshold=1.0, alpha=1.5, k=10, the default; "appendix" is 1.5, 1.8, 5. `gated` takes the activation
+    function's output times the gate's other branch, which is what the down projection reads. Needs labelled
+    texts (`--reference`) and a model with weights.
 
     >>> from dataclasses import replace
     >>> from pretrace.testing import make_trace
@@ -269,12 +270,12 @@ def _marked(
 
 
 def _frequency(recipe: NAPDD, threshold: float, evidence: Sequence[Evidence]) -> Doubles:
-    """How often each neuron is active, float64 [layers, neurons]: the share of the texts (eq. 3 and 4), or of
-    the positions where those are counted."""
+    """How often each neuron is active a text, float64 [layers, neurons]: the share of the texts (eq. 3 and 4),
+    or, where positions are counted, their mean number."""
     if recipe.counting is not None:
-        counts = sum(e.plain.states[recipe.counting].astype(np.int64) for e in evidence)
-        # the model reads one token more than it predicts: the first, or a start token
-        return np.asarray(counts / sum(len(e.plain) + 1 for e in evidence))
+        return np.asarray(
+            sum(e.plain.states[recipe.counting].astype(np.int64) for e in evidence) / len(evidence)
+        )
     state = recipe.firing(threshold)
     chunks = (evidence[start : start + _CHUNK] for start in range(0, len(evidence), _CHUNK))
     bits = (np.unpackbits(np.stack([e.plain.states[state] for e in some]), axis=2) for some in chunks)

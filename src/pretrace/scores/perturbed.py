@@ -13,18 +13,18 @@ from pretrace.types import Evidence, Needs, Quantity, View
 @scores.add("perturbed")
 @dataclass(frozen=True)
 class Perturbed:
-    """Minus the ratio of the log-perplexities of the text and of its disturbed self (Maini et al. 2024).
+    """Minus the ratio of the log-perplexities of the text and of its disturbed form (Maini et al. 2024).
 
     perturbed(x) = −(mean logp(x) / mean logp(disturbed x))
 
     With perplexity=True it is minus the ratio of perplexities, as in the releases of dataset inference. With
     difference=True it is mean logp(x) − mean logp(disturbed x), with both minus the difference of perplexities.
 
-    What `kind` does with a `share` of the text: "typos" puts a letter's neighbour on the keyboard in its
-    place, "deletion" drops words, "case" turns letters to the other case, "whitespace" takes out spaces and
-    puts others inside words, "underscore" writes underscores around words in place of spaces. Places are
-    drawn from the text and the seed: one text is always disturbed alike. A text that has nothing to disturb
-    gives −1, as Chinese has not under "typos", "case" and, where it is written without spaces, "deletion".
+    `kind` says what is done to a `share` of the text: "typos" replaces a letter by a neighbouring key,
+    "deletion" drops words, "case" changes upper to lower case and back, "whitespace" removes spaces and adds
+    others inside words, "underscore" writes underscores around words in place of spaces. The places are drawn
+    from the text and the seed, so that one text is always disturbed in the same way. A text with nothing to
+    disturb gives −1: Chinese under "typos" and "case", and under "deletion" where it has no spaces.
 
     >>> from pretrace.testing import make_evidence
     >>> Perturbed()(make_evidence(logp=[-1.0, -2.0, -6.0], typos=[-4.0, -4.0, -4.0]))

@@ -28,9 +28,9 @@ class Probe:
     Of the reference texts' hidden states h_l at the last token, one logistic regression a layer learns on
     standardised features z = (h_l − mean) / std, with inverse penalty `c`; about a `share` of the texts, whole
     documents drawn at random, is held back, and the layer of highest AUC on those is chosen (ties to the
-    lower). probe(x) = 1 / (1 + exp(−w·z − b)), of the very classifier that was validated: it is not fitted
+    lower). probe(x) = 1 / (1 + exp(−w·z − b)), with the classifier that was validated: it is not fitted
     again on the texts it was chosen by. The paper fine-tunes a proxy of the model on known members so that
-    labels are sure; here the labels of the reference are taken as sure, and `pretrace plant` makes such a
+    the labels are certain; here the reference labels are taken as correct, and `pretrace plant` makes such a
     model. Needs labelled texts (`--reference`) and a model with weights.
 
     >>> from dataclasses import replace
