@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import ast
 import difflib
+import hashlib
+import importlib.util
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pretrace.errors import ExpressionError
@@ -149,3 +153,26 @@ def _check_type(expression: str, parameter: str, value: Any, hint: Any) -> None:
             return
     wanted = " or ".join(words[kind] for kind in allowed if kind in words)
     raise ExpressionError(f"{expression}: {parameter} must be {wanted}, found {value!r}.")
+
+
+def load_plugin(path: Path) -> None:
+    """Import a Python file, which registers what it adds; ExpressionError where it is missing or fails.
+
+    The same file is imported once.
+    """
+    name = f"pretrace_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+    if name in sys.modules:
+        return
+    require(path.is_file(), f"--plugin {path}: there is no such file.")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ExpressionError(f"--plugin {path}: a plug-in is a Python file, such as my_scores.py.")
+    module = sys.modules[name] = importlib.util.module_from_spec(
+        spec
+    )  # dataclasses look their module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a stranger's code may raise anything
+        del sys.modules[name]
+        reason = " ".join(str(error).split())[:300]
+        raise ExpressionError(f"--plugin {path} failed: {type(error).__name__}: {reason}") from error

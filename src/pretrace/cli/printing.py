@@ -1,36 +1,31 @@
-"""What the commands print: results to standard output, plain enough to read without colour."""
+"""What the commands print to standard output, plain enough to read without colour; `show`, `report` and `list`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Plain
 
+from pretrace.scoring.settings import Target
+from pretrace.settings import Option
 from pretrace.types import Estimate, Run
-
-if TYPE_CHECKING:
-    from pretrace.cli.job import Job
-    from pretrace.frequencies import Frequencies
 
 _PREVIEW = 5
 _COLUMNS = 4
 
 
-def finished(job: Job) -> None:
-    """Carry a job out and print its results and where they lie."""
-    from pretrace.cli.work import carry_out
-
-    run = carry_out(job)
+def finished(run: Run, out: Path) -> None:
+    """Print what a run found and where it lies."""
     console = Console(highlight=False)
     results(run, console)
     losses(run, console)
-    console.print(Plain(f"Report: {job.out / 'report.html'}"), soft_wrap=True)
+    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
 
 
 def results(run: Run, console: Console) -> None:
@@ -126,14 +121,10 @@ def _many(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def counted(table: Frequencies, out: Path) -> None:
-    """What a count found."""
-    seen = int((table.counts > 0).sum())
-    print(f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}")
-
-
-def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
-    """A text's tokens coloured by surprise."""
+def show(
+    text: Annotated[str, Option("The text itself, or - for standard input.", metavar="TEXT")], target: Target
+) -> None:
+    """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
     from pretrace.cache.traces import open_store
     from pretrace.errors import TextsError
@@ -145,33 +136,33 @@ def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
     content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
     if not content.strip():
         raise TextsError("the text is empty; pass a sentence or two, or - to read standard input.")
-    backend = open_model(model, **opening)
+    backend = open_model(target.model, **asdict(target.opening))
     one = trace(backend, [content], Quantity.LOGP, store=open_store(None))[0]
     print_heat(heat_of(Text("text", content), one, backend, limit=None), Console(highlight=False))
 
 
-def rendered(folder: Path) -> None:
-    """The report of a run, an audit or a flagging, made anew."""
+def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> None:
+    """Render RUN/report.html again from the run's tables, without a model."""
     from pretrace.results.output_checks import FLAGS, VERDICT
     from pretrace.runs import REPORT, load_audit, load_flags, load_run
 
-    if (folder / VERDICT).exists():
+    if (run / VERDICT).exists():
         from pretrace.report.audit import page
 
-        page.write(load_audit(folder), folder / REPORT)
-    elif (folder / FLAGS).exists():
+        page.write(load_audit(run), run / REPORT)
+    elif (run / FLAGS).exists():
         from pretrace.report.flagging import page as flags_page
 
-        flags_page.write(load_flags(folder), folder / REPORT)
+        flags_page.write(load_flags(run), run / REPORT)
     else:
         from pretrace.report import html
 
-        html.write(load_run(folder), folder / REPORT)
-    print(f"Report: {folder / REPORT}")
+        html.write(load_run(run), run / REPORT)
+    print(f"Report: {run / REPORT}")
 
 
-def names() -> None:
-    """Scores, corpora and back ends, one line each."""
+def list_() -> None:
+    """List scores, corpora and what --model takes, one line each."""
     from pretrace.auditing.settings import PROCEDURES
     from pretrace.backends import BACKENDS
     from pretrace.baselines.classifiers import classifiers

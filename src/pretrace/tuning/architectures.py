@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.settings import check_ranges, option
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -54,6 +55,7 @@ def train_vocabulary(
 
 
 FAMILIES = ("gpt_neox", "llama")
+NEW = "A new model (--model new)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +66,15 @@ class Architecture:
     the most tokens the tokenizer may learn; few texts make fewer. `max_tokens` is the longest input.
     """
 
-    family: str = "gpt_neox"
-    layers: int = 4
-    width: int = 256
-    heads: int = 4
-    vocabulary: int = 4096
+    family: str = option("gpt_neox", "gpt_neox or llama.", panel=NEW)
+    layers: int = option(4, "Transformer blocks.", panel=NEW, least=1, most=256)
+    width: int = option(256, "Size of the hidden state.", panel=NEW, least=2, most=16_384)
+    heads: int = option(4, "Attention heads.", panel=NEW, least=1, most=1024)
+    vocabulary: int = option(4096, "Most tokens its tokenizer learns.", panel=NEW, most=1_000_000)
     max_tokens: int = 512
 
     def __post_init__(self) -> None:
+        check_ranges(self)
         names = " or ".join(map(repr, FAMILIES))
         require(self.family in FAMILIES, f"a new model's family is {names}, found {self.family!r}.")
         require(self.layers >= 1, f"a new model has at least 1 layer, found layers={self.layers}.")

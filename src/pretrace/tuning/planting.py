@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pretrace.errors import ModelError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
+from pretrace.settings import TRAINING, check_ranges, option, seed_option
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.batches import split_members, windows
 from pretrace.tuning.methods import Lora, expression
@@ -52,22 +53,37 @@ class PlantSettings:
     little from a second one.
     """
 
-    share: float = 0.5
-    epochs: int = 2
-    seed: int = 0
-    max_tokens: int | None = None
-    method: PlantMethod = "full"
-    learning_rate: float | None = None
-    batch: int = 16
+    share: float = option(0.5, "Share of the text that becomes members.", panel=TRAINING, essential=True)
+    epochs: int = option(2, "How often each member is seen.", panel=TRAINING, least=1, essential=True)
+    seed: int = seed_option()
+    max_tokens: int | None = option(
+        None,
+        "Longer texts are trained on in windows of so many tokens; 512, or the model's context where that "
+        "is less, unless given.",
+        panel=TRAINING,
+        least=2,
+    )
+    method: PlantMethod = option(
+        "full", "full trains all weights, lora an adapter that is merged.", panel=TRAINING, essential=True
+    )
+    learning_rate: float | None = option(
+        None, "2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given.", panel=TRAINING
+    )
+    batch: int = option(16, "Texts a step.", panel=TRAINING, least=1)
     warmup: float = 0.05
     weight_decay: float = 0.01
-    precision: Precision = "float32"
-    recompute: bool = False
+    precision: Precision = option(
+        "float32", "float32, or bfloat16: computes in it, keeps float32 weights.", panel=TRAINING
+    )
+    recompute: bool = option(
+        False, "Gradient checkpointing: a third slower, far less memory.", panel=TRAINING
+    )
     save_minutes: float = 10.0
     threads: int = 0
     architecture: Architecture = SMALL
 
     def __post_init__(self) -> None:
+        check_ranges(self)
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
         require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
         require(
