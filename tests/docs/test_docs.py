@@ -27,7 +27,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from pretrace.cli import app, main
+from pretrace.cli import main
+from pretrace.cli.commands import app
 from pretrace.corpora.registered import known_corpora
 from pretrace.scores import scores
 

@@ -98,12 +98,14 @@ def ccnews(
             "--transform prompt needs --rewriter: a model that follows instructions, such as smollm2 or "
             "server:http://host:port/v1#model-name."
         )
-    method: Method = {"trans": trans, "mask": mask, "prompt": prompt}[inputs.transform]
+    known: dict[str, Method] = {"trans": trans, "mask": mask, "prompt": prompt}
     columns = inputs.columns
     others = read_side(inputs.nonmembers, columns, date_column=inputs.date_column, year=inputs.year)
     sides = read_side(inputs.members, columns), others
     with watched("transforming") as progress:
-        built = build_ccnews(*sides, method, folder=inputs.out, settings=settings, progress=progress)
+        built = build_ccnews(
+            *sides, known[inputs.transform], folder=inputs.out, settings=settings, progress=progress
+        )
     _say_ccnews(built)
 
 

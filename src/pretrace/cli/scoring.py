@@ -93,8 +93,7 @@ def scored(
         run = detect(parts.test, models, settings.scores, options)
     if evaluation is None:
         return run
-    sampling = {"resamples": how.resamples, "validation": how.validation}
-    return measure(run, parts.test, seed=settings.seed, **sampling)
+    return measure(run, parts.test, seed=settings.seed, resamples=how.resamples, validation=how.validation)
 
 
 def _divided(corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None) -> Parts:
