@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from pretrace.settings import MODEL, TEXTS, check_ranges, option
+from pretrace.settings import MODEL, TEXTS, option
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How a model is opened; ExpressionError for a number out of its range.
+    """How a model is opened; opening it raises ModelError for a value that cannot be.
 
     `dtype` is "auto" (float32 on a CPU, the checkpoint's own elsewhere) or a key of `loading.DTYPES`; `device` is
     "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs accelerate).
@@ -46,26 +44,27 @@ class ModelSettings:
         False, "Open weights stored as a pickle. Opening one can run any code.", panel=MODEL
     )
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
     """Which model was asked: what a score depends on besides the text.
 
-    `weights` and `tokenizer` are SHA-256 hashes; `revision` is that of the hub, None for another place or where
-    none was named. `dtype` is what it computes in.
+    `weights` and `tokenizer` are SHA-256 hashes, `dtype` is what it computes in. `revision` is that of the hub,
+    None where none was named.
     """
 
     name: str
     weights: str
-    tokenizer: str
     dtype: str
+    tokenizer: str
     revision: str | None = None
 
-    @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> ModelIdentity:
-        """The identity in what a model records of itself (`Backend.facts`); "" for what it does not say."""
-        known = {name: str(facts.get(name, "")) for name in ("name", "weights", "tokenizer", "dtype")}
-        return cls(**known, revision=facts.get("revision"))
+    @property
+    def named(self) -> dict[str, str]:
+        """What a cache and a record tell models apart by."""
+        return {
+            "name": self.name,
+            "weights": self.weights,
+            "dtype": self.dtype,
+            "tokenizer": self.tokenizer,
+        }

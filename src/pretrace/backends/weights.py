@@ -122,9 +122,8 @@ def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
     The download itself asks the hub without a limit of time, and a network that swallows packets would hold it for
     minutes: so the first question is asked here, with one.
     """
-    from huggingface_hub import HfApi, constants
+    from huggingface_hub import HfApi, constants, get_session
     from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.utils import get_session
 
     if constants.HF_HUB_OFFLINE:
         return revision, "HF_HUB_OFFLINE is set"

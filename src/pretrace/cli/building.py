@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from rich import progress as rich
 from rich.console import Console
-from rich.progress import Progress, TextColumn
 from rich.text import Text as Plain
 
 from pretrace.building.ccnews import CcnewsSettings
@@ -153,7 +153,7 @@ def _watched() -> Iterator[Callable[[str, int], None]]:
     if not sys.stderr.isatty():
         yield lambda what, done: None
         return
-    columns = (TextColumn("{task.description}"), TextColumn("{task.fields[done]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    columns = (rich.TextColumn("{task.description}"), rich.TextColumn("{task.fields[done]}"))
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("starting", done="", total=None)
         yield lambda what, done: progress.update(task, description=what, done=f"{done:,}")

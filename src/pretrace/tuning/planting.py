@@ -43,6 +43,7 @@ NEW_RATE, FULL_RATE, LORA_RATE = 2e-3, 5e-5, 1e-3
 class PlantSettings:
     """How a model is planted; ExpressionError for a value out of its range.
 
+    `epochs` is 2 unless told otherwise, from the command line as from Python.
     `share` of the text is made members, `seed` decides which, the new weights and the order of training.
     A text of more than `max_tokens` is trained on in windows of that length; None is 512, or what the model
     reads where that is less. `method` "lora" trains an
