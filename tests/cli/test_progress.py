@@ -102,3 +102,10 @@ def test_the_thread_is_gone_after_an_error() -> None:
     with pytest.raises(KeyError), stages([0.0]).passes("reading"):
         raise KeyError
     assert threading.active_count() == before
+
+
+def test_classifiers_that_are_trained_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    progress.announce_training(("words", "embeddings"))
+    assert capsys.readouterr().err == ""
+    progress.announce_training(("words", "pretrained"))
+    assert "note: pretrained: trained on the texts first" in capsys.readouterr().err

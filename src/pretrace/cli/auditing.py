@@ -15,7 +15,7 @@ from pretrace.auditing.settings import AUDIT, BESIDE, POWER_BATCH, AuditSettings
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
-from pretrace.cli.progress import Stages
+from pretrace.cli.progress import Stages, announce_training
 from pretrace.corpora import open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError
 from pretrace.results.atomic import check_writable
@@ -130,6 +130,7 @@ def audit(source: Source, target: Target, inputs: AuditInputs, settings: AuditSe
     models = _models(target, inputs)
     generator = _generator(target.opening, inputs, needed=heldout is None)
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
+    announce_training(settings.classifiers)
     if inputs.plan or out is None:
         found = plan(corpus, models, **asked)
         shown(found, Console(highlight=False))

@@ -12,6 +12,7 @@ from rich.text import Text as Plain
 
 from pretrace.auditing.settings import AuditSettings
 from pretrace.cli.options import Only
+from pretrace.cli.progress import announce_training
 from pretrace.corpora import Columns, open_corpus
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.settings import Option, option
@@ -42,6 +43,7 @@ def gap(pair: Pair, settings: Annotated[AuditSettings, Only(("classifiers", "see
     """How far apart two sets of texts are, by classifiers that see no model."""
     from pretrace.baselines.gap import gap as measure
 
+    announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=settings.seed)
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("classifier", overflow="fold")

@@ -106,6 +106,17 @@ def trained(what: str = "training") -> Iterator[OnStep | None]:
         yield show
 
 
+def announce_training(classifiers: Sequence[str]) -> None:
+    """Say on standard error that classifiers are trained before anything else is shown, which takes long."""
+    trained_first = [name for name in classifiers if name.startswith(("pretrained", "gpt2"))]
+    if trained_first:
+        print(
+            f"pretrace: note: {', '.join(trained_first)}: trained on the texts first; on a processor that can take "
+            "many minutes.",
+            file=sys.stderr,
+        )
+
+
 LINE_SECONDS = 30.0
 """The time between two lines where there is no terminal."""
 

@@ -74,7 +74,6 @@ class Architecture:
     max_tokens: int = 512
 
     def __post_init__(self) -> None:
-        check_ranges(self)
         names = " or ".join(map(repr, FAMILIES))
         require(self.family in FAMILIES, f"a new model's family is {names}, found {self.family!r}.")
         require(self.layers >= 1, f"a new model has at least 1 layer, found layers={self.layers}.")
@@ -87,6 +86,7 @@ class Architecture:
             f"a byte-level vocabulary holds at least {SMALLEST} tokens, found vocabulary={self.vocabulary}.",
         )
         require(self.max_tokens >= 2, f"a model reads at least 2 tokens, found max_tokens={self.max_tokens}.")
+        check_ranges(self)
 
 
 SMALL = Architecture()

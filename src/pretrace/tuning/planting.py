@@ -84,7 +84,6 @@ class PlantSettings:
     architecture: Architecture = SMALL
 
     def __post_init__(self) -> None:
-        check_ranges(self)
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
         require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
         require(
@@ -96,6 +95,7 @@ class PlantSettings:
             f"planting: method must be 'full' or 'lora', found {self.method!r}.",
         )
         _ = self.plan(existing=False)  # whose own checks are of the other fields
+        check_ranges(self)
 
     @property
     def adapter(self) -> Lora | None:
