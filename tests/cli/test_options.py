@@ -81,7 +81,9 @@ def test_settings_are_made_of_what_was_written() -> None:
 
     taken(command)
     assert found.pop() == AuditSettings()
-    assert written.pop()["method"] == "lora"
+    [options] = written
+    assert options["method"] == "lora"
+    assert "plugin" not in options
     taken(
         command,
         *(

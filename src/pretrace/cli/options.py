@@ -154,7 +154,13 @@ def _made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, L
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = _apart(hint)
     if kind is Given:
-        return Given({one: _recorded(given[one]) for one in leaves if given[one] not in (None, ())})
+        return Given(
+            {
+                one: _recorded(given[one])
+                for one in leaves
+                if given[one] is not None and (given[one] or one != PLUGIN)
+            }
+        )
     if not is_dataclass(kind) or not isinstance(kind, type):
         return leaves[name].value(given[name])
     return kind(
