@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.audit_documents import Setup
-from pretrace.tuning.plan import OnStep, Progress, TrainingPlan
+from pretrace.tuning.plan import OnStep, TrainingPlan, TrainingStep
 from pretrace.types import Text
 
 SCALES = (0.5, 1.5)
@@ -78,7 +78,7 @@ def make_base(setup: Setup, base: Base, background: Sequence[str], folder: Path)
     model, tokenizer = new_model(background, architecture=architecture, seed=base.seed)
     model = model.to(device_of("auto"))  # type: ignore[arg-type]
 
-    def halfway(done: Progress) -> None:
+    def halfway(done: TrainingStep) -> None:
         if done.step == done.steps // 2:
             _write(model, tokenizer, folder / f"{base.name}-earlier")
 

@@ -20,7 +20,7 @@ from pretrace.results.atomic import atomic_text
 from pretrace.types import Corpus, Estimate, Run, Text
 
 if TYPE_CHECKING:
-    from pretrace.tuning.plan import OnStep, Progress
+    from pretrace.tuning.plan import OnStep, TrainingStep
 
 __all__ = [
     "DATA",
@@ -114,7 +114,7 @@ class Spoken:
     def on_step(self) -> OnStep:
         """The same for a training."""
 
-        def step(done: Progress) -> None:
+        def step(done: TrainingStep) -> None:
             self._say(
                 f"  step {done.step} of {done.steps}, loss {done.loss:.3f}, {done.tokens_per_second:,.0f} tokens/s"
             )

@@ -25,7 +25,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import check_writable
 from pretrace.tuning.artifacts import Adapter, read_adapter, write_adapter
 from pretrace.tuning.batches import epoch_batches, padded, rate
-from pretrace.tuning.plan import AT_ONCE, OnStep, Progress, TrainingPlan
+from pretrace.tuning.plan import AT_ONCE, OnStep, TrainingPlan, TrainingStep
 from pretrace.types import Tuned
 
 
@@ -163,7 +163,7 @@ def _train(
                 if on_step:
                     speed = tokens / max(time.monotonic() - began, 1e-9)
                     epoch = step // (len(batches) // plan.epochs) + 1
-                    on_step(Progress(step + 1, len(batches), epoch, plan.epochs, losses[-1], speed))
+                    on_step(TrainingStep(step + 1, len(batches), epoch, plan.epochs, losses[-1], speed))
         finally:
             model.model.zero_grad(set_to_none=True)
             model.model.eval()

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent / "src" / "pretrace"
 
 FLOORS: list[set[str]] = [
-    {"types", "errors", "registry", "rewrites"},
+    {"types", "errors", "registry", "rewrites", "settings"},
     {"statistics", "results"},
     {"cache"},
     {"scores", "backends", "corpora", "frequencies", "testing"},

@@ -65,6 +65,6 @@ def test_import_is_light() -> None:
         "datasets",
         "pandas",
     ]
-    code = f"import sys, pretrace, pretrace.cli; print([m for m in {heavy!r} if m in sys.modules])"
+    code = f"import sys, pretrace, pretrace.cli.commands; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

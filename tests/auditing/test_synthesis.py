@@ -23,7 +23,7 @@ from pretrace.backends.loading import ModelSettings
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.testing import FakeBackend
-from pretrace.tuning.plan import Progress
+from pretrace.tuning.plan import TrainingStep
 from pretrace.types import Quantity, Sampling
 
 GREEDY = Draw(8, Sampling(temperature=0), 0)
@@ -125,7 +125,7 @@ def model() -> HuggingFace:
 
 
 def test_a_tuned_generator_writes_like_its_texts_and_is_tuned_once(model: HuggingFace) -> None:
-    steps: list[Progress] = []
+    steps: list[TrainingStep] = []
     method = "lora(rank=16, epochs=100, learning_rate=3e-2, dropout=0.0)"
     text = "one two three four five six seven eight nine ten eleven twelve"
     generator = tuned_generator(model, [text] * 8, method, seed=1, on_step=steps.append)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from pretrace.auditing.settings import AuditSettings
-from pretrace.cli.auditing import audit_settings
-from pretrace.cli.job import Auditing, Writing
+from pretrace.auditing.snippets import SnippetSettings
+from pretrace.cli.auditing import AuditInputs, completed
 
 
-def settings(**given: Any) -> AuditSettings:
-    return audit_settings(Writing(), Auditing(out=Path("A"), placebo=[], **given))
+def settings(seed: int = 0, **given: Any) -> AuditSettings:
+    return completed(AuditSettings(seed=seed), AuditInputs(**given))
 
 
 def test_power_is_measured_in_more_than_a_handful_of_steps() -> None:
@@ -30,6 +29,8 @@ def test_what_the_one_who_asks_says_is_passed_on_where_it_was_said() -> None:
     assert settings().statements == {}
 
 
-def test_the_procedure_of_the_release_can_be_asked_for() -> None:
-    assert settings(procedure="release").procedure == "release"
-    assert settings(also="paper, release").also == ("paper", "release")
+def test_a_quick_audit_judges_and_learns_from_fewer_snippets() -> None:
+    made = settings(quick=True).snippets
+    assert (made.pairs, made.learnt) == (200, 100)
+    few = completed(AuditSettings(snippets=SnippetSettings(pairs=50)), AuditInputs(quick=True)).snippets
+    assert few.pairs == 50

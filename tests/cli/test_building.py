@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from pretrace.cli.building import build
+from pretrace.cli.commands import build
 from pretrace.errors import PretraceError
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"

@@ -11,13 +11,14 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from pretrace.cli.building_ccnews import ccnews
-from pretrace.cli.quality import quality
+from pretrace.cli.building import ccnews
+from pretrace.cli.comparing import quality
+from pretrace.cli.options import command_of
 from pretrace.errors import ExpressionError, OutputError, PretraceError, TextsError
 
 app = typer.Typer()
-app.command("ccnews")(ccnews)
-app.command("quality")(quality)
+app.command("ccnews")(command_of(ccnews))
+app.command("quality")(command_of(quality))
 
 WORDS = [f"w{i}" for i in range(60)]
 
@@ -78,7 +79,8 @@ def test_ccnews_refuses_before_it_opens_a_model(tmp_path: Path) -> None:
     assert "600 members of at least 64 words were wanted, found 0" in str(result.exception)
     run(*given, "mask", "--texts", "7", fails=ExpressionError)
     run(*given, "trans", "--date-column", "day", fails=TextsError)
-    assert CliRunner().invoke(app, [*map(str, given), "shout"]).exit_code == 2
+    result = run(*given, "shout", fails=ExpressionError)
+    assert "--transform is trans, mask or prompt, found 'shout'" in str(result.exception)
     assert not (tmp_path / "out").exists()
 
 

@@ -10,16 +10,16 @@ import pytest
 import typer
 from tiny import MORE_WORDS
 
-from pretrace.cli.flagging import Flagging, flag
+from pretrace.cli.flagging import flag
+from pretrace.cli.options import command_of
 from pretrace.corpora import open_corpus
 from pretrace.errors import PretraceError
-from pretrace.flagging import FlagSettings
 from pretrace.report import flags as report
 from pretrace.results.flags import load_flags
 from pretrace.tuning.planting import PlantSettings, plant
 
 app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(flag)
+app.command()(command_of(flag))
 
 
 @pytest.fixture
@@ -89,12 +89,6 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
     code, said, _ = ask(*sets, *placebo, "--fdr", 0.3, "--out", tmp_path / "PLACEBO")
     assert code == 4
     assert "Refused" in said
-
-
-def test_the_options_begin_as_the_settings_do(tmp_path):
-    given, settings = Flagging(nonmembers="known.jsonl", out=tmp_path), FlagSettings()
-    for name in ("score", "fdr", "level", "method", "randomised", "seed"):
-        assert getattr(given, name) == getattr(settings, name)
 
 
 def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path, planted, model_folder):

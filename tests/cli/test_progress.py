@@ -10,7 +10,7 @@ import pytest
 from pretrace.auditing.watch import Outlook, Stage
 from pretrace.cli import progress
 from pretrace.cli.progress import Stages
-from pretrace.tuning.plan import Progress
+from pretrace.tuning.plan import TrainingStep
 
 
 def stages(now: list[float]) -> Stages:
@@ -28,7 +28,7 @@ def test_the_line_names_the_step_and_the_time_left_of_the_whole() -> None:
             "step 1 of 2 · training the generator · 5 min 0 s left of the whole"
         )
         now[0] = 30.0
-        on_step(Progress(step=2, steps=4, epoch=1, epochs=1, loss=1.0, tokens_per_second=1.0))
+        on_step(TrainingStep(step=2, steps=4, epoch=1, epochs=1, loss=1.0, tokens_per_second=1.0))
         assert "3 min 50 s left" in shown.line("training the generator")
         now[0] = 50.0
     with shown.passes("writing continuations") as passes:
@@ -102,3 +102,10 @@ def test_the_thread_is_gone_after_an_error() -> None:
     with pytest.raises(KeyError), stages([0.0]).passes("reading"):
         raise KeyError
     assert threading.active_count() == before
+
+
+def test_classifiers_that_are_trained_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    progress.announce_training(("words", "embeddings"))
+    assert capsys.readouterr().err == ""
+    progress.announce_training(("words", "pretrained"))
+    assert "note: pretrained: trained on the texts first" in capsys.readouterr().err

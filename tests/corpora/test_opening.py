@@ -199,17 +199,6 @@ class TestGiven:
         assert len(open_corpus(tmp_path / "some.txt")) == 2
 
 
-def test_old_import_paths_work() -> None:
-    """Where docs/extending.md of 0.1 said to import from."""
-    from pretrace.corpora.registered import corpora  # type: ignore[import-not-found]
-    from pretrace.scores.registered import scores  # type: ignore[import-not-found]
-
-    from pretrace.registry import corpora as own
-
-    assert corpora is own is known_corpora()
-    assert "loss" in scores
-
-
 def test_naming_a_corpus_is_cheap() -> None:
     """Help pages list the corpora: that may not load what only reading needs."""
     program = (

@@ -29,7 +29,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from pretrace.cli import app, main
+from pretrace.cli import main
+from pretrace.cli.commands import app
 from pretrace.registry import backends, corpora, scores
 
 ROOT = Path(__file__).parents[2]
@@ -229,7 +230,7 @@ def test_blocks_are_of_a_known_kind(page: Path) -> None:
 @pytest.mark.parametrize("page", [p for p in DOCS if p.name != "results.md"], ids=lambda page: page.name)
 def test_options_exist(page: Path) -> None:
     # results.md is written by benchmarks/papers and names the options of that.
-    options = {"--version", "--help", "--plugin"}
+    options = {"--version", "--help"}
     waiting = [typer.main.get_command(app)]
     while waiting:
         command = waiting.pop()

@@ -13,7 +13,7 @@ from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 from pretrace.testing import FakeBackend
 from pretrace.tuning import tune
-from pretrace.tuning.plan import Progress
+from pretrace.tuning.plan import TrainingStep
 from pretrace.types import Corpus, Text
 
 CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
@@ -31,7 +31,7 @@ def kept() -> list[Path]:
 
 
 def test_a_tuning_is_kept_until_something_it_depends_on_changes(model: HuggingFace) -> None:
-    steps: list[Progress] = []
+    steps: list[TrainingStep] = []
     first = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
     assert len(steps) == 1
     again = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
@@ -45,7 +45,7 @@ def test_a_tuning_is_kept_until_something_it_depends_on_changes(model: HuggingFa
 
 
 def test_a_damaged_one_is_made_anew(model: HuggingFace) -> None:
-    steps: list[Progress] = []
+    steps: list[TrainingStep] = []
     first = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
     [weights] = kept()
     weights.write_bytes(weights.read_bytes()[:-7])

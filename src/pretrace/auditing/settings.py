@@ -9,9 +9,11 @@ from pretrace.auditing.snippets import SnippetSettings
 from pretrace.baselines.classifiers import classifiers
 from pretrace.cache.generated import Draw
 from pretrace.registry import require
+from pretrace.settings import cache_option, check_ranges, option, seed_option
 from pretrace.tuning.methods import methods
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Sampling
+from pretrace.types.audit import COMPARED
 
 PRETRACE, CALIBRATED, PAPER, RELEASE, ORIGINAL = "pretrace", "calibrated", "paper", "release", "original"
 PROCEDURES = {
@@ -39,6 +41,14 @@ POWER_BATCH = 4
 of steps moves a model less than any real one would."""
 
 
+AUDIT, BESIDE = "Audit", "Models beside the target, and controls"
+"""Groups of options."""
+
+
+def _names(written: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in written.split(",") if name.strip())
+
+
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
     """How an audit is made; ExpressionError for a value out of its range or a name that does not exist.
@@ -51,17 +61,39 @@ class AuditSettings:
     `seed` decides all that is drawn, `cache` False keeps nothing on disk.
     """
 
-    procedure: str = PRETRACE
-    also: tuple[str, ...] = ()
-    level: float = 0.05
+    procedure: str = option(
+        PRETRACE,
+        "What decides: pretrace, calibrated, paper, release, original. Choose before looking.",
+        panel=AUDIT,
+        essential=True,
+    )
+    also: tuple[str, ...] = option(
+        (),
+        "Further procedures to show, comma-separated; they decide nothing.",
+        panel=AUDIT,
+        read=_names,
+    )
+    level: float = option(0.05, "The level of the test.", panel=AUDIT, essential=True)
     snippets: SnippetSettings = field(default_factory=SnippetSettings)
     sampling: Sampling = field(default_factory=Sampling)
-    method: str = GENERATOR
-    classifiers: tuple[str, ...] = ("words",)
+    method: str = option(
+        GENERATOR,
+        'How the generator is tuned, as for `tune`, "paper" for the paper\'s 100 epochs, or "none".',
+        panel=COMPARED,
+        read=lambda written: {"lora": GENERATOR, "paper": PAPER_GENERATOR}.get(written, written),
+        written="lora",
+    )
+    classifiers: tuple[str, ...] = option(
+        ("words",),
+        "Text-only classifiers, comma-separated: words, gpt2, gpt2(preset='paper'), embeddings, pretrained.",
+        panel=BESIDE,
+        read=classifiers.split,
+        written="words",
+    )
     power: PlantSettings | None = None
     statements: Mapping[str, str] = field(default_factory=dict)
-    seed: int = 0
-    cache: bool = True
+    seed: int = seed_option()
+    cache: bool = cache_option()
 
     @property
     def draw(self) -> Draw:
@@ -74,7 +106,7 @@ class AuditSettings:
             known = ", ".join(PROCEDURES)
             require(name in PROCEDURES, f"no procedure is called {name!r}; there are {known}.")
         require(0 < self.level < 0.5, f"the level of a test is between 0 and 0.5, found {self.level}.")
-        require(self.seed >= 0, f"a seed is 0 or more, found {self.seed}.")
+        check_ranges(self)
         _ = self.draw  # whose own checks are of the sampling
         if self.method != "none":
             methods.make(self.method)

@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.settings import option
 from pretrace.statistics.documents import linked
 from pretrace.types import Corpus, Pair, Skipped, Text
+from pretrace.types.audit import COMPARED
 
 Spans = Callable[[str], npt.NDArray[np.int64]]
 """Characters [start, end) of each token of a text, shape [n, 2]: `Generator.spans` and `Backend.spans`."""
@@ -33,9 +35,14 @@ class SnippetSettings:
     paper: 2,000), `share` is their share of all where there are fewer; `learnt` bounds those a generator learns from.
     """
 
-    tokens: int = 64
-    most: int | None = None
-    pairs: int = 2000
+    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", panel=COMPARED)
+    most: int | None = option(
+        None,
+        "Snippets taken of a document; the median over documents unless given.",
+        name="max-snippets",
+        panel=COMPARED,
+    )
+    pairs: int = option(2000, "Snippets judged, at most; half of all at most.", panel=COMPARED)
     share: float = 0.5
     learnt: int | None = None
 

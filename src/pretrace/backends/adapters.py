@@ -48,7 +48,7 @@ def attach(backend: Backend, folder: Path) -> Tuned:
 
     if not isinstance(backend, HuggingFace):
         raise ModelError(
-            f"an adapter wants a model with weights here, and {backend.name} is asked elsewhere."
+            f"an adapter wants a model with weights here, and {backend.name} runs on a remote server."
         )
     card = read_card(folder)
     _check_base(card, backend, folder)
@@ -251,8 +251,8 @@ def _damaged(folder: Path, what: str) -> ModelError:
 def _check_base(card: Mapping[str, Any], backend: HuggingFace, folder: Path) -> None:
     base = card["base"]
     for what, known, found in (
-        ("weights", base["weights"], backend.facts["weights"]),
-        ("the tokenizer", base["tokenizer"], backend.tokenizer_hash),
+        ("weights", base["weights"], backend.identity.weights),
+        ("the tokenizer", base["tokenizer"], backend.identity.tokenizer),
     ):
         if known != found:
             raise ModelError(

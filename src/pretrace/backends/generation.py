@@ -52,7 +52,7 @@ class Completer:
     def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
         if not isinstance(backend, HuggingFace | Adapted):
             raise ModelError(
-                f"writing texts needs a model with weights here, and {backend.name} is asked elsewhere: "
+                f"writing texts needs a model with weights here, and {backend.name} runs on a remote server: "
                 "choose another --generator."
             )
         self.backend = backend

@@ -13,6 +13,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_pretrained, load_tokenizer
 from pretrace.backends.positions import logits_at
 from pretrace.backends.replacing import Candidates, Draft, Longs, Ranking, Vocabulary
+from pretrace.backends.settings import ModelIdentity
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.backends.weights import locate, weights_hash
 from pretrace.cache.location import cache_folder
@@ -35,7 +36,7 @@ class CausalGuesser:
         self.vocabulary = Vocabulary(backend.tokens.rust)
         self.ranking = Ranking(self.vocabulary, backend.device, TOP)
         self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": TOP})
-        self.facts: Mapping[str, Any] = {"kind": "causal", "top": TOP, **_named(backend.facts)}
+        self.facts: Mapping[str, Any] = {"kind": "causal", "top": TOP, **backend.identity.named}
 
     def read(self, texts: Sequence[str], /) -> list[Draft]:
         """The texts cut into what may be replaced."""
@@ -95,7 +96,7 @@ class MaskedGuesser:
         self.facts: Mapping[str, Any] = {
             "kind": "masked",
             "top": TOP,
-            **_named({"name": name, "weights": weights, "dtype": dtype, "tokenizer": self.tokens.hash}),
+            **ModelIdentity(name, weights, dtype, self.tokens.hash).named,
         }
         around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
         keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}
@@ -158,10 +159,6 @@ def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
     return MaskedGuesser(
         loaded.to(device), tokenizer, name=located.label, weights=digest, budget=settings.token_budget
     )
-
-
-def _named(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: facts[key] for key in ("name", "weights", "dtype", "tokenizer")}
 
 
 def _budget(device: torch.device) -> int:

@@ -15,7 +15,8 @@ from pretrace.backends import precision
 from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Reading, Sweep, read
 from pretrace.backends._neurons import Firings, find_feed_forward
-from pretrace.backends.loading import ModelSettings, load
+from pretrace.backends.loading import load
+from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
 from pretrace.types import Encoded, Firing, Hidden, Quantity, States, Trace
@@ -61,22 +62,25 @@ class HuggingFace:
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._sweeps: dict[bool, Sweep] = {}
-        self.facts = self._facts(settings, weights)
+        dtype = str(self.dtype).removeprefix("torch.")
+        self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
+        self.facts = self._facts(settings)
         keyed = ("weights", "dtype", "tokenizer", "prefix", "max_tokens")
         self.fingerprint = json.dumps({"format": TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
-    def _facts(self, settings: ModelSettings, weights: str) -> Mapping[str, Any]:
+    def _facts(self, settings: ModelSettings) -> Mapping[str, Any]:
         """What a run records of the model."""
+        known = self.identity
         return {
-            "name": self.name,
-            "revision": settings.revision,
-            "weights": weights,
+            "name": known.name,
+            "revision": known.revision,
+            "weights": known.weights,
             "family": self.model.config.model_type,
             "parameters": sum(p.numel() for p in self.model.parameters()),
-            "dtype": str(self.dtype).removeprefix("torch."),
+            "dtype": known.dtype,
             "device": str(self.device),
             "products": self.route,
-            "tokenizer": self.tokenizer_hash,
+            "tokenizer": known.tokenizer,
             "start": settings.start,
             "prefix": [int(t) for t in self.tokens.prefix],
             "max_tokens": self.max_tokens,

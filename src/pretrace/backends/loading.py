@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
+from pretrace.backends.settings import ModelSettings as ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import Located, locate, weights_hash
 from pretrace.cache.location import cache_folder
@@ -41,27 +42,6 @@ _LOADING_FAILS = (
     pickle.UnpicklingError,
     SafetensorError,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """How a model is opened.
-
-    `dtype` is "auto" (float32 on a CPU, the checkpoint's own elsewhere) or a key of DTYPES; `device` is
-    "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs accelerate).
-    `max_tokens` None means the model's own context. `trust_remote_code` runs Python code that comes with
-    the model, `allow_pickle` opens weights whose format can run code: both only for origins you trust.
-    """
-
-    revision: str | None = None
-    dtype: str = "auto"
-    device: str = "auto"
-    device_map: str | None = None
-    start: str = "tokenizer"
-    max_tokens: int | None = None
-    token_budget: int | None = None
-    trust_remote_code: bool = False
-    allow_pickle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

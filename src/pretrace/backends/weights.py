@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import json
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from pretrace.errors import MissingPackageError, ModelError
 
 _WEIGHTS = ["*.safetensors"]
 _BESIDE = ["*.json", "*.model", "*.spm", "*.txt", "*.jinja"]
+_PATIENCE = 8.0  # seconds until the hub must have answered
 _PICKLES = ["*.bin", "*.pt", "*.pth"]
 
 
@@ -95,19 +97,45 @@ def _from_hub(model: str, revision: str | None, patterns: list[str]) -> Located:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
+    trouble = ""
     try:
-        folder = snapshot_download(model, revision=revision, allow_patterns=patterns)
+        at, trouble = _resolved(model, revision)
+        folder = snapshot_download(
+            model, revision=at, allow_patterns=patterns, local_files_only=bool(trouble)
+        )
     except HFValidationError:
         raise ModelError(
             f"{model!r} is neither a folder, a .gguf file, 'smollm2' nor a hub id such as EleutherAI/pythia-160m."
         ) from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        reason = str(error).strip().partition("\n")[0]
+        reason = trouble or str(error).strip().partition("\n")[0]
         raise ModelError(
             f"{model} is no folder here and could not be had from the hub ({reason}). Check the name, or download "
             "it on a machine that reaches the hub and pass the folder."
         ) from None
     return Located(model, Path(folder), revision=revision)
+
+
+def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
+    """The commit of a revision, and why the hub cannot be asked: then files that are here already must do.
+
+    The download itself asks the hub without a limit of time, and a network that swallows packets would hold it for
+    minutes: so the first question is asked here, with one.
+    """
+    from huggingface_hub import HfApi, constants, get_session
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if constants.HF_HUB_OFFLINE:
+        return revision, "HF_HUB_OFFLINE is set"
+    client = importlib.import_module(
+        type(get_session()).__module__.partition(".")[0]
+    )  # httpx, or its successor
+    try:
+        return HfApi().model_info(model, revision=revision, timeout=_PATIENCE).sha, ""
+    except HfHubHTTPError:
+        return revision, ""  # it answers; the download says what is wrong
+    except (getattr(client, "TransportError", OSError), OSError) as error:
+        return revision, f"{type(error).__name__}: {str(error).strip() or 'no answer'}"
 
 
 def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:

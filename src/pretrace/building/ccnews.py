@@ -34,6 +34,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.provenance import record_corpus, record_software
+from pretrace.settings import check_ranges, option, seed_option
 from pretrace.statistics.words import shared_words
 from pretrace.types import Corpus
 
@@ -50,11 +51,17 @@ class CcnewsSettings:
     """How many texts, both sides together; the fewest and the most words of one; whether members are transformed
     too. ExpressionError for a value out of its range."""
 
-    texts: int = 1200
-    fewest_words: int = 64
-    most_words: int = 256
-    transform_both: bool = False
-    seed: int = 0
+    texts: int = option(1200, "Texts, half of them members.", panel="", least=2)
+    fewest_words: int = option(64, "Shorter texts are left out.", name="min-words", panel="", least=1)
+    most_words: int = option(
+        256,
+        "Of longer texts the sentences among so many first words are taken.",
+        name="max-words",
+        panel="",
+        least=1,
+    )
+    transform_both: bool = option(False, "Transform the members, too; the paper does not.", panel="")
+    seed: int = seed_option()
 
     def __post_init__(self) -> None:
         even = self.texts >= 2 and self.texts % 2 == 0
@@ -63,7 +70,7 @@ class CcnewsSettings:
         require(
             good, f"--min-words must be 1 to --max-words, found {self.fewest_words} and {self.most_words}."
         )
-        require(self.seed >= 0, f"--seed must be 0 or more, found {self.seed}.")
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
+from pretrace.settings import cache_option, like, option
 from pretrace.types import Sampling
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from pretrace.backends.proposals import Proposals
     from pretrace.building.translating import Translation, Translator
     from pretrace.types import Instructed
+
+TRANS, MASK, REWRITE = "--transform trans", "--transform mask", "--transform prompt"
+"""Groups of options."""
 
 PLACE = "{text}"
 PROMPT = "Rewrite: {text}"
@@ -29,11 +34,11 @@ PROMPT = "Rewrite: {text}"
 class Opening:
     """How the models of a transformation are opened, as for `open_model`; `cache` keeps what they make."""
 
-    dtype: str = "auto"
-    device: str = "auto"
-    allow_pickle: bool = False
-    trust_remote_code: bool = False
-    cache: bool = True
+    dtype: str = like(ModelSettings, "dtype")
+    device: str = like(ModelSettings, "device")
+    allow_pickle: bool = like(ModelSettings, "allow_pickle")
+    trust_remote_code: bool = like(ModelSettings, "trust_remote_code")
+    cache: bool = cache_option()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +80,13 @@ class BackTranslation:
     `beams` None is each model's own number.
     """
 
-    there: str = "Helsinki-NLP/opus-mt-en-fr"
-    back: str = "Helsinki-NLP/opus-mt-fr-en"
-    beams: int | None = None
+    there: str = option(
+        "Helsinki-NLP/opus-mt-en-fr", "MarianMT model, hub id or folder.", panel=TRANS, path="in"
+    )
+    back: str = option("Helsinki-NLP/opus-mt-fr-en", "The one that translates back.", panel=TRANS, path="in")
+    beams: int | None = option(
+        None, "Beams; the model's own number unless given, 1 is greedy.", panel=TRANS, least=1
+    )
     opening: Opening = field(default_factory=Opening)
     kind = "trans"
 
@@ -123,8 +132,14 @@ class Masking:
     or one is drawn, nor whether it may be the old one. A text longer than BERT's context is masked in pieces.
     """
 
-    model: str = "bert-base-uncased"
-    share: float = 0.15
+    model: str = option(
+        "bert-base-uncased",
+        "Masked language model, hub id or folder.",
+        name="masked-model",
+        panel=MASK,
+        path="in",
+    )
+    share: float = option(0.15, "Share of the tokens that are replaced.", name="mask-share", panel=MASK)
     opening: Opening = field(default_factory=Opening)
     kind = "mask"
 
@@ -181,10 +196,16 @@ class Rewriting:
     paper does not give one. `tokens` is the most an answer may have: one that reaches it is not used.
     """
 
-    model: str
-    prompt: str = PROMPT
-    temperature: float = 1.0
-    tokens: int = 1024
+    model: str = option(
+        "",
+        "Who rewrites: any --model value, or server:http://host:port/v1#model-name (key: OPENAI_API_KEY).",
+        name="rewriter",
+        panel=REWRITE,
+        path="in",
+    )
+    prompt: str = option(PROMPT, "With {text} where the text goes; the paper's.", panel=REWRITE)
+    temperature: float = option(1.0, "0 is greedy.", panel=REWRITE, least=0.0)
+    tokens: int = option(1024, "The most an answer may have.", name="answer-tokens", panel=REWRITE, least=1)
     opening: Opening = field(default_factory=Opening)
     kind = "prompt"
 

@@ -13,13 +13,14 @@ import numpy as np
 from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
 from pretrace.building.cleaning import exact_key
-from pretrace.building.patents import OnProgress
+from pretrace.building.patents import CUTTING, SIDES, OnProgress
 from pretrace.building.reading import Days, Table, cutoff_day, days, named
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.settings import check_ranges, like, option, seed_option
 
 _WHY = "texts from before and after a day are told apart by what they speak of."
 
@@ -33,12 +34,19 @@ class DatedSettings:
     `balanced` draws as many of the larger class as the smaller has.
     """
 
-    cutoff: str
-    margin_days: int = 0
-    balanced: bool = False
-    words: int | None = None
-    length: int | None = None
-    seed: int = 0
+    cutoff: str = option(
+        help="The day the model's training data ends; texts of that day and later are non-members.",
+        panel=SIDES,
+    )
+    margin_days: int = option(0, "Leave out texts of so many days before the cutoff.", panel=SIDES)
+    balanced: bool = option(False, "Draw as many of the larger class as the smaller has.", panel=SIDES)
+    words: int | None = option(
+        None,
+        "Take the first so many words of each text (parted by white space); shorter ones are left out.",
+        panel=CUTTING,
+    )
+    length: int | None = option(None, "Take the first so many characters instead.", panel=CUTTING)
+    seed: int = seed_option()
 
     def __post_init__(self) -> None:
         cutoff_day(self.cutoff, "cutoff")
@@ -49,18 +57,22 @@ class DatedSettings:
         require(
             self.words is None or self.length is None, "words and length both cut a text: give one of them."
         )
-        require(self.seed >= 0, f"the seed must be 0 or more, found {self.seed}.")
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)
 class DatedTexts:
     """Where the texts are, and the columns to read; None stands for text or input, id, and group."""
 
-    source: str
-    date: str
-    text: str | None = None
-    id: str | None = None
-    group: str | None = None
+    source: str = option(
+        help="A .jsonl, .csv, .tsv or .parquet file (also .gz), or hub:NAME, with a date a row.",
+        metavar="TEXTS",
+        path="in",
+    )
+    date: str = option(help="Column of the date.", name="date-column", panel=SIDES)
+    text: str | None = like(Columns, "text")
+    id: str | None = like(Columns, "id")
+    group: str | None = like(Columns, "group")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ from pretrace.corpora.formats import refused_politely
 from pretrace.corpora.opening import found, shown
 from pretrace.corpora.reading import counted
 from pretrace.errors import TextsError
+from pretrace.settings import option
+
+PAGES = "Pages"
+"""The group of options on the pages."""
 
 _MARKUP = (".html", ".htm")
 _PLAIN = (".txt",)
@@ -41,10 +45,19 @@ class PageColumns:
     """Columns of a table of pages; None stands for the usual names: text, html, content or input; published
     or publication_date; priority or priority_date; id."""
 
-    text: str | None = None
-    published: str | None = None
-    priority: str | None = None
-    id: str | None = None
+    text: str | None = option(
+        None,
+        "Column of the page; text, html, content or input unless named.",
+        name="text-column",
+        panel=PAGES,
+    )
+    published: str | None = option(
+        None, "Column of the publication date; published unless named.", name="published-column", panel=PAGES
+    )
+    priority: str | None = option(
+        None, "Column of the priority date; priority unless named.", name="priority-column", panel=PAGES
+    )
+    id: str | None = option(None, "Column of the page's id; id unless named.", name="id-column", panel=PAGES)
 
 
 class Pages:

@@ -19,17 +19,30 @@ from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
 from pretrace.building.cleaning import Near, boilerplate, exact_key, without
 from pretrace.building.markup import Dates
-from pretrace.building.pages import Page, PageColumns, Pages
+from pretrace.building.pages import PAGES, Page, PageColumns, Pages
 from pretrace.building.reading import cutoff_day
 from pretrace.building.segmenting import Words, chinese_share, prefixes
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, keyed, write
-from pretrace.errors import TextsError
+from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
+from pretrace.settings import check_ranges, option, seed_option
 
 OnProgress = Callable[[str, int], None]
 """Told what is done and how many pages are through it."""
 
+SIDES, CLEANING, CUTTING = "Members and non-members", "Cleaning", "Cutting"
+"""Groups of options."""
+
 _WHY = "patents of different years differ in their subjects and words."
+
+
+def _lengths(written: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in written.split(",") if part.strip()]
+    if not all(part.isdecimal() and part.isascii() for part in parts):
+        raise ExpressionError(
+            f"--lengths wants whole numbers, such as 64,128,256,512; found {written[:60]!r}."
+        )
+    return tuple(map(int, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +55,30 @@ class PatentSettings:
     a line is taken out, `near` the Jaccard index from which on two pages are one (0: only exact copies are).
     """
 
-    before: str = "2023-01-01"
-    after: str = "2024-03-01"
-    words: int = 512
-    lengths: tuple[int, ...] = ()
-    size: int | None = None
-    chinese: float = 0.3
-    boilerplate: float = 0.2
-    near: float = 0.8
-    seed: int = 0
+    before: str = option("2023-01-01", "Members were published before this day.", panel=SIDES)
+    after: str = option("2024-03-01", "Non-members have a priority date after this day.", panel=SIDES)
+    words: int = option(512, "Words of a snippet, told apart by jieba.", panel=CUTTING)
+    lengths: tuple[int, ...] = option(
+        (),
+        "Give the first so many words of each snippet instead, a row a length: 64,128,256,512.",
+        panel=CUTTING,
+        read=_lengths,
+    )
+    size: int | None = option(
+        None,
+        "The most pages of either class (the paper: 5000); as many as there are unless given.",
+        panel=SIDES,
+    )
+    chinese: float = option(0.3, "Least share of Chinese characters in a page.", panel=CLEANING)
+    boilerplate: float = option(
+        0.2, "Take out lines that stand on more than this share of the pages.", panel=CLEANING
+    )
+    near: float = option(
+        0.8,
+        "Pages this alike are one: Jaccard index of 8-character shingles, 0.7 to 1; 0 for exact copies alone.",
+        panel=CLEANING,
+    )
+    seed: int = seed_option()
 
     def __post_init__(self) -> None:
         before, after = cutoff_day(self.before, "before"), cutoff_day(self.after, "after")
@@ -72,16 +100,25 @@ class PatentSettings:
         require(
             self.near == 0 or 0.7 <= self.near <= 1, f"near is 0 or between 0.7 and 1, found {self.near}."
         )
-        require(self.seed >= 0, f"the seed must be 0 or more, found {self.seed}.")
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)
 class PatentPages:
     """Where the pages are: a folder or a table, its columns, and a table of dates."""
 
-    source: Path
+    source: Path = option(
+        help="A folder of .html and .txt files, or a .jsonl, .csv, .tsv or .parquet file with a page a row.",
+        metavar="PAGES",
+        path="in",
+    )
     columns: PageColumns = field(default_factory=PageColumns)
-    dates: Path | None = None
+    dates: Path | None = option(
+        None,
+        "A table with the columns page, published and priority, for pages that do not tell.",
+        panel=PAGES,
+        path="in",
+    )
 
 
 def build_patents(

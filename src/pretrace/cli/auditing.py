@@ -1,64 +1,146 @@
-"""What `audit` and `gap` do, in order: check all that can be checked, open, ask, write."""
+"""`pretrace audit`: check all that can be checked, say the plan, open, ask, write, print."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Plain
 
-from pretrace.cli.job import Auditing, Opening, Source, Writing
-from pretrace.cli.planning import described
-from pretrace.cli.progress import Stages
-from pretrace.corpora import Columns, open_corpus
-from pretrace.errors import DesignError, ExpressionError, MissingPackageError, ModelError
+from pretrace.auditing.settings import AUDIT, BESIDE, POWER_BATCH, AuditSettings
+from pretrace.backends.settings import ModelSettings
+from pretrace.cli.options import Given, Only
+from pretrace.cli.paths import Source
+from pretrace.cli.progress import Stages, announce_training
+from pretrace.corpora import open_corpus
+from pretrace.errors import DesignError, ExpressionError, MissingPackageError
 from pretrace.results.atomic import check_writable
+from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.settings import like, option
+from pretrace.tuning.planting import PlantSettings
+from pretrace.types import Audit, AuditPlan, Backend, Outcome
+from pretrace.types.audit import COMPARED
 
 if TYPE_CHECKING:
-    from pretrace.auditing.settings import AuditSettings
     from pretrace.scoring.plan import Models
-    from pretrace.tuning.planting import PlantMethod
-    from pretrace.types import Audit, AuditPlan, Backend, Gap
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 CANNOT_ANSWER = 4
 """The exit code where no verdict is possible with what there is, the same as for a verdict that is withheld."""
 
 
-def carry_out(source: Source, opening: Opening, writing: Writing, auditing: Auditing) -> int:
-    """Plan the audit, say the plan, do it, write it to `auditing.out` and print what was found; the exit code.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditInputs:
+    """What the texts are compared with, and what is done with the answer."""
 
-    On any error nothing is left there. With --plan it ends when the plan is said.
-    """
-    from pretrace.auditing.audit import audit, plan
+    heldout: str | None = option(
+        None,
+        "Control documents: texts of the same kind that are known to be unseen, given as TEXTS is. "
+        "Recommended: with them, no other model is needed.",
+        panel=COMPARED,
+        path="in",
+        essential=True,
+    )
+    heldout_note: str = option(
+        "",
+        "Where the control documents come from, and how they are known to be unseen, for the report.",
+        panel=COMPARED,
+    )
+    generator: str = option(
+        "smollm2",
+        "The small model that is tuned on a part of TEXTS and writes held-out continuations; any --model value.",
+        panel=COMPARED,
+        path="in",
+        essential=True,
+    )
+    generator_dtype: str = option(
+        "auto",
+        "What the generator computes in; auto takes what is fastest on this processor.",
+        panel=COMPARED,
+    )
+    placebo: tuple[str, ...] = option(
+        (),
+        "A model that never saw TEXTS: an earlier checkpoint of the target (the best), the base it was tuned "
+        "from, or a sibling; any --model value. Give it more than once for several: the largest p counts.",
+        panel=BESIDE,
+        path="in",
+        essential=True,
+    )
+    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
+    placebo_note: str = option(
+        "", "How the placebo is known to be earlier than TEXTS, for the report.", panel=BESIDE
+    )
+    companions: Annotated[Companions, Only(("reference_model",), essential=False)] = field(
+        default_factory=Companions
+    )
+    power: bool = option(
+        False,
+        "Measure which training this audit would detect: train a copy of the target on a part of TEXTS and audit "
+        "the copy (needed for “nothing shown”).",
+        panel=BESIDE,
+        essential=True,
+    )
+    power_method: Literal["full", "lora"] = option(
+        "full", "How texts are planted: full trains all weights, lora an adapter.", panel=BESIDE
+    )
+    quick: bool = option(
+        False,
+        "At most 200 snippets of suspect texts and of controls, a generator tuned on at most 100 of each.",
+        panel=AUDIT,
+        essential=True,
+    )
+    plan: bool = option(
+        False,
+        "Say what this audit could answer and what it would cost, and stop: nothing is trained, no text is read.",
+        panel=AUDIT,
+        essential=True,
+    )
+    requested_by: str = option("", "Who asks, for the first page of the report.", panel=AUDIT, essential=True)
+    out: Path | None = option(
+        None,
+        "Folder for report.html, verdict.json, the generated texts and every table; an audit that is already "
+        "there is replaced.",
+        panel=AUDIT,
+        path="out",
+        essential=True,
+    )
+
+
+def audit(source: Source, target: Target, inputs: AuditInputs, settings: AuditSettings, given: Given) -> int:
+    """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
+    with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
+    from pretrace.auditing.audit import audit as make_audit
+    from pretrace.auditing.audit import plan
     from pretrace.runs import save_audit
 
-    settings = audit_settings(writing, auditing)
-    out = auditing.out
-    if not auditing.plan:
+    settings = completed(settings, inputs)
+    out = inputs.out
+    if not inputs.plan:
         if out is None:
             raise ExpressionError(
                 "an audit is written to a folder: name it with --out, or ask for the --plan alone."
             )
         check_writable(out)
-    corpus = open_corpus(source.texts, source.columns)
-    heldout = open_corpus(writing.heldout, source.columns) if writing.heldout else None
-    models = _models(opening, auditing)
-    generator = _generator(opening, writing, needed=heldout is None)
+    corpus = source.open()
+    heldout = open_corpus(inputs.heldout, source.columns) if inputs.heldout else None
+    models = _models(target, inputs)
+    generator = _generator(target.opening, inputs, needed=heldout is None)
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
-    if auditing.plan or out is None:
+    announce_training(settings.classifiers)
+    if inputs.plan or out is None:
         found = plan(corpus, models, **asked)
         shown(found, Console(highlight=False))
         return 0 if found.design else CANNOT_ANSWER
     try:
-        made = audit(corpus, models, **asked, watch=_Told())
+        made = make_audit(corpus, models, **asked, watch=_Told())
     except DesignError as error:
         shown(error.plan, Console(highlight=False))
         return CANNOT_ANSWER
-    made = replace(made, settings={**made.settings, "command": _command(source, opening, writing, auditing)})
+    made = replace(made, settings={**made.settings, "command": dict(given)})
     save_audit(made, out)
     return printed(made, out)
 
@@ -71,54 +153,68 @@ class _Told(Stages):
         shown(plan, Console(stderr=True, highlight=False))
 
 
-def shown(plan: AuditPlan, console: Console) -> None:
-    """Print what an audit could answer, and what it would cost."""
-    for line in described(plan):
-        console.print(Plain(line), soft_wrap=True)
+def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
+    """The settings with what --quick, --power and the notes for the report add to them."""
+    said = {
+        "requested_by": inputs.requested_by,
+        "placebo": inputs.placebo_note,
+        "controls": inputs.heldout_note,
+    }
+    settings = replace(settings, statements={name: note for name, note in said.items() if note})
+    if inputs.quick:
+        pairs = min(settings.snippets.pairs, QUICK_PAIRS)
+        settings = replace(settings, snippets=replace(settings.snippets, pairs=pairs, learnt=QUICK_LEARNT))
+    if inputs.power:
+        power = PlantSettings(epochs=1, batch=POWER_BATCH, seed=settings.seed, method=inputs.power_method)
+        settings = replace(settings, power=power)
+    return settings
 
 
-def audit_settings(writing: Writing, auditing: Auditing) -> AuditSettings:
-    """The options as an audit takes them; ExpressionError for one that is wrong, before anything is opened."""
-    from pretrace.auditing.settings import GENERATOR, PAPER_GENERATOR, POWER_BATCH, AuditSettings
-    from pretrace.auditing.snippets import SnippetSettings
-    from pretrace.baselines.classifiers import classifiers
-    from pretrace.tuning.planting import PlantSettings
-    from pretrace.types import Sampling
+def _models(target: Target, inputs: AuditInputs) -> Models:
+    """Target, placebos and reference."""
+    from pretrace.scoring.models import check_placebo, named_placebos, open_models
 
-    method = {"lora": GENERATOR, "paper": PAPER_GENERATOR}.get(writing.method, writing.method)
-    pairs = writing.pairs
-    if auditing.quick:
-        pairs = min(pairs, QUICK_PAIRS)
-    power = None
-    if auditing.power:
-        plant_method = cast("PlantMethod", auditing.power_method)
-        power = PlantSettings(epochs=1, batch=POWER_BATCH, seed=auditing.seed, method=plant_method)
-    return AuditSettings(
-        procedure=auditing.procedure,
-        also=tuple(name.strip() for name in auditing.also.split(",") if name.strip()),
-        level=auditing.level,
-        snippets=SnippetSettings(
-            tokens=writing.tokens,
-            most=writing.max_snippets,
-            pairs=pairs,
-            learnt=QUICK_LEARNT if auditing.quick else None,
-        ),
-        sampling=Sampling(writing.temperature, writing.top_p, writing.repetition_penalty),
-        method=method,
-        classifiers=classifiers.split(auditing.classifiers),
-        power=power,
-        statements={
-            name: said
-            for name, said in (
-                ("requested_by", auditing.requested_by),
-                ("placebo", auditing.placebo_note),
-                ("controls", auditing.heldout_note),
-            )
-            if said
-        },
-        seed=auditing.seed,
-        cache=not auditing.no_cache,
+    wanted = ModelsSettings(
+        target=target,
+        companions=inputs.companions,
+        placebos=named_placebos(inputs.placebo, inputs.placebo_revision, target.model),
+        placebo_revision=inputs.placebo_revision,
+        several=True,
     )
+    check_placebo(wanted)
+    return open_models(wanted)
+
+
+def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> Backend | None:
+    """The model that writes continuations; none where control documents are given and none is wanted."""
+    from pretrace.backends import open_model
+
+    if inputs.generator in ("", "none"):
+        if needed:
+            raise ExpressionError(
+                "--generator names a model; with control documents (--heldout) none is needed."
+            )
+        return None
+    own = ModelSettings(
+        dtype=_dtype(inputs.generator_dtype),
+        device=opening.device,
+        trust_remote_code=opening.trust_remote_code,
+        allow_pickle=opening.allow_pickle,
+    )
+    try:
+        return open_model(inputs.generator, **asdict(own))
+    except MissingPackageError:
+        if needed:
+            raise
+        return None  # control documents may do without one; where they do not, the plan says so
+
+
+def _dtype(wanted: str) -> str:
+    """What the generator computes in: where nothing is said, what is fastest on this processor."""
+    from pretrace.backends.loading import device_of
+    from pretrace.tuning.number_format import fastest_format
+
+    return fastest_format(device_of("auto").type) if wanted == "auto" else wanted
 
 
 def printed(audit: Audit, out: Path) -> int:
@@ -141,88 +237,46 @@ def printed(audit: Audit, out: Path) -> int:
     return EXIT_CODES[audit.outcome]
 
 
-def compare(a: str, b: str, columns: Columns, *, classifiers: str, seed: int) -> None:
-    """Print how well classifiers that see only texts tell two sets apart."""
-    from pretrace.baselines.classifier_two_sample import gap
-
-    found = gap(open_corpus(a, columns), open_corpus(b, columns), classifiers, seed=seed)
-    Console(highlight=False).print(_gap_table(found))
-    for one in found:
-        if one.note:
-            print(one.note)
+def shown(plan: AuditPlan, console: Console) -> None:
+    """Print what an audit could answer, and what it would cost."""
+    for line in described(plan):
+        console.print(Plain(line), soft_wrap=True)
 
 
-def _gap_table(found: tuple[Gap, ...]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("classifier", overflow="fold")
-    table.add_column("AUC", justify="right", no_wrap=True)
-    table.add_column("texts", justify="right")
-    for one in found:
-        auc = f"{one.auc.value:.3f} [{one.auc.low:.3f}, {one.auc.high:.3f}]"
-        table.add_row(Plain(one.classifier), auc, f"{one.texts:,}")
-    table.caption = Plain(
-        "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
-    )
-    return table
+_OUTCOMES: dict[Outcome, str] = {
+    "consistent": "consistent with training (exit code 3)",
+    "nothing": "nothing shown (exit code 0)",
+    "inconclusive": "inconclusive (exit code 4)",
+}
+_DESIGNS = {
+    "controls": "control documents, compared directly",
+    "differences": "control documents, compared by differences",
+    "placebos": "placebos, without control documents",
+}
 
 
-def _models(opening: Opening, auditing: Auditing) -> Models:
-    """Target, placebos and reference."""
-    from pretrace.backends import open_model
-    from pretrace.scoring.plan import Models
-
-    names = list(auditing.placebo)
-    if auditing.placebo_revision and not names:
-        names = [opening.model]  # an earlier state of the very same repository
-    if opening.model in names and not auditing.placebo_revision and not opening.revision:
-        raise ModelError(
-            f"--placebo {opening.model} is the target itself: name an earlier checkpoint (--placebo-revision), the "
-            "base it was tuned from, or a sibling."
-        )
-    if len(set(names)) < len(names):
-        raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
-    target = open_model(opening.model, **opening.settings)
-    settings = {**opening.settings, "revision": auditing.placebo_revision}
-    placebos = tuple(open_model(name, **settings) for name in names)
-    reference = None
-    if auditing.reference_model:
-        reference = open_model(auditing.reference_model, **{**opening.settings, "revision": None})
-    return Models(target, reference=reference, placebos=placebos)
+def described(plan: AuditPlan) -> Iterator[str]:
+    """The plan as lines for a terminal."""
+    controls = f", {plan.control_documents:,} control documents" if plan.control_documents else ""
+    yield f"Texts: {plan.documents:,} documents, {plan.snippets:,} snippets{controls}"
+    for placebo in plan.placebos:
+        yield f"Placebo: {placebo.name} ({placebo.grade}): {placebo.words}"
+    if plan.design is None:
+        yield f"This audit could not have answered. {plan.why}"
+    else:
+        yield f"Design: {_DESIGNS[plan.design]}. {plan.why}"
+        yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
+        if "nothing" not in plan.outcomes:
+            yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
+        yield f"Work: {plan.passes:,} passes of a text through a model{_time(plan.seconds)}"
+    for cure in plan.cures:
+        yield f"What would help: {cure}"
 
 
-def _generator(opening: Opening, writing: Writing, *, needed: bool) -> Backend | None:
-    """The model that writes continuations; none where control documents are given and none is wanted."""
-    from pretrace.backends import open_model
-
-    if writing.generator in ("", "none"):
-        if needed:
-            raise ExpressionError(
-                "--generator names a model; with control documents (--heldout) none is needed."
-            )
-        return None
-    names = ("device", "trust_remote_code", "allow_pickle")
-    settings = {name: opening.settings[name] for name in names}
-    try:
-        return open_model(writing.generator, dtype=_dtype(writing.generator_dtype), **settings)
-    except MissingPackageError:
-        if needed:
-            raise
-        return None  # control documents may do without one; where they do not, the plan says so
-
-
-def _dtype(wanted: str) -> str:
-    """What the generator computes in: where nothing is said, what is fastest on this processor."""
-    from pretrace.backends.loading import device_of
-    from pretrace.tuning.number_format import fastest_format
-
-    return fastest_format(device_of("auto").type) if wanted == "auto" else wanted
-
-
-def _command(*groups: Any) -> dict[str, Any]:
-    """The options as they were given."""
-    from dataclasses import asdict
-
-    given = {name: value for group in groups for name, value in asdict(group).items()}
-    return {
-        name: str(value) if name == "out" else value for name, value in given.items() if value is not None
-    }
+def _time(seconds: float | None) -> str:
+    """A guess of the time, to an order of magnitude."""
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return ", some seconds"
+    return f", about {round(seconds)} seconds" if seconds < 90 else f", about {round(seconds / 60)} minutes"

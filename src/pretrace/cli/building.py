@@ -5,193 +5,108 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from rich import progress as rich
 from rich.console import Console
-from rich.progress import Progress, TextColumn
 from rich.text import Text as Plain
 
-from pretrace.cli import options as o
+from pretrace.building.ccnews import CcnewsSettings
+from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method, Rewriting
+from pretrace.building.dated import DatedSettings, DatedTexts
+from pretrace.building.patents import PatentPages, PatentSettings
+from pretrace.cli.options import Only
+from pretrace.cli.progress import watched
+from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError
+from pretrace.registry import require
+from pretrace.settings import Option, option
 
 if TYPE_CHECKING:
     from pretrace.building.writing import Built
 
-build = typer.Typer(
-    help="Make a benchmark from texts you have: members and non-members, with a card of how it was made.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-_PAGES = "Pages"
-_CLEANING = "Cleaning"
-_SIDES = "Members and non-members"
-_CUTTING = "Cutting"
 _NAMED = 3
-
+_SIDES = "Sides"
 Out = Annotated[
     Path,
-    typer.Option(
-        help="The JSON lines to write, such as patentmia.jsonl; patentmia.card.json goes beside it.",
-        show_default=False,
+    Option(
+        "The JSON lines to write, such as patentmia.jsonl; patentmia.card.json goes beside it.",
+        panel="",
+        path="out",
     ),
 ]
 
 
-@build.command()
-def patents(
-    pages: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PAGES",
-            help="A folder of .html and .txt files, or a .jsonl, .csv, .tsv or .parquet file with a page a row.",
-            show_default=False,
-        ),
-    ],
-    out: Out,
-    before: Annotated[
-        str, typer.Option(help="Members were published before this day.", rich_help_panel=_SIDES)
-    ] = "2023-01-01",
-    after: Annotated[
-        str, typer.Option(help="Non-members have a priority date after this day.", rich_help_panel=_SIDES)
-    ] = "2024-03-01",
-    words: Annotated[
-        int, typer.Option(help="Words of a snippet, told apart by jieba.", rich_help_panel=_CUTTING)
-    ] = 512,
-    lengths: Annotated[
-        str,
-        typer.Option(
-            help="Give the first so many words of each snippet instead, a row a length: 64,128,256,512.",
-            rich_help_panel=_CUTTING,
-        ),
-    ] = "",
-    size: Annotated[
-        int | None,
-        typer.Option(
-            help="The most pages of either class (the paper: 5000); as many as there are unless given.",
-            rich_help_panel=_SIDES,
-        ),
-    ] = None,
-    chinese: Annotated[
-        float, typer.Option(help="Least share of Chinese characters in a page.", rich_help_panel=_CLEANING)
-    ] = 0.3,
-    boilerplate: Annotated[
-        float,
-        typer.Option(
-            help="Take out lines that stand on more than this share of the pages.", rich_help_panel=_CLEANING
-        ),
-    ] = 0.2,
-    near: Annotated[
-        float,
-        typer.Option(
-            help="Pages this alike are one: Jaccard index of 8-character shingles, 0.7 to 1; 0 for exact copies alone.",
-            rich_help_panel=_CLEANING,
-        ),
-    ] = 0.8,
-    dates: Annotated[
-        Path | None,
-        typer.Option(
-            help="A table with the columns page, published and priority, for pages that do not tell.",
-            rich_help_panel=_PAGES,
-        ),
-    ] = None,
-    text_column: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the page; text, html, content or input unless named.", rich_help_panel=_PAGES
-        ),
-    ] = None,
-    published_column: Annotated[
-        str | None,
-        typer.Option(help="Column of the publication date; published unless named.", rich_help_panel=_PAGES),
-    ] = None,
-    priority_column: Annotated[
-        str | None,
-        typer.Option(help="Column of the priority date; priority unless named.", rich_help_panel=_PAGES),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="Column of the page's id; id unless named.", rich_help_panel=_PAGES)
-    ] = None,
-    seed: o.Seed = 0,
-) -> None:
+def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> None:
     """PatentMIA from patent pages you have: snippets of Chinese patents, old ones against new ones."""
-    from pretrace.building.pages import PageColumns
-    from pretrace.building.patents import PatentPages, PatentSettings, build_patents
+    from pretrace.building.patents import build_patents
 
-    settings = PatentSettings(
-        before=before,
-        after=after,
-        words=words,
-        lengths=_lengths(lengths),
-        size=size,
-        chinese=chinese,
-        boilerplate=boilerplate,
-        near=near,
-        seed=seed,
-    )
-    columns = PageColumns(text_column, published_column, priority_column, id_column)
     with _watched() as on_progress:
-        built = build_patents(PatentPages(pages, columns, dates), out, settings, on_progress=on_progress)
+        built = build_patents(pages, out, settings, on_progress=on_progress)
     say(built)
     _print(f"Try: pretrace evaluate \"patentmia(path='{out}')\" --model MODEL --out RUN")
 
 
-@build.command()
-def dated(
-    texts: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXTS",
-            help="A .jsonl, .csv, .tsv or .parquet file (also .gz), or hub:NAME, with a date a row.",
-            show_default=False,
-        ),
-    ],
-    date_column: Annotated[str, typer.Option(help="Column of the date.", rich_help_panel=_SIDES)],
-    cutoff: Annotated[
-        str,
-        typer.Option(
-            help="The day the model's training data ends; texts of that day and later are non-members.",
-            rich_help_panel=_SIDES,
-        ),
-    ],
-    out: Out,
-    margin_days: Annotated[
-        int,
-        typer.Option(help="Leave out texts of so many days before the cutoff.", rich_help_panel=_SIDES),
-    ] = 0,
-    balanced: Annotated[
-        bool,
-        typer.Option(
-            "--balanced", help="Draw as many of the larger class as the smaller has.", rich_help_panel=_SIDES
-        ),
-    ] = False,
-    words: Annotated[
-        int | None,
-        typer.Option(
-            help="Take the first so many words of each text (parted by white space); shorter ones are left out.",
-            rich_help_panel=_CUTTING,
-        ),
-    ] = None,
-    length: Annotated[
-        int | None,
-        typer.Option(help="Take the first so many characters instead.", rich_help_panel=_CUTTING),
-    ] = None,
-    text_column: o.TextColumn = None,
-    id_column: o.IdColumn = None,
-    group_column: o.GroupColumn = None,
-    seed: o.Seed = 0,
-) -> None:
+def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> None:
     """A WikiMIA of your own: texts from before a model's cutoff against later ones."""
-    from pretrace.building.dated import DatedSettings, DatedTexts, build_dated
+    from pretrace.building.dated import build_dated
 
-    settings = DatedSettings(cutoff, margin_days, balanced, words, length, seed)
-    source = DatedTexts(texts, date_column, text_column, id_column, group_column)
     with _watched() as on_progress:
-        built = build_dated(source, out, settings, on_progress=on_progress)
+        built = build_dated(texts, out, settings, on_progress=on_progress)
     say(built)
     _print(f"Try: pretrace evaluate {out} --model MODEL --out RUN")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CcnewsInputs:
+    """Both sides as they are, how the non-members are transformed, and where the benchmark goes."""
+
+    members: str = option(
+        help="Texts the models were trained on, the paper's being Pile-CC; as for `score`.",
+        panel="",
+        path="in",
+    )
+    nonmembers: str = option(
+        help="Texts they were not trained on, the paper's being CC-News of 2017.", panel="", path="in"
+    )
+    transform: Literal["trans", "mask", "prompt"] = option(
+        help="trans: translated there and back; mask: BERT's words; prompt: rewritten by a model.", panel=""
+    )
+    out: Path = option(help="Folder for {trans,mask,prompt}.jsonl and its card.", panel="", path="out")
+    date_column: str | None = option(
+        None, "Column with the non-members' date: only those of --year are taken.", panel=_SIDES
+    )
+    year: int = option(2017, "With --date-column.", panel=_SIDES)
+    columns: Annotated[Columns, Only(("text", "id", "group"))] = field(default_factory=Columns)
+
+    def __post_init__(self) -> None:
+        known = self.transform in ("trans", "mask", "prompt")
+        require(known, f"--transform is trans, mask or prompt, found {self.transform!r}.")
+
+
+def ccnews(
+    inputs: CcnewsInputs, settings: CcnewsSettings, trans: BackTranslation, mask: Masking, prompt: Rewriting
+) -> None:
+    """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
+    from pretrace.building.ccnews import build_ccnews
+    from pretrace.building.ccnews_texts import read_side
+
+    if inputs.transform == "prompt" and not prompt.model:
+        raise ExpressionError(
+            "--transform prompt needs --rewriter: a model that follows instructions, such as smollm2 or "
+            "server:http://host:port/v1#model-name."
+        )
+    known: dict[str, Method] = {"trans": trans, "mask": mask, "prompt": prompt}
+    columns = inputs.columns
+    others = read_side(inputs.nonmembers, columns, date_column=inputs.date_column, year=inputs.year)
+    sides = read_side(inputs.members, columns), others
+    with watched("transforming") as progress:
+        built = build_ccnews(
+            *sides, known[inputs.transform], folder=inputs.out, settings=settings, progress=progress
+        )
+    _say_ccnews(built)
 
 
 def say(built: Built) -> None:
@@ -212,13 +127,20 @@ def say(built: Built) -> None:
     _print(f"Written: {built.out}, {built.card_path}")
 
 
-def _lengths(written: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in written.split(",") if part.strip()]
-    if not all(part.isdecimal() and part.isascii() for part in parts):
-        raise ExpressionError(
-            f"--lengths wants whole numbers, such as 64,128,256,512; found {written[:60]!r}."
-        )
-    return tuple(map(int, parts))
+def _say_ccnews(built: Built) -> None:
+    card: Any = built.card
+    _print(f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}")
+    for name, title in (
+        ("original", "originals"),
+        ("published", "as published"),
+        ("transform_both", "both sides"),
+    ):
+        if card["blind"][name] is not None:
+            _print(f"- {title}: {card['blind'][name]['says']}")
+    _print(card["blind"]["finding"])
+    for reason, names in card["left_out"].items():
+        _print(f"Left out: {names['count']:,}, {reason}.")
+    _print(f"Card: {built.card_path}")
 
 
 def _print(line: str) -> None:
@@ -231,7 +153,7 @@ def _watched() -> Iterator[Callable[[str, int], None]]:
     if not sys.stderr.isatty():
         yield lambda what, done: None
         return
-    columns = (TextColumn("{task.description}"), TextColumn("{task.fields[done]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    columns = (rich.TextColumn("{task.description}"), rich.TextColumn("{task.fields[done]}"))
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("starting", done="", total=None)
         yield lambda what, done: progress.update(task, description=what, done=f"{done:,}")

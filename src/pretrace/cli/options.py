@@ -1,275 +1,206 @@
-"""The options that several commands share, each written once."""
+"""The options of a command, derived from the settings it takes.
+
+A command is a function. A parameter that is a settings dataclass becomes the options that its fields declare
+(`pretrace.settings.option`), those of settings within it among them; a parameter annotated with an `Option` is one
+itself. So help, range, name and default of an option stand in one place, and a command receives finished settings.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
-_TEXTS = "Texts"
-_MODEL = "Model"
-_RUN = "Run"
-_DETECTORS = "Detectors that are fitted"
-_CONTROLS = "Controls"
+from pretrace.cli.help import show_all
+from pretrace.cli.paths import check_outputs
+from pretrace.registry import load_plugin
+from pretrace.settings import Option, option_of
 
-TextsArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TEXTS",
-        help="A .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), a folder of .txt files, - for standard "
-        "input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see `pretrace list`).",
-        show_default=False,
-    ),
-]
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column of the text; text or input unless named.", rich_help_panel=_TEXTS)
-]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of the label, 1 member, 0 non-member; label unless named.", rich_help_panel=_TEXTS
-    ),
-]
-IdColumn = Annotated[
-    str | None, typer.Option(help="Column of the id; id unless named.", rich_help_panel=_TEXTS)
-]
-GroupColumn = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of the document a text was cut from; intervals resample documents; group unless named.",
-        rich_help_panel=_TEXTS,
-    ),
-]
-MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        min=2,
-        help="Read at most this many tokens of a text; the model's context unless given.",
-        rich_help_panel=_TEXTS,
-    ),
-]
-Windows = Annotated[
-    bool,
-    typer.Option(
-        "--windows",
-        help="Cut a longer text into windows of --max-tokens instead of dropping its end.",
-        rich_help_panel=_TEXTS,
-    ),
-]
-ModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        help="A hub id, a model folder, a .gguf file, or smollm2 (packaged).",
-        show_default=False,
-        rich_help_panel=_MODEL,
-    ),
-]
-ReferenceModel = Annotated[
-    str | None,
-    typer.Option(
-        help="The smaller model that the score `ref` compares with; any --model value.",
-        rich_help_panel=_MODEL,
-    ),
-]
-Revision = Annotated[
-    str | None, typer.Option(help="Branch, tag or commit of a hub model.", rich_help_panel=_MODEL)
-]
-Dtype = Annotated[
-    str,
-    typer.Option(help="auto (float32 on a CPU), float32, bfloat16 or float16.", rich_help_panel=_MODEL),
-]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, …", rich_help_panel=_MODEL)]
-DeviceMap = Annotated[
-    str | None,
-    typer.Option(
-        help="Spread the weights over several GPUs: auto (needs accelerate).", rich_help_panel=_MODEL
-    ),
-]
-Start = Annotated[
-    str,
-    typer.Option(
-        help="Start token before each text: tokenizer (as the tokenizer does), always or never.",
-        rich_help_panel=_MODEL,
-    ),
-]
-TokenBudget = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Tokens that go through the model at once; 2048 on a CPU unless given.",
-        rich_help_panel=_MODEL,
-    ),
-]
-TrustRemoteCode = Annotated[
-    bool,
-    typer.Option(
-        "--trust-remote-code",
-        help="Run Python code that comes with the model. It can do anything you can.",
-        rich_help_panel=_MODEL,
-    ),
-]
-AllowPickle = Annotated[
-    bool,
-    typer.Option(
-        "--allow-pickle",
-        help="Open weights stored as a pickle. Opening one can run any code.",
-        rich_help_panel=_MODEL,
-    ),
-]
-Scores = Annotated[
-    str,
-    typer.Option(
-        help='Expressions, comma-separated: "loss,min_k(k=0.1),dc_pdd". See `pretrace list`.',
-        rich_help_panel=_RUN,
-    ),
-]
-Counts = Annotated[
-    Path | None, typer.Option(help="Token counts for dc_pdd, made by `pretrace count`.", rich_help_panel=_RUN)
-]
-Tuned = Annotated[
-    Path | None,
-    typer.Option(help="Adapter for fsd(...), made by `pretrace tune`.", rich_help_panel=_DETECTORS),
-]
-ReferenceTexts = Annotated[
-    str | None,
-    typer.Option(
-        "--reference",
-        help="Labelled texts that na_pdd and probe are fitted on, about 100 members and 100 non-members; given as "
-        "TEXTS is. None of them may be among TEXTS.",
-        rich_help_panel=_DETECTORS,
-    ),
-]
-Neighbors = Annotated[
-    str | None,
-    typer.Option(
-        help="Who proposes words for neighbor: causal (the target itself), causal:MODEL, or masked:HUB_ID.",
-        rich_help_panel=_DETECTORS,
-    ),
-]
-TuneShare = Annotated[
-    float,
-    typer.Option(
-        min=0.0,
-        max=0.9,
-        help="For fsd(...): tune on the non-members of this share of TEXTS, score the rest (the paper: 0.3).",
-        rich_help_panel=_DETECTORS,
-    ),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="How to tune: lora, adalora or ia3, with settings where the paper's do not suit: "
-        "\"lora(rank=8, epochs=1, on='members')\". See `pretrace list`.",
-        rich_help_panel=_DETECTORS,
-    ),
-]
-ReferenceShare = Annotated[
-    float,
-    typer.Option(
-        min=0.0,
-        max=0.9,
-        help="Set this share of TEXTS aside as the reference of na_pdd and probe, score the rest.",
-        rich_help_panel=_DETECTORS,
-    ),
-]
-Placebo = Annotated[
-    str | None,
-    typer.Option(
-        help="A model that never saw the members (an earlier checkpoint, a sibling); any --model value. Every score "
-        "is computed with it too: one that does as well there does not detect membership.",
-        rich_help_panel=_CONTROLS,
-    ),
-]
-PlaceboRevision = Annotated[
-    str | None,
-    typer.Option(help="Branch, tag or commit of the placebo on the hub.", rich_help_panel=_CONTROLS),
-]
-Out = Annotated[
-    Path,
-    typer.Option(
-        help="Folder for run.json, scores.parquet, scores.csv, skipped.csv and report.html; a run that is "
-        "already there is replaced.",
-        show_default=False,
-        rich_help_panel=_RUN,
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn at random.", rich_help_panel=_RUN)]
-NoCache = Annotated[
-    bool,
-    typer.Option(
-        "--no-cache",
-        help="Keep no traces on disk (PRETRACE_CACHE); a killed run then starts anew.",
-        rich_help_panel=_RUN,
-    ),
-]
-Resamples = Annotated[
-    int,
-    typer.Option(min=100, help="Bootstrap resamples of documents for the intervals.", rich_help_panel=_RUN),
-]
-Validation = Annotated[
-    float,
-    typer.Option(
-        min=0.05,
-        max=0.95,
-        help="Share of documents on which accuracy thresholds are chosen.",
-        rich_help_panel=_RUN,
-    ),
-]
+T = TypeVar("T")
+_KINDS = {int: "N", float: "X", Path: "PATH"}
+PLUGIN = "plugin"
+_PLUGIN = Option(
+    "A Python file that adds scores, corpora, tuning methods or classifiers; give it more than once for several.",
+    path="in",
+)
 
-_TRAINING = "Training"
-_NEW = "A new model (--model new)"
 
-StartModel = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        help="new for a small model from scratch, or any --model value: a copy of it is trained further.",
-        rich_help_panel=_MODEL,
-    ),
-]
-Share = Annotated[
-    float, typer.Option(help="Share of the text that becomes members.", rich_help_panel=_TRAINING)
-]
-Epochs = Annotated[int, typer.Option(min=1, help="How often each member is seen.", rich_help_panel=_TRAINING)]
-PlantMethod = Annotated[
-    str,
-    typer.Option(help="full trains all weights, lora an adapter that is merged.", rich_help_panel=_TRAINING),
-]
-LearningRate = Annotated[
-    float | None,
-    typer.Option(
-        help="2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given.", rich_help_panel=_TRAINING
-    ),
-]
-Batch = Annotated[int, typer.Option(min=1, help="Texts a step.", rich_help_panel=_TRAINING)]
-TrainTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--max-tokens",
-        min=2,
-        help="Longer texts are trained on in windows of so many tokens; 512, or the model's context where that "
-        "is less, unless given.",
-        rich_help_panel=_TRAINING,
-    ),
-]
-Precision = Annotated[
-    str,
-    typer.Option(
-        help="float32, or bfloat16: computes in it, keeps float32 weights.", rich_help_panel=_TRAINING
-    ),
-]
-Recompute = Annotated[
-    bool,
-    typer.Option(
-        "--recompute",
-        help="Gradient checkpointing: a third slower, far less memory.",
-        rich_help_panel=_TRAINING,
-    ),
-]
-Family = Annotated[str, typer.Option(help="gpt_neox or llama.", rich_help_panel=_NEW)]
-Layers = Annotated[int, typer.Option(min=1, help="Transformer blocks.", rich_help_panel=_NEW)]
-Width = Annotated[int, typer.Option(min=2, help="Size of the hidden state.", rich_help_panel=_NEW)]
-Heads = Annotated[int, typer.Option(min=1, help="Attention heads.", rich_help_panel=_NEW)]
-Vocabulary = Annotated[int, typer.Option(help="Most tokens its tokenizer learns.", rich_help_panel=_NEW)]
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Beside a settings dataclass in `Annotated`: the fields that are options of this command."""
+
+    names: tuple[str, ...]
+    essential: bool = True
+    """Whether those that are essential elsewhere are so here."""
+
+
+class Given(dict[str, Any]):
+    """A command that has a parameter of this type is given its options as they were written, None left out."""
+
+
+class Leaf(NamedTuple):
+    """One option: its name as a Python name, its declaration, type and default."""
+
+    name: str
+    option: Option
+    hint: Any
+    default: Any
+
+    @property
+    def inverted(self) -> bool:
+        """Whether the option switches off what is on by itself."""
+        return self.hint is bool and self.default is True
+
+    @property
+    def kind(self) -> str:
+        """What a value is, in a word."""
+        return next(
+            (word for kind, word in _KINDS.items() if kind in (self.hint, *get_args(self.hint))), "TEXT"
+        )
+
+    def value(self, given: Any) -> Any:
+        """What settings hold, from what was written."""
+        if self.option.read is not None:
+            return self.option.read(given)
+        if isinstance(given, list):
+            return tuple(given)
+        return not given if self.inverted else given
+
+    def parameter(self) -> inspect.Parameter:
+        """The parameter by which typer knows the option."""
+        own, hint, default = self.option, self.hint, self.default
+        if own.read is not None:
+            default, hint = own.written, str
+        elif get_origin(hint) is Literal:
+            hint = str
+        elif get_origin(hint) is tuple:
+            hint = list[get_args(hint)[0]]  # type: ignore[misc]
+            default = default if default is MISSING else list(default)
+        elif self.inverted:
+            default = False
+        how: dict[str, Any] = {"help": own.help, "min": own.least, "max": own.most}
+        if own.metavar:
+            made = typer.Argument(metavar=own.metavar, **how)
+        else:
+            made = typer.Option(f"--{self.name.replace('_', '-')}", **how)
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=Annotated[hint, made],
+        )
+
+
+def command_of(function: Callable[..., int | None], *, plugins: bool = True) -> Callable[..., None]:
+    """The function as typer calls it, with a parameter for every option; it leaves with the code it returns.
+
+    `leaves` of what comes back are the options by name. With `plugins`, files named by --plugin are imported
+    before any settings are made.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    signature = inspect.signature(function).parameters
+    leaves = {
+        leaf.name: leaf
+        for name, parameter in signature.items()
+        for leaf in _leaves(name, hints[name], parameter.default)
+    }
+    if plugins:
+        leaves[PLUGIN] = Leaf(PLUGIN, _PLUGIN, tuple[Path, ...], ())
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        for path in given.get(PLUGIN, ()):
+            load_plugin(path)
+        check_outputs({name: (leaf.option, given[name]) for name, leaf in leaves.items()})
+        code = function(**{name: _made(name, hints[name], given, leaves) for name in signature})
+        if code:
+            raise typer.Exit(code)
+
+    parameters = [leaf.parameter() for leaf in leaves.values()]
+    if any(leaf.option.essential for leaf in leaves.values()):
+        shown = typer.Option(
+            "--help-all", is_eager=True, callback=show_all, help="Show all options and exit."
+        )
+        hint, kind = Annotated[bool, shown], inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter("help_all", kind, default=False, annotation=hint))
+    run.leaves = leaves  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _leaves(name: str, hint: Any, default: Any) -> Iterator[Leaf]:
+    """The options of a parameter or field: those of the settings it is, or itself."""
+    kind, extras = _apart(hint)
+    own = _first(extras, Option)
+    if own is not None:
+        yield Leaf(name, own, kind, MISSING if default is inspect.Parameter.empty else default)
+    elif is_dataclass(kind):
+        only = _first(extras, Only)
+        for one, described, inner in _fields(kind, only):
+            if described is None:
+                yield from _leaves(one.name, inner, MISSING)
+            else:
+                shown = described if only is None or only.essential else replace(described, essential=False)
+                yield Leaf(_name(one, described), shown, inner, one.default)
+
+
+def _made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, Leaf]) -> Any:
+    """The argument for a parameter or field: settings, or the value of one option."""
+    kind, extras = _apart(hint)
+    if kind is Given:
+        return Given(
+            {
+                one: _recorded(given[one])
+                for one in leaves
+                if given[one] is not None and (given[one] or one != PLUGIN)
+            }
+        )
+    if not is_dataclass(kind) or not isinstance(kind, type):
+        return leaves[name].value(given[name])
+    return kind(
+        **{
+            one.name: _made(one.name, inner, given, leaves)
+            if described is None
+            else leaves[_name(one, described)].value(given[_name(one, described)])
+            for one, described, inner in _fields(kind, _first(extras, Only))
+        }
+    )
+
+
+def _fields(kind: Any, only: Only | None) -> Iterator[tuple[Field[Any], Option | None, Any]]:
+    """The fields of settings that are options or settings themselves, with declaration and type."""
+    hints = get_type_hints(kind, include_extras=True)
+    for one in fields(kind):
+        if not one.init:
+            continue
+        described, hint = option_of(one), hints[one.name]
+        if (only is None or one.name in only.names) and (described or is_dataclass(_apart(hint)[0])):
+            yield one, described, hint
+
+
+def _name(one: Field[Any], described: Option) -> str:
+    return (described.name or one.name).replace("-", "_")
+
+
+def _first(extras: tuple[Any, ...], kind: type[T]) -> T | None:
+    return next((one for one in extras if isinstance(one, kind)), None)
+
+
+def _apart(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A type and what `Annotated` says beside it."""
+    if get_origin(hint) is Annotated:
+        own, *extras = get_args(hint)
+        return own, tuple(extras)
+    return hint, ()
+
+
+def _recorded(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_recorded(one) for one in value]
+    return str(value) if isinstance(value, Path) else value

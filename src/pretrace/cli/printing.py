@@ -1,36 +1,32 @@
-"""What the commands print: results to standard output, plain enough to read without colour."""
+"""What the commands print to standard output, plain enough to read without colour; `show`, `report` and `list`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
+import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Plain
 
+from pretrace.scoring.settings import Target
+from pretrace.settings import Option
 from pretrace.types import Estimate, Run
-
-if TYPE_CHECKING:
-    from pretrace.cli.job import Job
-    from pretrace.frequencies import Frequencies
 
 _PREVIEW = 5
 _COLUMNS = 4
 
 
-def finished(job: Job) -> None:
-    """Carry a job out and print its results and where they lie."""
-    from pretrace.cli.work import carry_out
-
-    run = carry_out(job)
+def finished(run: Run, out: Path) -> None:
+    """Print what a run found and where it lies."""
     console = Console(highlight=False)
     results(run, console)
     losses(run, console)
-    console.print(Plain(f"Report: {job.out / 'report.html'}"), soft_wrap=True)
+    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
 
 
 def results(run: Run, console: Console) -> None:
@@ -52,8 +48,9 @@ def measured(run: Run) -> Table:
     for name in ("AUC", "TPR at 5% FPR", "accuracy"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in run.evaluation.rows:
+        rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < len(run.ids) else ""
         table.add_row(
-            Plain(_NAMES.get(row.kind, "{}").format(row.name)),
+            Plain(_NAMES.get(row.kind, "{}").format(row.name) + rests),
             *map(_interval, (row.auc, row.tpr, row.accuracy)),
         )
     kinds = {row.kind for row in run.evaluation.rows}
@@ -93,7 +90,7 @@ def preview(run: Run) -> Table:
         if i is None:
             table.add_row(*["…"] * len(table.columns))
         else:
-            values = (f"{value:.4g}" for value in run.matrix[i, :_COLUMNS])
+            values = ("–" if np.isnan(value) else f"{value:.4g}" for value in run.matrix[i, :_COLUMNS])
             table.add_row(Plain(run.ids[i]), str(run.tokens[i]), *values)
     if len(run.scores) > _COLUMNS:
         table.caption = f"{len(run.scores) - _COLUMNS} more scores in scores.csv"
@@ -107,6 +104,14 @@ def losses(run: Run, console: Console) -> None:
         more = f" and {len(run.skipped) - 3} more" if len(run.skipped) > 3 else ""
         console.print(
             Plain(f"Not scored: {_many(len(run.skipped), 'text')}: {names}{more}; all in skipped.csv.")
+        )
+    if run.missing:
+        first, texts = run.missing[0], len({one.id for one in run.missing})
+        console.print(
+            Plain(
+                f"Without a value of some score: {_many(texts, 'text')}, such as {first.id!r} of {first.score} "
+                f"({first.reason}); all in missing.csv."
+            )
         )
     cut = run.cut > 0
     if cut.any():
@@ -126,14 +131,10 @@ def _many(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def counted(table: Frequencies, out: Path) -> None:
-    """What a count found."""
-    seen = int((table.counts > 0).sum())
-    print(f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}")
-
-
-def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
-    """A text's tokens coloured by surprise."""
+def show(
+    text: Annotated[str, Option("The text itself, or - for standard input.", metavar="TEXT")], target: Target
+) -> None:
+    """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
     from pretrace.cache.traces import open_store
     from pretrace.errors import TextsError
@@ -145,20 +146,20 @@ def shown(text: str, model: str, opening: Mapping[str, Any]) -> None:
     content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
     if not content.strip():
         raise TextsError("the text is empty; pass a sentence or two, or - to read standard input.")
-    backend = open_model(model, **opening)
+    backend = open_model(target.model, **asdict(target.opening))
     one = trace(backend, [content], Quantity.LOGP, store=open_store(None))[0]
     print_heat(heat_of(Text("text", content), one, backend, limit=None), Console(highlight=False))
 
 
-def rendered(folder: Path) -> None:
-    """The report of a run, an audit or a flagging, made anew."""
+def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> None:
+    """Render RUN/report.html again from the run's tables, without a model."""
     from pretrace.runs import render
 
-    print(f"Report: {render(folder)}")
+    print(f"Report: {render(run)}")
 
 
-def names() -> None:
-    """Scores, corpora and back ends, one line each."""
+def list_() -> None:
+    """List scores, corpora and what --model takes, one line each."""
     from pretrace.auditing.settings import PROCEDURES
     from pretrace.backends import known_backends
     from pretrace.baselines.classifiers import classifiers

@@ -1,6 +1,6 @@
-"""A progress bar with tokens a second and the time left; silent where nobody watches.
+"""A progress bar with tokens a second and the time left; nothing where standard error is no terminal.
 
-An audit takes long enough that it is not silent without a terminal: it writes a plain line every 30 seconds.
+An audit takes long, so without a terminal it writes a plain line every 30 seconds.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich import progress as rich
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from pretrace.auditing.watch import Outlook, Stage
-from pretrace.scoring.evidence import Progress as TraceProgress
-from pretrace.scoring.evidence import Silent
+from pretrace.scoring.evidence import Progress, Silent
 
 if TYPE_CHECKING:
-    from pretrace.tuning.plan import OnStep
-    from pretrace.tuning.plan import Progress as Training
+    from pretrace.tuning.plan import OnStep, TrainingStep
 
 
 class Bar:
     """Shows passes over texts as they are done."""
 
-    def __init__(self, progress: Progress, task: TaskID) -> None:
+    def __init__(self, progress: rich.Progress, task: rich.TaskID) -> None:
         self.progress = progress
         self.task = task
         self.total = 0
@@ -49,30 +47,30 @@ class Bar:
 
 
 @contextmanager
-def watched(what: str) -> Iterator[TraceProgress]:
+def watched(what: str) -> Iterator[Progress]:
     """Progress on standard error if that is a terminal, none otherwise."""
     if not sys.stderr.isatty():
         yield Silent()
         return
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[rate]}"),
+        rich.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield Bar(progress, progress.add_task(what, rate="", total=None))
 
 
 @contextmanager
 def counted_bytes() -> Iterator[Callable[[int, int], None]]:
-    """Shows how many texts and megabytes are counted, and how fast; nothing where nobody watches."""
+    """Shows how many texts and megabytes are counted, and how fast, on a terminal."""
     if not sys.stderr.isatty():
         yield lambda texts, size: None
         return
-    columns = (TextColumn("counting"), TextColumn("{task.fields[done]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    columns = (rich.TextColumn("counting"), rich.TextColumn("{task.fields[done]}"))
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", done="", total=None)
         begin = time.perf_counter()
         first: list[int] = []
@@ -88,24 +86,35 @@ def counted_bytes() -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def trained(what: str = "training") -> Iterator[OnStep | None]:
-    """A bar for training with its loss; none where nobody watches."""
+    """A bar for training with its loss, on a terminal; otherwise None."""
     if not sys.stderr.isatty():
         yield None
         return
     columns = (
-        TextColumn(what),
-        BarColumn(),
-        TextColumn("{task.fields[state]}"),
-        TimeRemainingColumn(),
+        rich.TextColumn(what),
+        rich.BarColumn(),
+        rich.TextColumn("{task.fields[state]}"),
+        rich.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", state="", total=None)
 
-        def show(step: Training) -> None:
+        def show(step: TrainingStep) -> None:
             state = f"loss {step.loss:.2f}, {step.tokens_per_second:,.0f} tokens/s"
             progress.update(task, completed=step.step, total=step.steps, state=state)
 
         yield show
+
+
+def announce_training(classifiers: Sequence[str]) -> None:
+    """Say on standard error that classifiers are trained before anything else is shown, which takes long."""
+    trained_first = [name for name in classifiers if name.startswith(("pretrained", "gpt2"))]
+    if trained_first:
+        print(
+            f"pretrace: note: {', '.join(trained_first)}: trained on the texts first; on a processor that can take "
+            "many minutes.",
+            file=sys.stderr,
+        )
 
 
 LINE_SECONDS = 30.0
@@ -127,7 +136,7 @@ class Stages:
         self.outlook.plan(stages)
 
     @contextmanager
-    def passes(self, stage: str, /) -> Iterator[TraceProgress]:
+    def passes(self, stage: str, /) -> Iterator[Progress]:
         """A stage in which texts go through a model."""
         with self._shown(stage):
             yield _Share(self.outlook)
@@ -152,8 +161,8 @@ class Stages:
 
     @contextmanager
     def _bar(self, stage: str) -> Iterator[None]:
-        columns = (TextColumn("{task.description}", markup=False), BarColumn())
-        progress = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+        columns = (rich.TextColumn("{task.description}", markup=False), rich.BarColumn())
+        progress = rich.Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
         task = progress.add_task(self.line(stage), total=1.0)
 
         def show() -> None:

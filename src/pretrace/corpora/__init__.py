@@ -3,14 +3,9 @@
 A new corpus is one new file here: a function that returns a `Corpus`, under `@corpora.add("name")`.
 """
 
-import sys
-
-from pretrace import registry
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.lengths import windows
 from pretrace.corpora.opening import known_corpora, open_corpus, read_texts, stream_texts
 from pretrace.registry import corpora
 
 __all__ = ["Columns", "corpora", "known_corpora", "open_corpus", "read_texts", "stream_texts", "windows"]
-
-sys.modules[f"{__name__}.registered"] = registry  # where the docs of 0.1 import `corpora` from

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 
 from pretrace.errors import TextsError
+from pretrace.settings import TEXTS, option
 
 TEXT_NAMES = ("text", "input")
 SHOWN_COLUMNS = 12
@@ -37,10 +38,26 @@ class Columns:
     a column out, for files whose `label` says something else than membership.
     """
 
-    text: str | None = None
-    label: str | None = None
-    id: str | None = None
-    group: str | None = None
+    text: str | None = option(
+        None,
+        "Column of the text; text or input unless named.",
+        name="text-column",
+        panel=TEXTS,
+        essential=True,
+    )
+    label: str | None = option(
+        None,
+        "Column of the label, 1 member, 0 non-member; label unless named.",
+        name="label-column",
+        panel=TEXTS,
+    )
+    id: str | None = option(None, "Column of the id; id unless named.", name="id-column", panel=TEXTS)
+    group: str | None = option(
+        None,
+        "Column of the document a text was cut from; intervals resample documents; group unless named.",
+        name="group-column",
+        panel=TEXTS,
+    )
 
     @property
     def text_alone(self) -> Columns:

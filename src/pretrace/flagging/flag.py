@@ -51,7 +51,7 @@ def flag(
         check_placebos(models.target, (models.placebo.target,))
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, seed=settings.seed, progress=progress or Silent())
-    run = detect(made.corpus, models, settings.score, how).complete
+    run = detect(made.corpus, models, settings.plan, how).complete
     sides = Sides.of(run, made, settings)
     made = replanned(made, sides.known, sides.number, settings)
     return _concluded(sides, made, corpus=corpus, known=known, model=models.target.name)
@@ -166,5 +166,5 @@ def _checks(sides: Sides, made: Plan) -> tuple[Check, ...]:
 def _record(corpus: Corpus, known: Corpus, run: Run, settings: FlagSettings) -> dict[str, Any]:
     """Everything needed to do it again: of the run's record, with the two sets each by itself."""
     rest = {name: value for name, value in run.settings.items() if name not in ("texts", "seed")}
-    asked = {name: value for name, value in asdict(settings).items() if name != "cache"}
+    asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
     return {**asked, "texts": record_corpus(corpus), "nonmembers": record_corpus(known), **rest}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pretrace.registry import require
 from pretrace.scoring.plan import ScorePlan
+from pretrace.settings import cache_option, check_ranges, option, seed_option
 from pretrace.statistics.conformal import METHODS
 
 SCORE = "min_k_plus_plus"
 """Of the scores that need nothing but the target it survived its controls most often on planted domains: in 7 of
 8, `loss` in 5 (benchmarks/results/planted_domains.json). `ref` with an earlier checkpoint survived in 8 of 8."""
+FLAGGING = "Flagging"
 HIGHEST = 0.5
 LOWEST_LEVEL = 0.001
 """What the permutations of a test of the set can still show."""
@@ -26,13 +28,38 @@ class FlagSettings:
     a document are drawn, and every other draw. `cache` False keeps no traces on disk.
     """
 
-    score: str = SCORE
-    fdr: float = 0.05
-    level: float = 0.05
-    method: Literal["auto", "bh", "by"] = "auto"
-    randomised: bool = False
-    seed: int = 0
-    cache: bool = True
+    score: str = option(
+        SCORE,
+        "The score that decides, chosen beforehand: any that is not fitted on labels. With an earlier checkpoint "
+        "of the model at hand: ref, and --reference-model CHECKPOINT.",
+        panel=FLAGGING,
+        essential=True,
+    )
+    fdr: float = option(
+        0.05,
+        "The share of the flagged texts (documents, where they have several texts) that may be false, on average.",
+        panel=FLAGGING,
+        essential=True,
+    )
+    level: float = option(
+        0.05,
+        "How often the test of the TEXTS as a whole may say that they stand out where none was seen.",
+        panel=FLAGGING,
+        essential=True,
+    )
+    method: Literal["auto", "bh", "by"] = option(
+        "auto",
+        "How that rate is kept: bh (documents are independent of each other), by (they depend on each other; "
+        "stricter), or auto: bh.",
+        panel=FLAGGING,
+    )
+    randomised: bool = option(
+        False, "Break ties of scores at random instead of against the text.", panel=FLAGGING
+    )
+    seed: int = seed_option()
+    cache: bool = cache_option()
+    plan: ScorePlan = field(init=False, repr=False, compare=False)
+    """The score, parsed."""
 
     def __post_init__(self) -> None:
         require(
@@ -46,8 +73,9 @@ class FlagSettings:
             self.method in ("auto", *METHODS),
             f"--method is auto, {' or '.join(METHODS)}, found {self.method!r}.",
         )
-        require(self.seed >= 0, f"--seed must be 0 or more, found {self.seed}.")
+        check_ranges(self)
         plan = ScorePlan.parse(self.score)
+        object.__setattr__(self, "plan", plan)
         names = list(plan.scores)
         require(
             len(names) == 1,

@@ -27,7 +27,7 @@ MAX_PENDING = 1 << 20
 class Tally:
     """Counts that grow batch by batch, in bounded memory; begins where `progress` left off."""
 
-    def __init__(self, size: int, progress: Progress | None = None) -> None:
+    def __init__(self, size: int, progress: Counted | None = None) -> None:
         self.tokens: Counts = np.zeros(size, dtype=np.int64) if progress is None else progress.tokens
         self.texts = 0 if progress is None else progress.texts
         self.bytes = 0 if progress is None else progress.bytes
@@ -60,12 +60,12 @@ class Tally:
         pieces, self._pieces = self._pieces, empty()
         return pieces
 
-    def progress(self) -> Progress:
+    def progress(self) -> Counted:
         """All of it, as a checkpoint keeps it."""
         self._merge()
         if self._last_text is not None:
             self.last = text_hash(self._last_text)
-        return Progress(self.tokens, self._pieces, self.texts, self.bytes, self.last)
+        return Counted(self.tokens, self._pieces, self.texts, self.bytes, self.last)
 
     def _merge(self) -> None:
         self._pieces = merged([self._pieces, *self._pending])
@@ -76,7 +76,7 @@ KIND = "checkpoint of a token count"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Counted:
     """The first `texts` texts of a source, counted: `tokens` int64 [ids], and pieces still to be encoded.
 
     `last` is the hash of the last of them, by which another source is recognised.
@@ -89,7 +89,7 @@ class Progress:
     last: str
 
 
-def save_checkpoint(path: Path, settings: dict[str, Any], progress: Progress) -> None:
+def save_checkpoint(path: Path, settings: dict[str, Any], progress: Counted) -> None:
     """Write the progress of a run with these settings, whole or not at all; OutputError if that fails."""
     facts = {
         "settings": settings,
@@ -107,7 +107,7 @@ def save_checkpoint(path: Path, settings: dict[str, Any], progress: Progress) ->
     save_arrays(path, KIND, facts, arrays)
 
 
-def load_checkpoint(path: Path, settings: dict[str, Any]) -> Progress | None:
+def load_checkpoint(path: Path, settings: dict[str, Any]) -> Counted | None:
     """The progress kept at `path`, None where there is none.
 
     Raises TableError where the file is damaged, or comes from a run with other settings: going on from it
@@ -127,7 +127,7 @@ def load_checkpoint(path: Path, settings: dict[str, Any]) -> Progress | None:
             )
     pieces = pa.array(_parted(arrays["pieces"].tobytes(), arrays["lengths"]), pa.binary())
     table = pa.table({"piece": pieces, "count": pa.array(arrays["counts"], pa.int64())})
-    return Progress(arrays["tokens"], table, facts["texts"], facts["bytes"], facts["last"])
+    return Counted(arrays["tokens"], table, facts["texts"], facts["bytes"], facts["last"])
 
 
 def text_hash(text: str) -> str:

@@ -24,6 +24,7 @@ from pretrace.frequencies.seams import Seamless, find_seams
 from pretrace.frequencies.table import Frequencies
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
+from pretrace.settings import option
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -47,7 +48,7 @@ class Counting:
     `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result.
     """
 
-    workers: int = 0
+    workers: int = option(0, "Threads; 0 for one a core.", least=0)
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
     whole: bool = False

@@ -11,6 +11,7 @@ of a score has an empty cell there, and missing.csv says why.
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,8 +118,12 @@ def _csv_rows(run: Run) -> Iterator[list[object]]:
     labels = [None if member is None else int(member) for member in run.members]
     columns = {"id": run.ids, "label": labels, "group": run.groups, "n_tokens": run.tokens.tolist()}
     fixed = zip(*(columns[name] for name in _fixed(run)), strict=True)
-    values = np.where(np.isnan(run.matrix), None, run.matrix).tolist() if run.missing else run.matrix.tolist()
-    return ([*row, *scores] for row, scores in zip(fixed, values, strict=True))
+    values = run.matrix.tolist()
+    return ([*row, *map(_cell, scores)] for row, scores in zip(fixed, values, strict=True))
+
+
+def _cell(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _scores(run: Run) -> dict[str, Column]:

@@ -7,16 +7,12 @@ its parameters. A score is a plain callable (`types.Score`); one that has to be 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
-from pretrace import registry
 from pretrace.registry import scores
 from pretrace.types import Recipe, Score
 
 __all__ = ["parse", "scores"]
-
-sys.modules[f"{__name__}.registered"] = registry  # where the docs of 0.1 import `scores` from
 
 
 def parse(expressions: str | Sequence[str]) -> dict[str, Score | Recipe]:

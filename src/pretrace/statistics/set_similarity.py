@@ -34,6 +34,7 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.settings import check_ranges, seed_option
 from pretrace.statistics.resampling import tail_share
 from pretrace.statistics.words import words_of
 from pretrace.types import Doubles, Estimate, Text
@@ -52,13 +53,13 @@ class Comparing:
     most: int = 1000
     resamples: int = 500
     halves: int = 20
-    seed: int = 0
+    seed: int = seed_option()
 
     def __post_init__(self) -> None:
         require(self.most >= 4, f"at least 4 texts of a side are compared, found {self.most}.")
         require(self.resamples >= 100, f"--resamples must be at least 100, found {self.resamples}.")
         require(self.halves >= 1, f"at least one split into halves is wanted, found {self.halves}.")
-        require(self.seed >= 0, f"--seed must be 0 or more, found {self.seed}.")
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)

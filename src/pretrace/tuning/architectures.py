@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.settings import check_ranges, option
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -54,6 +55,7 @@ def train_vocabulary(
 
 
 FAMILIES = ("gpt_neox", "llama")
+NEW = "A new model (--model new)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,11 @@ class Architecture:
     the most tokens the tokenizer may learn; few texts make fewer. `max_tokens` is the longest input.
     """
 
-    family: str = "gpt_neox"
-    layers: int = 4
-    width: int = 256
-    heads: int = 4
-    vocabulary: int = 4096
+    family: str = option("gpt_neox", "gpt_neox or llama.", panel=NEW)
+    layers: int = option(4, "Transformer blocks.", panel=NEW, least=1, most=256)
+    width: int = option(256, "Size of the hidden state.", panel=NEW, least=2, most=16_384)
+    heads: int = option(4, "Attention heads.", panel=NEW, least=1, most=1024)
+    vocabulary: int = option(4096, "Most tokens its tokenizer learns.", panel=NEW, most=1_000_000)
     max_tokens: int = 512
 
     def __post_init__(self) -> None:
@@ -84,6 +86,7 @@ class Architecture:
             f"a byte-level vocabulary holds at least {SMALLEST} tokens, found vocabulary={self.vocabulary}.",
         )
         require(self.max_tokens >= 2, f"a model reads at least 2 tokens, found max_tokens={self.max_tokens}.")
+        check_ranges(self)
 
 
 SMALL = Architecture()

@@ -61,7 +61,7 @@ class TrainingPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TrainingStep:
     """Where a training stands after a step: `step` of `steps`, `epoch` of `epochs`, both from 1.
 
     `loss` is the mean over the tokens of this step in nats, `tokens_per_second` the rate since the
@@ -76,7 +76,7 @@ class Progress:
     tokens_per_second: float
 
 
-OnStep = Callable[[Progress], None]
+OnStep = Callable[[TrainingStep], None]
 """Called after every step."""
 
 

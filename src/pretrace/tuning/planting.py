@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pretrace.errors import ModelError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
+from pretrace.settings import TRAINING, check_ranges, option, seed_option
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import Planted, write_planted
 from pretrace.tuning.batches import split_members, windows
@@ -42,6 +43,7 @@ NEW_RATE, FULL_RATE, LORA_RATE = 2e-3, 5e-5, 1e-3
 class PlantSettings:
     """How a model is planted; ExpressionError for a value out of its range.
 
+    `epochs` is 2 unless told otherwise, from the command line as from Python.
     `share` of the text is made members, `seed` decides which, the new weights and the order of training.
     A text of more than `max_tokens` is trained on in windows of that length; None is 512, or what the model
     reads where that is less. `method` "lora" trains an
@@ -52,17 +54,31 @@ class PlantSettings:
     little from a second one.
     """
 
-    share: float = 0.5
-    epochs: int = 2
-    seed: int = 0
-    max_tokens: int | None = None
-    method: PlantMethod = "full"
-    learning_rate: float | None = None
-    batch: int = 16
+    share: float = option(0.5, "Share of the text that becomes members.", panel=TRAINING, essential=True)
+    epochs: int = option(2, "How often each member is seen.", panel=TRAINING, least=1, essential=True)
+    seed: int = seed_option()
+    max_tokens: int | None = option(
+        None,
+        "Longer texts are trained on in windows of so many tokens; 512, or the model's context where that "
+        "is less, unless given.",
+        panel=TRAINING,
+        least=2,
+    )
+    method: PlantMethod = option(
+        "full", "full trains all weights, lora an adapter that is merged.", panel=TRAINING, essential=True
+    )
+    learning_rate: float | None = option(
+        None, "2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given.", panel=TRAINING
+    )
+    batch: int = option(16, "Texts a step.", panel=TRAINING, least=1)
     warmup: float = 0.05
     weight_decay: float = 0.01
-    precision: Precision = "float32"
-    recompute: bool = False
+    precision: Precision = option(
+        "float32", "float32, or bfloat16: computes in it, keeps float32 weights.", panel=TRAINING
+    )
+    recompute: bool = option(
+        False, "Gradient checkpointing: a third slower, far less memory.", panel=TRAINING
+    )
     save_minutes: float = 10.0
     threads: int = 0
     architecture: Architecture = SMALL
@@ -79,6 +95,7 @@ class PlantSettings:
             f"planting: method must be 'full' or 'lora', found {self.method!r}.",
         )
         _ = self.plan(existing=False)  # whose own checks are of the other fields
+        check_ranges(self)
 
     @property
     def adapter(self) -> Lora | None:

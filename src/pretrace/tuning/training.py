@@ -21,7 +21,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.checkpoint import Checkpoint, Position, identity, trainable
 from pretrace.tuning.next_token import NextToken
-from pretrace.tuning.plan import History, OnStep, Progress, TrainingPlan
+from pretrace.tuning.plan import History, OnStep, TrainingPlan, TrainingStep
 
 
 class Companion(Protocol):
@@ -155,9 +155,9 @@ class _Training:
         position.counts[epoch] += count
         position.step += 1
 
-    def _progress(self, loss: float, speed: float) -> Progress:
+    def _progress(self, loss: float, speed: float) -> TrainingStep:
         epoch = (self.position.step - 1) // self.each_epoch + 1
-        return Progress(self.position.step, self.steps, epoch, self.plan.epochs, loss, speed)
+        return TrainingStep(self.position.step, self.steps, epoch, self.plan.epochs, loss, speed)
 
 
 def _lengths(sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:

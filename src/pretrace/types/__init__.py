@@ -1,4 +1,6 @@
-"""The nouns of pretrace: texts → traces → scores → statistics → report. Imports nothing of ours.
+"""The nouns of pretrace: texts → traces → scores → statistics → report. Imports no other room.
+
+Sampling alone declares options, with `pretrace.settings`.
 
 Everything here is immutable. Arrays are numpy; one entry of a trace is one token the model predicted.
 """

@@ -9,8 +9,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.settings import option
 from pretrace.types.results import Estimate
 from pretrace.types.traces import Doubles
+
+COMPARED = "What the texts are compared with"
+"""The group of options on control documents and generated texts."""
 
 Outcome = Literal["nothing", "consistent", "inconclusive"]
 """Nothing shown, by an audit that would have seen training; consistent with training on the texts; or no answer,
@@ -33,9 +37,17 @@ class Sampling:
     ones. The authors' release of post-hoc dataset inference uses 0.6, 0.9 and 1.2.
     """
 
-    temperature: float = 1.0
-    top_p: float = 1.0
-    repetition_penalty: float = 1.0
+    temperature: float = option(
+        1.0,
+        "Temperature of the generator's sampling; 1 samples from the distribution that it learned.",
+        panel=COMPARED,
+    )
+    top_p: float = option(
+        1.0, "Sample only from the likeliest tokens whose probabilities add up to this.", panel=COMPARED
+    )
+    repetition_penalty: float = option(
+        1.0, "Make tokens that already occurred less likely; 1 switches this off.", panel=COMPARED
+    )
 
 
 class Generator(Protocol):

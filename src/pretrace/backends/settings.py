@@ -1,0 +1,70 @@
+"""How a model is opened, and which model it then is; without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pretrace.settings import MODEL, TEXTS, option
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a model is opened; opening it raises ModelError for a value that cannot be.
+
+    `dtype` is "auto" (float32 on a CPU, the checkpoint's own elsewhere) or a key of `loading.DTYPES`; `device` is
+    "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs accelerate).
+    `max_tokens` None means the model's own context. `trust_remote_code` runs Python code that comes with
+    the model, `allow_pickle` opens weights whose format can run code: both only for origins you trust.
+    """
+
+    revision: str | None = option(None, "Branch, tag or commit of a hub model.", panel=MODEL)
+    dtype: str = option("auto", "auto (float32 on a CPU), float32, bfloat16 or float16.", panel=MODEL)
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, …", panel=MODEL)
+    device_map: str | None = option(
+        None, "Spread the weights over several GPUs: auto (needs accelerate).", panel=MODEL
+    )
+    start: str = option(
+        "tokenizer",
+        "Start token before each text: tokenizer (as the tokenizer does), always or never.",
+        panel=MODEL,
+    )
+    max_tokens: int | None = option(
+        None,
+        "Read at most this many tokens of a text; the model's context unless given.",
+        panel=TEXTS,
+        least=2,
+    )
+    token_budget: int | None = option(
+        None, "Tokens that go through the model at once; 2048 on a CPU unless given.", panel=MODEL, least=1
+    )
+    trust_remote_code: bool = option(
+        False, "Run Python code that comes with the model. It can do anything you can.", panel=MODEL
+    )
+    allow_pickle: bool = option(
+        False, "Open weights stored as a pickle. Opening one can run any code.", panel=MODEL
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Which model was asked: what a score depends on besides the text.
+
+    `weights` and `tokenizer` are SHA-256 hashes, `dtype` is what it computes in. `revision` is that of the hub,
+    None where none was named.
+    """
+
+    name: str
+    weights: str
+    dtype: str
+    tokenizer: str
+    revision: str | None = None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """What a cache and a record tell models apart by."""
+        return {
+            "name": self.name,
+            "weights": self.weights,
+            "dtype": self.dtype,
+            "tokenizer": self.tokenizer,
+        }

@@ -1,0 +1,136 @@
+"""The help of a command or a group of them: essentials on one screen, everything with --help-all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text as Plain
+from typer.core import TyperCommand, TyperGroup
+
+from pretrace.settings import LARGEST_SEED, Option
+
+if TYPE_CHECKING:
+    from pretrace.cli.options import Leaf
+
+_WIDEST = 110
+_OPTIONS, _ESSENTIALS = "Options", "Essentials"
+Row = tuple[str, Plain]
+
+
+class Command(TyperCommand):
+    """A command whose help shows its essential options."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the short help."""
+        formatter.write(rendered(self, ctx, everything=False))
+
+
+class Commands(TyperGroup):
+    """A group of commands, whose help lists them by their panels in the order they were added."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        formatter.write(rendered(self, ctx, everything=True))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names in the order in which the commands were added."""
+        return list(self.commands)
+
+
+def show_all(context: typer.Context, wanted: bool) -> None:
+    """What --help-all does: print the help with every option, and exit."""
+    if wanted:
+        print(rendered(context.command, context, everything=True))
+        raise typer.Exit
+
+
+def rendered(command: Any, context: Any, *, everything: bool) -> str:
+    """The help as text, coloured where the terminal is."""
+    console = Console(highlight=False)
+    console.width = min(console.width, _WIDEST)
+    said = inspect.cleandoc(command.help or "").replace("\n", " ")
+    parts: list[RenderableType] = [Plain(command.get_usage(context)), Plain(), Plain(said), Plain()]
+    if isinstance(command, TyperGroup):
+        parts += _commands(command, context)
+    leaves: Mapping[str, Leaf] = getattr(command.callback, "leaves", {})
+    short = not everything and any(leaf.option.essential for leaf in leaves.values())
+    parts += _panels(_grouped(command.get_params(context), leaves, short=short))
+    if short:
+        more = sum(not leaf.option.essential for leaf in leaves.values())
+        parts.append(Plain(f"{context.command_path} --help-all shows {more} more options."))
+    with console.capture() as captured:
+        console.print(Group(*parts))
+    return captured.get()
+
+
+def _commands(group: TyperGroup, context: Any) -> Iterator[Panel]:
+    panels: dict[str, list[Row]] = {}
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        if found is None:
+            continue
+        said = inspect.cleandoc(found.help or "").replace("\n", " ")
+        panel = str(getattr(found, "rich_help_panel", None) or "Commands")
+        panels.setdefault(panel, []).append((name, Plain(_first_sentence(said))))
+    return _panels(panels)
+
+
+def _grouped(parameters: Iterable[Any], leaves: Mapping[str, Leaf], *, short: bool) -> dict[str, list[Row]]:
+    """The rows of each panel; the short help has one."""
+    panels: dict[str, list[Row]] = {}
+    for one in parameters:
+        leaf = leaves.get(one.name)
+        if short and (leaf is None or not leaf.option.essential):
+            continue
+        panel = _ESSENTIALS if short else "" if leaf is None or leaf.option.metavar else leaf.option.panel
+        panels.setdefault(panel or _OPTIONS, []).append((_left(one, leaf), _right(one, leaf, short=short)))
+    return panels
+
+
+def _panels(panels: Mapping[str, list[Row]]) -> Iterator[Panel]:
+    width = max((len(left) for rows in panels.values() for left, _ in rows), default=0)
+    for title, rows in panels.items():
+        table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), expand=True)
+        table.add_column(style="bold cyan", width=width, no_wrap=True)
+        table.add_column(ratio=1)
+        for left, right in rows:
+            table.add_row(left, right)
+        yield Panel(table, title=title, title_align="left", border_style="dim")
+
+
+def _left(parameter: Any, leaf: Leaf | None) -> str:
+    """The names of an option with the kind of its value, none for a switch."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name)
+    names = ", ".join(parameter.opts)
+    return names if parameter.is_flag or leaf is None else f"{names} {leaf.kind}"
+
+
+def _right(parameter: Any, leaf: Leaf | None, *, short: bool) -> Plain:
+    """The help, then range and default; in the short help its first sentence and the default."""
+    said, default = str(parameter.help or ""), parameter.default
+    notes = ["required"] if parameter.required else []
+    notes += _range(leaf.option) if leaf is not None and not short else []
+    if not isinstance(default, bool) and default not in (None, "", [], ()) and leaf is not None:
+        notes.append(f"default: {default}")
+    shown = Plain(_first_sentence(said) if short else said)
+    return shown.append("".join(f" [{note}]" for note in notes), style="dim")
+
+
+def _range(own: Option) -> list[str]:
+    if own.most == LARGEST_SEED or (own.least is None and own.most is None):
+        return []
+    if own.most is None:
+        return [f"{own.least} or more"]
+    return [f"at most {own.most}" if own.least is None else f"{own.least} to {own.most}"]
+
+
+def _first_sentence(text: str) -> str:
+    end = min((at for at in (text.find(". "), text.find("; ")) if at >= 0), default=-1)
+    return text if end < 0 else f"{text[:end]}."

@@ -1,0 +1,206 @@
+"""What is made here for scores to use: adapters (`tune`), planted models (`plant`), token counts (`count`), and the
+demo."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from rich.text import Text as Plain
+
+from pretrace.backends.settings import ModelSettings
+from pretrace.cli.options import Only
+from pretrace.cli.paths import Source
+from pretrace.cli.printing import measured, preview
+from pretrace.cli.progress import counted_bytes, trained, watched
+from pretrace.corpora import Columns, open_corpus, stream_texts
+from pretrace.errors import ExpressionError, MissingPackageError, OutputError
+from pretrace.frequencies import Counting
+from pretrace.results.atomic import check_writable
+from pretrace.scoring.settings import EvaluationSettings, Target
+from pretrace.settings import MODEL, Option, like, option, seed_option
+from pretrace.tuning.methods import methods
+from pretrace.tuning.planting import PlantSettings
+
+NEW = "new"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneInputs:
+    """How a model is tuned, and where the adapter goes."""
+
+    out: Path = option(help="Folder for the adapter and its card.", panel="", path="out", essential=True)
+    method: str = like(EvaluationSettings, "method")
+    seed: int = seed_option()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantInputs:
+    """Which model is trained, and where it goes."""
+
+    out: Path = option(help="Folder for the model, labels and card.", panel="", path="out", essential=True)
+    model: str = option(
+        NEW,
+        "new for a small model from scratch, or any --model value: a copy of it is trained further.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+
+
+def tune(source: Source, target: Target, inputs: TuneInputs) -> None:
+    """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
+    from pretrace.backends.huggingface import open_huggingface
+    from pretrace.tuning.adapters import tune as make_adapter
+
+    how = methods.make(inputs.method)
+    check_writable(inputs.out)
+    corpus = source.open()
+    model = open_huggingface(target.model, target.opening)
+    with trained() as on_step:
+        adapter = make_adapter(model, corpus, how, folder=inputs.out, seed=inputs.seed, on_step=on_step)
+    card = adapter.card
+    _say(
+        f"Tuned on {card['texts']} texts, {card['tokens']:,} tokens an epoch; loss by epoch in nats a token: "
+        f"{_losses(card)}",
+        f"Adapter: {inputs.out}",
+        f"Try: pretrace evaluate TEXTS --model {target.model} --tuned {inputs.out} --scores 'ppl,fsd(ppl)' --out RUN",
+    )
+
+
+def plant(source: Source, settings: PlantSettings, inputs: PlantInputs) -> None:
+    """Train a model on a random part of the texts, so that its members are known without a doubt."""
+    from pretrace.tuning.planting import plant as make_planted
+
+    new, out = inputs.model == NEW, inputs.out
+    if new and settings.method != "full":
+        raise ExpressionError(
+            "a new model has nothing to adapt: --method lora needs --model with an existing one."
+        )
+    if settings.max_tokens:
+        architecture = replace(settings.architecture, max_tokens=settings.max_tokens)
+        settings = replace(settings, architecture=architecture)
+    check_writable(out)
+    corpus = source.open()
+    start = None if new else inputs.model
+    with trained() as on_step:
+        made = make_planted(corpus, settings=settings, folder=out, start=start, on_step=on_step)
+    members, others = made.card["members"], made.card["nonmembers"]
+    _say(
+        f"Members: {members['texts']:,} texts of {members['groups']:,} documents; "
+        f"non-members: {others['texts']:,} of {others['groups']:,}.",
+        f"Loss by epoch in nats a token: {_losses(made.card)}",
+        f"Model, labels and card: {out}",
+        f"Try: pretrace evaluate {out / 'texts.jsonl'} --model {out} --out RUN",
+    )
+
+
+class Sources:
+    """The texts of several sources one after the other, as often as they are asked for.
+
+    Files and folders are streamed, so that they may be larger than memory; a corpus that is built, the hub
+    and standard input are read whole.
+    """
+
+    def __init__(self, names: Sequence[str], columns: Columns) -> None:
+        self.columns = columns
+        self.parts = [name if Path(name).exists() else open_corpus(name, columns) for name in names]
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(
+            stream_texts(part, self.columns) if isinstance(part, str) else (text.text for text in part.texts)
+            for part in self.parts
+        )
+
+
+def count(
+    corpora: Annotated[
+        tuple[str, ...],
+        Option("Files, folders or corpora, as for `score`.", metavar="CORPUS...", path="in"),
+    ],
+    target: Annotated[Target, Only(("model",))],
+    out: Annotated[Path, Option("The table to write, such as counts.npz.", panel="", path="out")],
+    opening: Annotated[ModelSettings, Only(("revision", "trust_remote_code"))],
+    columns: Annotated[Columns, Only(("text",))],
+    settings: Annotated[Counting, Only(("workers",))],
+) -> None:
+    """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
+    from pretrace.backends import open_tokenizer
+    from pretrace.frequencies import count as make_table
+
+    if out.suffix != ".npz":
+        raise OutputError(
+            f"a count table is an .npz file: --out {out.with_suffix('.npz')}, found {out.name}."
+        )
+    check_writable(out, folder=False)
+    texts = Sources(corpora, columns)
+    tokens = open_tokenizer(target.model, **asdict(opening))
+    checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
+    with counted_bytes() as on_progress:
+        table = make_table(
+            texts,
+            tokens.rust,
+            tokenizer_hash=tokens.hash,
+            source=", ".join(corpora),
+            settings=replace(settings, checkpoint=checkpoint),
+            on_progress=on_progress,
+        )
+    table.save(out)
+    seen = int((table.counts > 0).sum())
+    print(f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoInputs:
+    """Where the demo goes."""
+
+    out: Path = option(Path("demo-run"), "Folder for the demo's run.", panel="", path="out")
+    seed: int = seed_option()
+
+
+def demo(inputs: DemoInputs) -> None:
+    """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
+    from pretrace.demo import plant_and_find, show_smollm2
+
+    out, console = inputs.out, Console(highlight=False)
+    begin = time.perf_counter()
+    console.print(
+        "1. Training a small language model on half of the modules of Python's standard library (their "
+        "docstrings), then asking which half it was trained on. That is known, so the answer can be checked."
+    )
+    with trained() as on_step, watched("scoring") as progress:
+        run = plant_and_find(out, seed=inputs.seed, on_step=on_step, progress=progress)
+    assert run.evaluation is not None
+    console.print(measured(run))
+    for finding in run.evaluation.findings:
+        console.print(Plain(f"- {finding}"))
+    console.print()
+    console.print(
+        "2. SmolLM2-135M-Instruct, a model that was trained on the open web, on three famous openings and three texts "
+        "written for this demo. Six texts prove nothing; they show what a score looks like."
+    )
+    try:
+        with watched("scoring") as progress:
+            console.print(preview(show_smollm2(out, seed=inputs.seed, progress=progress)))
+        second = f"{out / 'smollm2' / 'report.html'}"
+    except MissingPackageError as error:
+        second = f"left out: {error}"
+    console.print(f"Done in {time.perf_counter() - begin:.0f} s. Reports, for any browser:")
+    console.print(Plain(f"  {out / 'planted' / 'report.html'}"), soft_wrap=True)
+    console.print(Plain(f"  {second}"), soft_wrap=True)
+    console.print(Plain(f"Try: pretrace score stdlib --model {out / 'model'} --out RUN"), soft_wrap=True)
+
+
+def _losses(card: Mapping[str, Any]) -> str:
+    return " → ".join(f"{loss:.3f}" for loss in card["losses"])
+
+
+def _say(*lines: str) -> None:
+    console = Console(highlight=False)
+    for line in lines:
+        console.print(Plain(line), soft_wrap=True)

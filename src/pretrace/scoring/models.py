@@ -1,0 +1,107 @@
+"""The models of a run, opened once from the settings that name them, and tuned where scores ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+
+from pretrace.backends import open_adapter, open_model
+from pretrace.backends.settings import ModelSettings
+from pretrace.errors import ModelError
+from pretrace.frequencies import Frequencies
+from pretrace.scoring.holdout import Parts
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import ModelsSettings
+from pretrace.tuning.adapter_cache import tuned_model
+from pretrace.tuning.artifacts import read_adapter
+from pretrace.tuning.methods import methods
+from pretrace.tuning.plan import OnStep
+from pretrace.types import Backend, Proposer
+
+TARGET = (
+    "--placebo {} is the target itself: name an earlier checkpoint (--placebo-revision), the base it was tuned from, "
+    "or a sibling."
+)
+
+
+def check_placebo(settings: ModelsSettings, message: str = TARGET) -> None:
+    """ModelError where a placebo is the target itself by its name and revision, or is named twice."""
+    names, target = settings.placebos, settings.target
+    if target.model in names and not settings.placebo_revision and not target.opening.revision:
+        raise ModelError(message.format(target.model))
+    if len(set(names)) < len(names):
+        raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
+
+
+def named_placebos(names: Sequence[str | None], revision: str | None, model: str) -> tuple[str, ...]:
+    """The placebos; with a revision alone it is that state of the target's own repository."""
+    given = tuple(name for name in names if name)
+    return given or ((model,) if revision else ())
+
+
+def open_models(settings: ModelsSettings) -> Models:
+    """All models that the settings name, each opened once; without those that are tuned (`with_texts`).
+
+    Raises a PretraceError where one cannot be opened; a wrong adapter or count table is found before any is.
+    """
+    beside, opening = settings.companions, settings.target.opening
+    counts = Frequencies.load(beside.counts) if beside.counts else None
+    if beside.tuned:
+        read_adapter(beside.tuned)
+    target = _opened(settings.target.model, opening)
+    models = Models(target, counts=counts)
+    if beside.reference_model:
+        reference = _opened(beside.reference_model, replace(opening, revision=None))
+        models = replace(models, reference=reference)
+    if beside.neighbors:
+        proposer = _proposer(beside.neighbors, target, opening, cache=settings.cache)
+        models = replace(models, proposer=proposer)
+    at = replace(opening, revision=settings.placebo_revision)
+    placebos = tuple(_opened(name, at) for name in settings.placebos)
+    if settings.several:
+        return replace(models, placebos=placebos)
+    return replace(models, placebo=replace(models, target=placebos[0]) if placebos else None)
+
+
+def with_texts(
+    models: Models,
+    settings: ModelsSettings,
+    parts: Parts | None = None,
+    method: str = "lora",
+    *,
+    seed: int = 0,
+    on_step: OnStep | None = None,
+) -> Models:
+    """The models with the reference texts, and with the adapter that was named or one tuned on the texts set aside.
+
+    A placebo is given the same texts, and is tuned as the target was. ModelError where an adapter belongs to another
+    model.
+    """
+    if parts and parts.reference:
+        placebo = replace(models.placebo, labelled=parts.reference) if models.placebo else None
+        models = replace(models, labelled=parts.reference, placebo=placebo)
+    texts, how, adapter = parts.tuning if parts else None, methods.make(method), None
+    if settings.companions.tuned:
+        adapter = read_adapter(settings.companions.tuned)
+        how, seed, texts = adapter.method, adapter.seed, adapter.texts
+    if texts is None:
+        return models
+    tune = partial(tuned_model, texts=texts, method=how, seed=seed, cache=settings.cache, on_step=on_step)
+    tuned = open_adapter(models.target, adapter.folder) if adapter else tune(models.target)
+    if models.placebo is None:
+        return replace(models, tuned=tuned)
+    placebo = replace(models.placebo, tuned=tune(models.placebo.target))
+    return replace(models, tuned=tuned, placebo=placebo)
+
+
+def _opened(model: str, opening: ModelSettings) -> Backend:
+    return open_model(model, **asdict(opening))
+
+
+def _proposer(spec: str, target: Backend, opening: ModelSettings, *, cache: bool) -> Proposer:
+    """What proposes words, opened as the target was; the target itself is not opened again."""
+    from pretrace.backends.proposals import open_proposer
+
+    names = ("dtype", "device", "trust_remote_code", "allow_pickle") if ":" in spec else ()
+    return open_proposer(spec, target, cache=cache, **{name: getattr(opening, name) for name in names})

@@ -1,0 +1,189 @@
+"""What scoring and evaluation are asked for: scores, models beside the target, controls; settled before a model is
+opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pretrace.backends.settings import ModelSettings
+from pretrace.errors import ExpressionError
+from pretrace.scoring.plan import ScorePlan
+from pretrace.settings import (
+    CONTROLS,
+    MODEL,
+    RUN,
+    TEXTS,
+    cache_option,
+    check_ranges,
+    like,
+    option,
+    seed_option,
+)
+from pretrace.tuning.methods import methods
+
+DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
+FITTED = "Detectors that are fitted"
+"""The group of options on what detectors are fitted with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The model in question, and how it and every other model of the run is opened."""
+
+    model: str = option(
+        help="A hub id, a model folder, a .gguf file, or smollm2 (packaged).",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    opening: ModelSettings = field(default_factory=ModelSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Companions:
+    """What some scores need beside the target."""
+
+    counts: Path | None = option(None, "Token counts for dc_pdd, made by `pretrace count`.", path="in")
+    reference_model: str | None = option(
+        None,
+        "The smaller model that the score `ref` compares with; any --model value.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    tuned: Path | None = option(
+        None, "Adapter for fsd(...), made by `pretrace tune`.", panel=FITTED, path="in", essential=True
+    )
+    neighbors: str | None = option(
+        None,
+        "Who proposes words for neighbor: causal (the target itself), causal:MODEL, or masked:HUB_ID.",
+        panel=FITTED,
+        path="in",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreSettings:
+    """Which scores, what they need, and how the run is done; ExpressionError for a value out of its range.
+
+    `reference` names labelled texts. `cache` False keeps nothing on disk.
+    """
+
+    scores: str = option(
+        DEFAULT_SCORES,
+        'Expressions, comma-separated: "loss,min_k(k=0.1),dc_pdd". See `pretrace list`.',
+        essential=True,
+    )
+    companions: Companions = field(default_factory=Companions)
+    reference: str | None = option(
+        None,
+        "Labelled texts that na_pdd and probe are fitted on, about 100 members and 100 non-members; given as "
+        "TEXTS is. None of them may be among TEXTS.",
+        panel=FITTED,
+        path="in",
+        essential=True,
+    )
+    windows: bool = option(
+        False, "Cut a longer text into windows of --max-tokens instead of dropping its end.", panel=TEXTS
+    )
+    seed: int = seed_option()
+    cache: bool = cache_option()
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationSettings:
+    """How an evaluation is made: what is set aside, which controls, how intervals are drawn; ExpressionError for a
+    value out of its range."""
+
+    tune_share: float = option(
+        0.0,
+        "For fsd(...): tune on the non-members of this share of TEXTS, score the rest (the paper: 0.3).",
+        panel=FITTED,
+        least=0.0,
+        most=0.9,
+    )
+    method: str = option(
+        "lora",
+        "How to tune: lora, adalora or ia3, with settings where the paper's do not suit: "
+        "\"lora(rank=8, epochs=1, on='members')\". See `pretrace list`.",
+        panel=FITTED,
+    )
+    reference_share: float = option(
+        0.0,
+        "Set this share of TEXTS aside as the reference of na_pdd and probe, score the rest.",
+        panel=FITTED,
+        least=0.0,
+        most=0.9,
+    )
+    placebo: str | None = option(
+        None,
+        "A model that never saw the members (an earlier checkpoint, a sibling); any --model value. Every score "
+        "is computed with it too: one that does as well there does not detect membership.",
+        panel=CONTROLS,
+        path="in",
+        essential=True,
+    )
+    placebo_revision: str | None = option(
+        None, "Branch, tag or commit of the placebo on the hub.", panel=CONTROLS
+    )
+    resamples: int = option(1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100)
+    validation: float = option(
+        0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelsSettings:
+    """Which models a run asks; `open_models` opens them.
+
+    `placebos` are those that the target is compared with, at `placebo_revision`. `several` says that any number
+    of them is wanted side by side, as by an audit; otherwise there is at most one.
+    """
+
+    target: Target
+    companions: Companions = field(default_factory=Companions)
+    placebos: tuple[str, ...] = ()
+    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
+    several: bool = False
+    cache: bool = True
+
+
+def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSettings) -> None:
+    """ExpressionError, TextsError or ModelError for scores that miss something, and for what no score uses.
+
+    Nothing is opened for it.
+    """
+    beside = settings.companions
+    given = {
+        "reference": beside.reference_model,
+        "tuned": beside.tuned or evaluation.tune_share,
+        "neighbors": beside.neighbors,
+        "counts": beside.counts,
+        "labelled": settings.reference or evaluation.reference_share,
+    }
+    plan.require([name for name, value in given.items() if value])
+    if beside.tuned and evaluation.tune_share:
+        raise ExpressionError(
+            "--tuned takes a finished adapter, --tune-share makes one: give one of the two."
+        )
+    if settings.reference and evaluation.reference_share:
+        raise ExpressionError(
+            "--reference names reference texts, --reference-share draws them from TEXTS: give one of the two."
+        )
+    methods.make(evaluation.method)
+    for name, value, use, kind in (
+        ("--tune-share", evaluation.tune_share, "tuned", "fsd(ppl)"),
+        ("--tuned", beside.tuned, "tuned", "fsd(ppl)"),
+        ("--neighbors", beside.neighbors, "neighbors", "neighbor"),
+        ("--reference", settings.reference, "labelled", "na_pdd or probe"),
+        ("--reference-share", evaluation.reference_share, "labelled", "na_pdd or probe"),
+    ):
+        if value and use not in plan.uses:
+            raise ExpressionError(f"{name} has no use: none of the --scores is of the kind {kind}.")

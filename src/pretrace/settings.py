@@ -1,0 +1,85 @@
+"""Fields of settings that say how a user gives them: help, range and name, each written once, beside the default.
+
+The command line is derived from these fields (`pretrace.cli.options`), and the settings check their own ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Literal
+
+from pretrace.registry import require
+
+LARGEST_SEED = 2**63 - 1
+TEXTS, MODEL, RUN, CONTROLS, TRAINING = "Texts", "Model", "Run", "Controls", "Training"
+"""Groups of options, as the help shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a field is given on the command line.
+
+    `name` is the option without its dashes where it is not the field's own; a field that is True unless switched
+    off has a name that begins with "no-". `metavar` makes it a positional argument. `least` and `most` are the
+    range, both included. `read` turns what was written into the value, `written` is then the default as a user
+    writes it. `path` says that the value may name something that is read ("in") or names what is written ("out").
+    Essential options are those that the short help shows.
+    """
+
+    help: str
+    name: str = ""
+    metavar: str = ""
+    panel: str = RUN
+    least: float | None = None
+    most: float | None = None
+    read: Callable[[str], Any] | None = None
+    written: str = ""
+    path: Literal["", "in", "out"] = ""
+    essential: bool = False
+
+
+def option(default: Any = MISSING, help: str = "", **how: Any) -> Any:
+    """A dataclass field that is an option; keyword arguments are those of `Option`."""
+    return field(default=default, metadata={"option": Option(help, **how)})
+
+
+def like(settings: type[Any], name: str, **default: Any) -> Any:
+    """The same option as a field of other settings, with the same default unless another is given."""
+    found: Field[Any] = next(one for one in fields(settings) if one.name == name)
+    return field(default=default.get("default", found.default), metadata=found.metadata)
+
+
+def seed_option(panel: str = RUN) -> Any:
+    """The field for the seed of all that is drawn."""
+    return option(
+        0, "Seed of all that is drawn at random.", panel=panel, least=0, most=LARGEST_SEED, essential=True
+    )
+
+
+def cache_option(panel: str = RUN) -> Any:
+    """The field for what is kept on disk."""
+    said = "Keep no log-probabilities on disk (PRETRACE_CACHE); a killed run then starts from the beginning."
+    return option(True, said, name="no-cache", panel=panel)
+
+
+def option_of(one: Field[Any]) -> Option | None:
+    """How a field is given on the command line; None for one that is not."""
+    found: Option | None = one.metadata.get("option")
+    return found
+
+
+def check_ranges(settings: Any) -> None:
+    """ExpressionError for a number of the settings out of its range; for `__post_init__`."""
+    for one in fields(settings):
+        described, value = option_of(one), getattr(settings, one.name)
+        if described is None or not isinstance(value, int | float):
+            continue
+        name = f"--{described.name or one.name.replace('_', '-')}"
+        least, most = described.least, described.most
+        require(least is None or value >= least, f"{name} must be at least {least}, found {value}.")
+        require(most is None or value <= most, f"{name} must be at most {_shown(most)}, found {value}.")
+
+
+def _shown(number: float | None) -> str:
+    return "2^63 - 1" if number == LARGEST_SEED else f"{number}"

@@ -1,0 +1,104 @@
+"""Ctrl-C: one line and exit code 130, whatever was interrupted makes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pretrace.cli import main
+
+Call = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_terminal() -> Iterator[None]:
+    """Where the parent ignores Ctrl-C, as shells do for background jobs, this process would, too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    def called(*arguments: object) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return int(left.value.code or 0), capsys.readouterr().err
+
+    return called
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.jsonl"
+    rows = [{"id": f"{i}", "text": f"The cat number {i} sat on the mat.", "label": i % 2} for i in range(20)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def interrupt(*_: object, **__: object) -> Any:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def told(code: int, said: str) -> None:
+    assert code == 130
+    assert said == "pretrace: stopped; what was read is kept, the same command goes on from there.\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_while_counts_are_written(
+    call: Call, texts: Path, tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np, "savez", interrupt)
+    told(*call("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz"))
+    assert not (tmp_path / "counts.npz").exists()
+
+
+@pytest.mark.parametrize("what", ["the vocabulary", "training", "the weights"])
+def test_while_a_model_is_planted(
+    what: str, call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import PreTrainedModel
+
+    if what == "the vocabulary":
+        monkeypatch.setattr("pretrace.tuning.architectures.train_vocabulary", interrupt)
+    elif what == "training":
+        monkeypatch.setattr("pretrace.tuning.training.train", interrupt)
+    else:
+        monkeypatch.setattr(PreTrainedModel, "save_pretrained", interrupt)
+    small = ("--layers", 1, "--width", 16, "--heads", 2, "--vocabulary", 300, "--epochs", 1)
+    told(*call("plant", texts, *small, "--out", tmp_path / "OUT"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["texts.jsonl"]
+
+
+def test_a_library_that_turns_it_into_another_error(
+    call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def turned(*_: object, **__: object) -> Any:
+        with contextlib.suppress(KeyboardInterrupt):
+            interrupt()
+        raise RuntimeError("unexpected position in the file")
+
+    monkeypatch.setattr("pretrace.tuning.planting.plant", turned)
+    told(*call("plant", texts, "--out", tmp_path / "OUT"))
+
+
+def test_an_error_without_ctrl_c_stays_what_it_is(
+    call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> Any:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr("pretrace.tuning.planting.plant", broken)
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        call("plant", texts, "--out", tmp_path / "OUT")

@@ -1,0 +1,109 @@
+"""Each model of a run is opened once, its weights hashed once; placebos that are the target are refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pretrace.backends import weights
+from pretrace.cli import main
+from pretrace.errors import ModelError
+from pretrace.scoring.models import check_placebo, named_placebos
+from pretrace.scoring.settings import ModelsSettings, Target
+
+Call = Callable[..., None]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    def called(*arguments: object) -> None:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert not left.value.code, capsys.readouterr().err
+
+    return called
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the weights of each folder were hashed."""
+    counts: Counter[str] = Counter()
+    own = weights._file_hash
+
+    def counted(path: Path, memory: Path | None) -> str:
+        counts[path.parent.name] += 1
+        return own(path, memory)
+
+    monkeypatch.setattr(weights, "_file_hash", counted)
+    return counts
+
+
+def written(path: Path, labels: tuple[int, ...]) -> Path:
+    rows = [
+        {
+            "id": f"{path.stem}{i}",
+            "text": f"The cat {path.stem} number {i} sat on the mat.",
+            "label": labels[i % len(labels)],
+        }
+        for i in range(24)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_weights_are_hashed_once_a_run(
+    call: Call, hashed: Counter[str], tmp_path: Path, model_folder: Path, reference_folder: Path
+) -> None:
+    texts = written(tmp_path / "texts.jsonl", (0, 1))
+    call("score", texts, "--model", model_folder, "--scores", "loss", "--out", tmp_path / "SCORES")
+    assert hashed == {model_folder.name: 1}
+    tuning = written(tmp_path / "tuning.jsonl", (0,))
+    method = ("--method", "lora(rank=2, epochs=1)")
+    call("tune", tuning, "--model", model_folder, *method, "--out", tmp_path / "ADAPTER")
+    hashed.clear()
+    call(
+        *("evaluate", texts, "--model", model_folder, "--placebo", reference_folder),
+        *("--tuned", tmp_path / "ADAPTER", "--scores", "ppl,fsd(ppl)", "--out", tmp_path / "RUN"),
+        *("--resamples", 100),
+    )
+    assert hashed == {model_folder.name: 1, reference_folder.name: 1}
+
+
+def test_a_placebo_that_is_the_target_is_refused_by_its_name() -> None:
+    target = Target(model="a")
+    with pytest.raises(ModelError, match="--placebo a is the target itself"):
+        check_placebo(ModelsSettings(target=target, placebos=("b", "a")))
+    with pytest.raises(ModelError, match="names b twice"):
+        check_placebo(ModelsSettings(target=target, placebos=("b", "b")))
+    with pytest.raises(ModelError, match="in other words, a"):
+        check_placebo(ModelsSettings(target=target, placebos=("a",)), "in other words, {}")
+    check_placebo(ModelsSettings(target=target, placebos=("a",), placebo_revision="step1000"))
+    assert named_placebos([None], "step1000", "a") == ("a",)
+    assert named_placebos(["b", None], "step1000", "a") == ("b",)
+    assert named_placebos([None], None, "a") == ()
+
+
+def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes the connection and says nothing; the download itself would wait without a limit."""
+    import socket
+
+    from huggingface_hub import constants
+
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", constants.ENDPOINT)
+        monkeypatch.setattr(weights, "_PATIENCE", 0.5)
+        begin = time.monotonic()
+        with pytest.raises(ModelError, match="could not be had from the hub"):
+            weights.locate("nobody/nothing")
+        assert time.monotonic() - begin < 100  # without a limit it would never end

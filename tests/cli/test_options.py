@@ -1,0 +1,348 @@
+"""Options come from settings: names, defaults, ranges, help; and what every command refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+
+from pretrace.auditing.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
+from pretrace.cli import main
+from pretrace.cli.commands import app
+from pretrace.cli.options import Given, Only, command_of
+from pretrace.flagging import FlagSettings
+from pretrace.settings import LARGEST_SEED, option_of
+from pretrace.tuning.planting import PlantSettings
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls the command line; gives the exit code, the output and what was said on standard error."""
+
+    def called(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return called
+
+
+def commands() -> dict[str, Any]:
+    """Every command by its words, those of groups among them."""
+    found = {}
+    waiting = [("", typer.main.get_command(app))]
+    while waiting:
+        path, command = waiting.pop()
+        inner = getattr(command, "commands", {})
+        waiting += [(f"{path} {name}".strip(), one) for name, one in inner.items()]
+        if not inner:
+            found[path] = command
+    return found
+
+
+def taken(function: Callable[..., None], *arguments: str) -> Any:
+    """What a command of this function is given."""
+    single = typer.Typer(pretty_exceptions_enable=False)
+    single.command()(command_of(function))
+    single(list(arguments), standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "settings"), [("audit", AuditSettings), ("flag", FlagSettings), ("plant", PlantSettings)]
+)
+def test_a_default_of_the_command_line_is_that_of_the_library(command: str, settings: type[Any]) -> None:
+    defaults = {one.name: one.default for one in commands()[command].params}
+    for field in fields(settings):
+        described = option_of(field)
+        if described is None or field.default is MISSING or described.read or field.name == "cache":
+            continue
+        assert defaults[(described.name or field.name).replace("-", "_")] == field.default, field.name
+
+
+def test_settings_are_made_of_what_was_written() -> None:
+    found: list[AuditSettings] = []
+    written: list[Given] = []
+
+    def command(settings: AuditSettings, given: Given) -> None:
+        found.append(settings)
+        written.append(given)
+
+    taken(command)
+    assert found.pop() == AuditSettings()
+    [options] = written
+    assert options["method"] == "lora"
+    assert "plugin" not in options
+    taken(
+        command,
+        *(
+            "--also",
+            "paper, release",
+            "--procedure",
+            "release",
+            "--classifiers",
+            "words,gpt2(preset='paper')",
+        ),
+        *("--method", "paper", "--temperature", "0.6", "--max-snippets", "3", "--no-cache", "--seed", "7"),
+    )
+    [made] = found
+    assert (made.procedure, made.also) == ("release", ("paper", "release"))
+    assert made.classifiers == ("words", "gpt2(preset='paper')")
+    assert (made.method, GENERATOR) == (PAPER_GENERATOR, AuditSettings().method)
+    assert (made.sampling.temperature, made.snippets.most) == (0.6, 3)
+    assert (made.cache, made.seed) == (False, 7)
+
+
+def test_only_the_named_fields_are_options() -> None:
+    def command(settings: Annotated[AuditSettings, Only(("seed",))]) -> None:
+        """Nothing."""
+
+    parameters = set(command_of(command).__annotations__)
+    assert parameters == {"seed", "plugin", "help_all"}
+
+
+def test_the_number_of_epochs_is_one() -> None:
+    assert next(one.default for one in commands()["plant"].params if one.name == "epochs") == 2
+
+
+def test_the_help_lists_commands_in_groups_with_essentials_first(call: Call) -> None:
+    said = call("--help")[1]
+    order = ["Audit and flag", "Score and evaluate", "Models and counts", "Benchmarks", "Look", "Options"]
+    assert sorted(order, key=said.index) == order
+    for name in ("audit", "flag", "tune", "plant", "count", "build", "quality", "gap", "list", "demo"):
+        assert f"│ {name} " in said
+    assert "<bool>" not in said
+
+
+def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = call("audit", "--help")[1]
+    assert len(said.rstrip("\n").splitlines()) <= 39  # and the prompt
+    assert max(map(len, said.splitlines())) <= 80
+    assert "audit --help-all" in said
+    for name in ("TEXTS", "--model", "--heldout", "--placebo", "--generator", "--out", "--plan", "--power"):
+        assert name in said
+    assert "--repetition-penalty" not in said
+    everything = call("audit", "--help-all")[1]
+    for one in commands()["audit"].params:
+        assert (one.opts[0] if one.param_type_name == "option" else "TEXTS") in everything
+
+
+@pytest.mark.parametrize("command", ["score", "evaluate", "audit", "flag", "plant"])
+def test_a_switch_is_shown_as_a_switch(command: str, call: Call) -> None:
+    said = call(command, "--help-all")[1]
+    for noise in ("<bool>", "BOOLEAN", "default: False", "default: no-", "--no-windows", "--no-power"):
+        assert noise not in said
+
+
+TEXTS = [{"id": f"{i}", "text": f"The cat number {i} sat on the mat.", "label": i % 2} for i in range(12)]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in TEXTS))
+    return path
+
+
+OVERWRITING = {
+    "quality": ("quality", "T", "OTHER", "--json", "T"),
+    "quality, the other": ("quality", "T", "OTHER", "--json", "OTHER"),
+    "count": ("count", "T", "--model", "M", "--out", "T"),
+    "count, a second corpus": ("count", "OTHER", "T", "--model", "M", "--out", "T"),
+    "score": ("score", "T", "--model", "M", "--out", "T"),
+    "the folder of the texts": ("score", "P/texts.jsonl", "--model", "M", "--out", "P"),
+    "the model": ("evaluate", "T", "--model", "P", "--out", "P"),
+    "the adapter": ("score", "T", "--model", "M", "--tuned", "P", "--scores", "fsd(ppl)", "--out", "P"),
+    "an expression": ("score", "wikimia(path='T')", "--model", "M", "--out", "T"),
+    "a placebo": ("audit", "T", "--model", "M", "--placebo", "P", "--out", "P"),
+    "control documents": ("audit", "T", "--model", "M", "--heldout", "P/texts.jsonl", "--out", "P"),
+    "known texts": ("flag", "T", "--nonmembers", "P/texts.jsonl", "--model", "M", "--out", "P"),
+    "tune": ("tune", "P/texts.jsonl", "--model", "M", "--out", "P"),
+    "plant": ("plant", "P/texts.jsonl", "--model", "new", "--out", "P"),
+    "plant in a copy": ("plant", "T", "--model", "P", "--out", "P"),
+    "build dated": ("build", "dated", "T", "--date-column", "d", "--cutoff", "2023-01-01", "--out", "T"),
+    "build patents": ("build", "patents", "T", "--out", "T"),
+    "build ccnews": (
+        *("build", "ccnews", "--members", "T", "--nonmembers", "P/texts.jsonl"),
+        *("--transform", "mask", "--out", "P"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OVERWRITING)
+@pytest.mark.parametrize("how", ["plain", "link", "relative"])
+def test_no_output_is_an_input(
+    case: str, how: str, call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    planted.joinpath("texts.jsonl").write_bytes(texts.read_bytes())
+    planted.joinpath("card.json").write_text('{"pretrace_planted": 1, "files": {"texts.jsonl": ""}}')
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(texts.read_bytes())
+    places = {"T": texts, "OTHER": other, "P": planted, "M": tmp_path / "no-model"}
+    before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
+
+    def named(word: str, places: dict[str, Path]) -> str:
+        if word.startswith("P/"):
+            return str(places["P"] / word[2:])
+        if "'T'" in word:
+            return word.replace("'T'", repr(str(places["T"])))
+        return str(places.get(word, word))
+
+    arguments = OVERWRITING[case]
+    written = dict(places)
+    if how == "link":
+        for name in ("T", "OTHER", "P"):
+            written[name] = tmp_path / f"link-{name}"
+            written[name].symlink_to(places[name])
+    elif how == "relative":
+        written = {name: Path("..") / tmp_path.name / path.name for name, path in places.items()}
+    *inputs, out = arguments
+    code, _, said = call(*(named(word, places) for word in inputs), named(out, written))
+    assert code == 2, said
+    assert "names as an input: choose another --" in said
+    assert said.count("\n") == 1
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_word_that_is_no_path_may_be_the_name_of_the_output(
+    call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loss").mkdir()
+    said = call("score", texts, "--model", "no-model/here", "--scores", "loss", "--out", "loss")[2]
+    assert "hub" in said
+
+
+SEEDED = [name for name, one in commands().items() if "seed" in {p.name for p in one.params}]
+NEEDED = {
+    "--model": "M",
+    "--out": "OUT",
+    "--nonmembers": "N",
+    "--date-column": "d",
+    "--members": "N",
+    "--transform": "mask",
+    "--cutoff": "2023-01-01",
+}
+
+
+@pytest.mark.parametrize("seed", [-1, LARGEST_SEED + 1, 10**30])
+@pytest.mark.parametrize("command", SEEDED)
+def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) -> None:
+    parameters = commands()[command].params
+    names = [one.opts[0] for one in parameters if one.required and one.opts[0] in NEEDED]
+    given = [word for name in names for word in (name, NEEDED[name])]
+    positional = ["texts.jsonl" for one in parameters if one.param_type_name == "argument"]
+    code, _, said = call(*command.split(), *positional, *given, "--seed", seed)
+    assert code == 2
+    assert "--seed" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("settings", [AuditSettings, FlagSettings, PlantSettings])
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_the_library_refuses_such_a_seed_too(settings: type[Any], seed: int) -> None:
+    from pretrace.errors import ExpressionError
+
+    with pytest.raises(ExpressionError, match="seed must be"):
+        settings(seed=seed)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--width", 100_000_000),
+        ("--vocabulary", 1_000_000_000),
+        ("--layers", 10_000_000),
+        ("--heads", 100_000_000),
+    ],
+)
+def test_a_model_of_a_size_that_cannot_be_is_refused(
+    more: tuple[object, ...], texts: Path, tmp_path: Path
+) -> None:
+    """In a process of its own: a vocabulary of a billion ended the process."""
+    command = [sys.executable, "-m", "pretrace", "plant", str(texts), "--out", str(tmp_path / "OUT")]
+    done = subprocess.run([*command, *map(str, more)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2, done.stderr[-500:]
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "OUT").exists()
+
+
+def test_an_adapter_of_a_size_that_cannot_be_is_refused(call: Call, texts: Path, tmp_path: Path) -> None:
+    code, _, said = call(
+        *("tune", texts, "--model", "no-model", "--method", "lora(rank=100000000)", "--out", tmp_path / "A")
+    )
+    assert code == 2
+    assert "rank must be at most 4,096, found 100,000,000" in said
+
+
+PLUGIN = '''
+from dataclasses import dataclass
+
+from pretrace.scores import scores
+from pretrace.types import Evidence, Needs, Quantity
+
+
+@scores.add("first_token")
+@dataclass(frozen=True)
+class FirstToken:
+    """The log-probability of the first token (nobody 2026)."""
+
+    needs = Needs(Quantity.LOGP)
+
+    def __call__(self, evidence: Evidence) -> float:
+        return float(evidence.plain.logp[0])
+'''
+
+
+def test_a_plugin_brings_a_score(texts: Path, tmp_path: Path, model_folder: Path) -> None:
+    plugin = tmp_path / "my_scores.py"
+    plugin.write_text(PLUGIN)
+    command = [sys.executable, "-m", "pretrace", "score", str(texts), "--model", str(model_folder)]
+    command += ["--scores", "loss,first_token", "--out", str(tmp_path / "RUN")]
+    done = subprocess.run([*command, "--plugin", str(plugin)], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    assert "first_token" in (tmp_path / "RUN" / "scores.csv").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file"),
+        ("def broken(:", "SyntaxError"),
+        ("raise RuntimeError('not\\ntoday')", "not today"),
+        ("import nothing_of_this_name", "nothing_of_this_name"),
+    ],
+)
+def test_a_plugin_that_fails_is_one_line(
+    content: str | None, message: str, call: Call, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "mine.py"
+    if content is not None:
+        plugin.write_text(content)
+    code, _, said = call("list", "--plugin", plugin)
+    assert code == 2
+    assert "--plugin" in said
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_every_command_that_takes_scores_corpora_or_models_takes_plugins() -> None:
+    without = {name for name, one in commands().items() if "plugin" not in {p.name for p in one.params}}
+    assert without == {"report", "demo"}
