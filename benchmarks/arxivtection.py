@@ -55,7 +55,7 @@ def split(corpus: Corpus, protocol: str, seed: int) -> Parts:
 
 def measure(model: Backend, corpus: Corpus, protocol: str, seed: int) -> tuple[list[dict[str, Any]], Any]:
     """The rows of one split, and what there is to tell of it."""
-    from pretrace.tuning.adapter_cache import tuned_model
+    from pretrace.tuning.adapters import tuned_model
     from pretrace.tuning.methods import methods
 
     begin = time.perf_counter()

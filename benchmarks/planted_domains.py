@@ -117,7 +117,7 @@ def counted(domain: str, data: Path, base: HuggingFace) -> Frequencies:
 def models(target: Backend, base: HuggingFace, parts: Parts, *, counts: Frequencies, seed: int) -> Models:
     """Target and placebo, each with all that the scores ask."""
     from pretrace.backends.proposals import open_proposer
-    from pretrace.tuning.adapter_cache import tuned_model
+    from pretrace.tuning.adapters import tuned_model
     from pretrace.tuning.methods import methods
 
     proposer = open_proposer("causal", base)

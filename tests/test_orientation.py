@@ -19,7 +19,7 @@ from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
 from pretrace.statistics.roc import auc
 from pretrace.testing import FakeBackend
-from pretrace.tuning.adapter_cache import tuned_model
+from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run, Text
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pretrace.building.markup import Dates
-from pretrace.building.pages import PageColumns, Pages
-from pretrace.building.patents import PatentPages, PatentSettings, build_patents, sort_page
+from pretrace.building.pages import PageColumns, Pages, sort_page
+from pretrace.building.patents import PatentPages, PatentSettings, build_patents
 from pretrace.building.reading import days
 from pretrace.building.segmenting import Words
 from pretrace.building.writing import Built

@@ -99,7 +99,7 @@ def test_a_score_with_one_class_alone_is_not_measured_and_named() -> None:
     assert [one.score for one in found.comparisons] == ["other"]
     assert any("partial has no value" in one and "not measured" in one for one in found.findings)
     alone = replace(made, scores=("partial",), matrix=made.matrix[:, [1]], controls=())
-    with pytest.raises(TextsError, match="nothing to measure"):
+    with pytest.raises(TextsError, match="nothing can be measured"):
         evaluate(alone, texts)
 
 

@@ -116,7 +116,7 @@ def tuned_generator(
     ExpressionError for another method, ModelError where the model has no weights here.
     """
     from pretrace.backends.generation import Completer
-    from pretrace.tuning.adapter_cache import tuned_model
+    from pretrace.tuning.adapters import tuned_model
     from pretrace.tuning.methods import methods
 
     if method.strip() == NO_TUNING:

@@ -46,12 +46,11 @@ def planned(
         controls = cuts[1].documents
         _check_controls(heldout.name, controls, settings)
     grades = tuple(graded(target, placebo) for placebo in placebos)
-    usable = sum(one.grade != "other" for one in grades)
     gaps = _gaps(cuts, settings) if heldout is not None else ()
     given = Given(
         documents=cuts[0].documents,
         controls=controls,
-        placebos=usable,
+        placebos=sum(one.grade != "other" for one in grades),
         generator=generator is not None,
         power=settings.power is not None,
         judged=min(min(one.documents, _judged(one, settings, "placebos")) for one in cuts),

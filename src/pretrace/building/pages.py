@@ -7,6 +7,7 @@ import gzip
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from pretrace.building.markup import Dates, read_markup, take_labels
@@ -204,3 +205,25 @@ def _dates_file(path: Path) -> dict[str, Dates]:
             raise TextsError(f"{shown(path)}: row {number} names the page {page!r} a second time.")
         known[page] = Dates(days(row.fields.get("published")), days(row.fields.get("priority")))
     return known
+
+
+def sort_page(dates: Dates, before: date, after: date) -> bool | str:
+    """True for a member, False for a non-member, or in words why a page is neither."""
+    published, priority = dates.published, dates.priority
+    if published is None and priority is None:
+        return "no usable date"
+    member = published is not None and published.last < before
+    other = priority is not None and priority.first > after
+    if (member and other) or (published and priority and priority.first > published.last):
+        return "its dates contradict each other"
+    if member or other:
+        return member
+    if published and published.first < before:
+        return f"published before or after {before}: the date does not tell"
+    if priority and priority.last > after:
+        return f"priority before or after {after}: the date does not tell"
+    if published and published.last > after and priority is None:
+        return "no priority date"
+    if published is None:
+        return "no publication date"
+    return "between the two dates"

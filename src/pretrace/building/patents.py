@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,7 @@ import numpy as np
 from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
 from pretrace.building.cleaning import Near, boilerplate, exact_key, without
-from pretrace.building.markup import Dates
-from pretrace.building.pages import PAGES, Page, PageColumns, Pages
+from pretrace.building.pages import PAGES, Page, PageColumns, Pages, sort_page
 from pretrace.building.reading import cutoff_day
 from pretrace.building.segmenting import Words, chinese_share, prefixes
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, keyed, write
@@ -308,28 +306,6 @@ class _Builder:
             ),
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ]
-
-
-def sort_page(dates: Dates, before: date, after: date) -> bool | str:
-    """True for a member, False for a non-member, or in words why a page is neither."""
-    published, priority = dates.published, dates.priority
-    if published is None and priority is None:
-        return "no usable date"
-    member = published is not None and published.last < before
-    other = priority is not None and priority.first > after
-    if (member and other) or (published and priority and priority.first > published.last):
-        return "its dates contradict each other"
-    if member or other:
-        return member
-    if published and published.first < before:
-        return f"published before or after {before}: the date does not tell"
-    if priority and priority.last > after:
-        return f"priority before or after {after}: the date does not tell"
-    if published and published.last > after and priority is None:
-        return "no priority date"
-    if published is None:
-        return "no publication date"
-    return "between the two dates"
 
 
 def _date(page: Page, label: bool) -> str:

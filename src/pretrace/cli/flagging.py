@@ -14,7 +14,7 @@ from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError
-from pretrace.flagging.settings import FLAGGING, FlagSettings
+from pretrace.flagging.planning import FLAGGING, FlagSettings
 from pretrace.results.atomic import check_writable
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, like, option

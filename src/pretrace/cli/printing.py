@@ -106,11 +106,11 @@ def losses(run: Run, console: Console) -> None:
             Plain(f"Not scored: {_many(len(run.skipped), 'text')}: {names}{more}; all in skipped.csv.")
         )
     if run.missing:
-        first, texts = run.missing[0], len({one.id for one in run.missing})
+        one, texts = run.missing[0], len({one.id for one in run.missing})
         console.print(
             Plain(
-                f"Without a value of some score: {_many(texts, 'text')}, such as {first.id!r} of {first.score} "
-                f"({first.reason}); all in missing.csv."
+                f"Without a value of some score: {_many(texts, 'text')}, such as {one.id!r} of {one.score} "
+                f"({one.reason}); all in missing.csv."
             )
         )
     cut = run.cut > 0

@@ -8,7 +8,6 @@ on a placebo.
 """
 
 from pretrace.flagging.flag import flag
-from pretrace.flagging.planning import Plan, plan
-from pretrace.flagging.settings import SCORE, FlagSettings
+from pretrace.flagging.planning import SCORE, FlagSettings, Plan, plan
 
 __all__ = ["SCORE", "FlagSettings", "Plan", "flag", "plan"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from pretrace.registry import rewrites
 from pretrace.rewrites.disturbing import Disturbance, disturbances
-from pretrace.rewrites.forms import Lower, Plain, readable
-from pretrace.rewrites.neighbors import Neighbors
+from pretrace.rewrites.forms import Lower, Neighbors, Plain, readable
 from pretrace.types import Rewrite, Selective
 
 __all__ = [

@@ -42,12 +42,11 @@ def evaluate(
 ) -> Evaluation:
     """How well each score of a run told members from non-members, with the controls beside it.
 
-    `texts[i]` is the text of row i. `validation` is the share of texts thresholds are chosen on, 0 for
-    all of them. Intervals are 95%, from resampling documents. Rows are the scores, the blind baselines,
-    the placebos and the scores fitted on shuffled labels; `comparisons` are what `paired.compare` gives for
-    the same seed and resamples, except that draws without a text to measure accuracy on, which only a
-    handful of documents can make, are left out here. TextsError when labels are missing or of one
-    class, ExpressionError when a score or control is not a finite number for every text.
+    `texts[i]` is the text of row i. `validation` is the share of texts thresholds are chosen on, 0 for all.
+    Intervals are 95%, from resampling documents. `comparisons` are those of `paired.compare` with the same seed
+    and resamples; draws without a text to measure accuracy on, which only few documents can make, are left out.
+    TextsError when labels are missing or of one class, ExpressionError when a score or control is not a finite
+    number and `Run.missing` does not say why.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
     members = _checked(run, texts)
@@ -55,11 +54,8 @@ def evaluate(
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
     columns = _columns(run, texts, judged)
     division = _divided(members, groups, share=validation, seed=seed)
-    by = Labelled(members, np.array(groups), division, seed, resamples)
-    parts = Parts.of(columns, run.scores, by)
+    parts = Parts.of(columns, run.scores, Labelled(members, np.array(groups), division, seed, resamples))
     rows = tuple(parts.row(key) for key in columns if parts.has(key))
-    if run.scores and not any(row.kind == "score" for row in rows):
-        raise TextsError("no score has values for both members and non-members: there is nothing to measure.")
     evaluation = Evaluation(
         rows=(*rows, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
@@ -71,9 +67,8 @@ def evaluate(
     )
     grouping = Grouping.of(groups, members)
     circumstances = Circumstances(
-        lead=_lead(rows, parts),
-        member_groups=grouping.holding(MEMBERS),
-        nonmember_groups=grouping.holding(NONMEMBERS),
+        _lead(rows, parts),
+        *(grouping.holding(bit) for bit in (MEMBERS, NONMEMBERS)),
         asked=resamples,
         blind_note=_note(judged),
         placebo=_placebo_name(run.settings),

@@ -13,7 +13,7 @@ from pretrace.frequencies import Frequencies
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import ModelsSettings
-from pretrace.tuning.adapter_cache import tuned_model
+from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.methods import methods
 from pretrace.tuning.plan import OnStep

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.baselines.crossfit import WIDENING
+from pretrace.errors import TextsError
 from pretrace.scoring.findings import BLIND
 from pretrace.statistics.controls import PLACEBO, Division, survives
 from pretrace.statistics.documents import Grouping
@@ -110,7 +111,7 @@ class Parts:
     @classmethod
     def of(cls, columns: Mapping[Key, Doubles], scores: Sequence[str], by: Labelled) -> Parts:
         """Every column measured on its texts, together with what it is compared with: the score of a placebo,
-        the usual baseline and the blind baselines beside a score."""
+        the usual baseline and the blind baselines beside a score. TextsError where no score can be measured."""
         made = cls(columns)
         wanted: dict[bytes, tuple[Bools, set[Key]]] = {}
         blind = [key for key in columns if key[1] == "blind"]
@@ -127,6 +128,8 @@ class Parts:
         for name, (texts, keys) in wanted.items():
             if len(np.unique(by.members[texts])) == 2:
                 made._found[name] = _measured([key for key in columns if key in keys], columns, texts, by)
+        if scores and not any(made.has((name, "score")) for name in scores):
+            raise TextsError("no score has values for both members and non-members: nothing can be measured.")
         return made
 
 

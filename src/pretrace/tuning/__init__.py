@@ -29,7 +29,7 @@ def tune(
     from pretrace.backends.huggingface import HuggingFace
     from pretrace.errors import ModelError
     from pretrace.tuning import adapters
-    from pretrace.tuning.adapter_cache import tuned_model
+    from pretrace.tuning.adapters import tuned_model
     from pretrace.tuning.methods import methods
 
     how = methods.make(method)
