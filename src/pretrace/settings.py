@@ -71,7 +71,7 @@ def option_of(one: Field[Any]) -> Option | None:
 
 def check_ranges(settings: Any) -> None:
     """ExpressionError for a number of the settings out of its range; for `__post_init__`."""
-    for one in fields(settings):
+    for one in filter(lambda one: one.init, fields(settings)):
         described, value = option_of(one), getattr(settings, one.name)
         if described is None or not isinstance(value, int | float):
             continue

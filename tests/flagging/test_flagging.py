@@ -341,7 +341,7 @@ def test_one_text_is_spoken_of_as_one():
 
 
 def test_a_seed_below_zero_is_refused_before_a_model_is_asked():
-    with pytest.raises(ExpressionError, match="0 or more, found -1"):
+    with pytest.raises(ExpressionError, match="at least 0, found -1"):
         FlagSettings(seed=-1)
 
 
