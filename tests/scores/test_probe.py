@@ -151,13 +151,19 @@ def test_wrong_settings_are_named() -> None:
             parse(expression)
 
 
-def test_it_finds_members_of_a_model_that_knows_them_by_heart() -> None:
+def test_it_finds_members_of_models_that_know_them_by_heart() -> None:
     """Members and non-members are drawn alike. Each member was followed by </s> in training, so the model knows
-    where those texts end, and the state at the last token shows it."""
-    generator = np.random.default_rng(5)
+    where those texts end, and the state at the last token shows it. The AUC of a single model moves by a few
+    hundredths with the processor: the mean of three was 0.90 to 0.93 in six settings of threads, oneDNN and instructions."""
+    assert np.mean([found_by_heart(seed) for seed in (5, 0, 1)]) > 0.8
+
+
+def found_by_heart(seed: int) -> float:
+    """The AUC of a probe on texts that it was not fitted on, of a model trained on the members."""
+    generator = np.random.default_rng(seed)
     texts = [
         Text(str(i), " ".join(generator.choice(MORE_WORDS, generator.integers(3, 15))), member=i % 2 == 0)
-        for i in range(160)
+        for i in range(180)
     ]
     tokenizer, model = make_tokenizer(), make_model("gpt_neox").train()
     ids = [[*row, 1] for row in tokenizer([t.text for t in texts if t.member])["input_ids"]]
@@ -166,7 +172,7 @@ def test_it_finds_members_of_a_model_that_knows_them_by_heart() -> None:
         batch[i, : len(row)] = torch.tensor(row)
     torch.manual_seed(0)
     optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    for _ in range(100):
+    for _ in range(150):
         optimiser.zero_grad()
         model(input_ids=batch.clamp(min=0), labels=batch).loss.backward()
         optimiser.step()
@@ -179,4 +185,4 @@ def test_it_finds_members_of_a_model_that_knows_them_by_heart() -> None:
 
     score = fitted(ask(texts[:100], Hidden()))
     values = [score(e) for e in ask(texts[100:], Hidden(score.layer))]
-    assert auc(values, np.array([bool(t.member) for t in texts[100:]])) > 0.8
+    return auc(values, np.array([bool(t.member) for t in texts[100:]]))

@@ -103,7 +103,7 @@ def test_an_opened_back_end_is_tuned_and_stays_as_it_was(family, method):
     before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
     encoded = model.encode(texts[:1])
     logp = model.run(encoded, Quantity.LOGP)[0].logp
-    judge = fit_pretrained(model, texts, labels, TunedClassifier(method, 6, 1e-2), seed=0)
+    judge = fit_pretrained(model, texts, labels, TunedClassifier(method, 12, 1e-2), seed=0)
     fresh, kinds = two_kinds(1)
     assert auc(judge(fresh), kinds) > 0.75
     assert {name: weight.requires_grad for name, weight in model.model.named_parameters()} == names
