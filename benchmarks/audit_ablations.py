@@ -149,7 +149,7 @@ def _answers(setting: str, case: AuditData, placebo: Backend) -> Iterator[tuple[
     """What the procedures say of one audit, each with the placebo it had."""
     tests, seed = SETTINGS[setting].tests, case.settings.seed
     if not tests:
-        yield BASE, default_answer(case.sides, case.target, placebo, seed=seed)
+        yield BASE, default_answer(case.samples, case.target, placebo, seed=seed)
         yield WITHOUT, case.answer(PAPER)
         return
     how = PaperSettings(
@@ -161,7 +161,7 @@ def _answers(setting: str, case: AuditData, placebo: Backend) -> Iterator[tuple[
     yield WITHOUT, paper(case.features, classifier=classifier, seed=seed, settings=how)
     if tests == "calibration":
         yield WITHOUT, case.answer(ORIGINAL)
-        yield WITHOUT, default_answer(case.sides, case.target, seed=seed)
+        yield WITHOUT, default_answer(case.samples, case.target, seed=seed)
 
 
 def whole(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
