@@ -145,7 +145,7 @@ class AuditData:
 
     def answer_from(self, procedure: str, found: Features) -> Answer:
         """What one of the literature's procedures, or our calibrated one, answers on these features."""
-        seed, outliers = self.settings.seed, outlier_share(self._parameters)
+        seed, outliers = self.settings.seed, outlier_share(self.parameters)
         if procedure == ORIGINAL:
             return original(found, seed=seed)
         if procedure == PAPER:
@@ -184,7 +184,7 @@ class AuditData:
         return (self.placebos[int(np.argmax([one.p for one in self.answers]))],)
 
     @property
-    def _parameters(self) -> int:
+    def parameters(self) -> int:
         """The size of the target, by which the paper chooses how many outliers to replace."""
         return max(1, int(self.target.facts.get("parameters") or 1))
 
@@ -199,7 +199,7 @@ class AuditData:
 
     @cached_property
     def _calibrated(self) -> DocumentValues:
-        how = CalibratedSettings(outliers=outlier_share(self._parameters))
+        how = CalibratedSettings(outliers=outlier_share(self.parameters))
         return calibrated_values(
             self.features, classifier=self._classifier, seed=self.settings.seed, settings=how
         )
