@@ -238,7 +238,10 @@ def _checks(sides: Sides, made: Plan) -> tuple[Check, ...]:
     blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=settings.seed)
     able = conformal.resolution(sides.known, sides.number, rate, made.method).together
     if able is None:
-        vain = " With so few known documents it could flag nothing at that rate, so that it flagged none says nothing."
+        vain = (
+            " With so few known documents nothing can be flagged at that rate, so an empty result of the placebo "
+            "is no evidence."
+        )
         blank = replace(blank, words=blank.words + vain)
     shift = set_shift(*sides.by_document(values), seed=settings.seed)
     return (*checks, with_set_test(blank, shift.p, settings.level))

@@ -121,7 +121,7 @@ def labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> list[str]:
         does, it = ("does", "it") if len(without) == 1 else ("do", "them")
         found.append(
             f"{opening} {_ranges(without, shuffles)} {does} as well at least once: "
-            f"so far as this shows, the labels of the reference did not matter to {it}."
+            f"there is no sign that the labels of the reference mattered to {it}."
         )
     if needing:
         does = "does" if len(needing) == 1 else "do"

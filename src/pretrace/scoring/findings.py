@@ -139,7 +139,7 @@ def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]
     held = f"The members come from {counted(members)}, the non-members from {counted(nonmembers)}"
     if fewest == 1:
         found.append(
-            f"{held}: what a single document shows cannot be carried over to others, "
+            f"{held}: a result on a single document does not hold for others, "
             "and the 95% intervals must not be relied on."
         )
     elif fewest < FEW_DOCUMENTS:
@@ -172,7 +172,7 @@ def _giants(circumstances: Circumstances) -> list[str]:
         ("non-members", circumstances.nonmember_groups, circumstances.nonmember_weight),
     )
     return [
-        f"A few large documents carry the {name}: by the number of their texts, the {counted(groups)} are worth "
+        f"A few large documents dominate the {name}: by the number of their texts, the {counted(groups)} are worth "
         f"about {max(1, round(weight))} of equal size. The 95% intervals are then too narrow; use fewer texts of "
         "each large document."
         for name, groups, weight in sides
