@@ -154,7 +154,7 @@ def test_wrong_settings_are_named() -> None:
 def test_it_finds_members_of_models_that_know_them_by_heart() -> None:
     """Members and non-members are drawn alike. Each member was followed by </s> in training, so the model knows
     where those texts end, and the state at the last token shows it. The AUC of a single model moves by a few
-    hundredths with the processor: the mean of three was 0.90 to 0.93 in six settings of threads, oneDNN and instructions."""
+    hundredths with the processor; the mean of three was 0.90 to 0.93 in six settings of threads and instructions."""
     assert np.mean([found_by_heart(seed) for seed in (5, 0, 1)]) > 0.8
 
 
