@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from pretrace.statistics.splits import grouped_split
+from pretrace.store.traces import open_store
+from pretrace.tracing import Want, trace
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import open_store
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
 from pretrace.scores.probe import Linear, Probe
-from pretrace.scoring.evidence import Want, trace
-from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Fitted, Hidden, Needs, Quantity, Recipe, Reference, Text, View
@@ -154,8 +154,7 @@ def test_wrong_settings_are_named() -> None:
 def test_it_finds_members_of_models_that_know_them_by_heart() -> None:
     """Members and non-members are drawn alike. Each member was followed by </s> in training, so the model knows
     where those texts end, and the state at the last token shows it. The AUC of a single model moves by a few
-    hundredths with the processor: the mean of three was 0.90 to 0.93 in six settings of threads, oneDNN and
-    instructions."""
+    hundredths with the processor; the mean of three was 0.89 to 0.91 in eight settings of threads and instructions."""
     assert np.mean([found_by_heart(seed) for seed in (5, 0, 1)]) > 0.8
 
 
@@ -163,7 +162,7 @@ def found_by_heart(seed: int) -> float:
     """The AUC of a probe on texts that it was not fitted on, of a model trained on the members."""
     generator = np.random.default_rng(seed)
     texts = [
-        Text(str(i), " ".join(generator.choice(MORE_WORDS, generator.integers(3, 15))), member=i % 2 == 0)
+        Text(str(i), " ".join(generator.choice(MORE_WORDS, generator.integers(3, 9))), member=i % 2 == 0)
         for i in range(180)
     ]
     tokenizer, model = make_tokenizer(), make_model("gpt_neox").train()
@@ -173,7 +172,7 @@ def found_by_heart(seed: int) -> float:
         batch[i, : len(row)] = torch.tensor(row)
     torch.manual_seed(0)
     optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    for _ in range(150):
+    for _ in range(80):
         optimiser.zero_grad()
         model(input_ids=batch.clamp(min=0), labels=batch).loss.backward()
         optimiser.step()
