@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from pretrace.statistics.splits import grouped_split
-from pretrace.store.traces import open_store
-from pretrace.tracing import Want, trace
+from pretrace.statistics.documents import grouped_split
+from pretrace.cache.traces import open_store
+from pretrace.scoring.evidence import Want, trace
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace

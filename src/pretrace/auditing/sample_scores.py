@@ -213,6 +213,6 @@ def _matrix(
     """One row a text, one column a score; NaN where a text gives a model nothing to predict."""
     scores = plan.fit(models, cache=cache, progress=progress)
     ready = list(scores.ready.values())
-    with models.reader(scores.needs, cache=cache, progress=progress) as reader:
+    with models.reader(scores.needs, plan=plan, cache=cache, progress=progress) as reader:
         rows = [[float("nan") if one.empty else score(one) for score in ready] for one in reader.read(texts)]
     return np.array(rows)

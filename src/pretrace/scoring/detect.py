@@ -103,7 +103,7 @@ class _Pass:
             progress=options.progress,
         )
         made = cls(scores)
-        with models.reader(scores.needs, cache=options.cache, progress=options.progress) as reader:
+        with models.reader(scores.needs, plan=plan, cache=options.cache, progress=options.progress) as reader:
             for evidence in reader.read(texts):
                 made.add(evidence, plan)
         return made

@@ -52,8 +52,7 @@ def evaluate(
     members = _checked(run, texts)
     groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
-    columns = _columns(run, texts, judged)
-    division = _divided(members, groups, share=validation, seed=seed)
+    columns, division = _columns(run, texts, judged), _divided(members, groups, share=validation, seed=seed)
     parts = Parts.of(columns, run.scores, Labelled(members, np.array(groups), division, seed, resamples))
     rows = tuple(parts.row(key) for key in columns if parts.has(key))
     evaluation = Evaluation(
@@ -62,13 +61,14 @@ def evaluate(
         nonmembers=int(np.count_nonzero(~members)),
         groups=len(set(groups)),
         resamples=parts.resamples,
-        validation=int(np.count_nonzero(division.chosen)) if division.apart else 0,
+        validation=division.held_out,
         comparisons=_comparisons(run.scores, parts),
     )
     grouping = Grouping.of(groups, members)
     circumstances = Circumstances(
-        _lead(rows, parts),
-        *(grouping.holding(bit) for bit in (MEMBERS, NONMEMBERS)),
+        lead=_lead(rows, parts),
+        member_groups=grouping.holding(MEMBERS),
+        nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
         blind_note=_note(judged),
         placebo=_placebo_name(run.settings),

@@ -12,7 +12,19 @@ import numpy as np
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import Traces, open_store
 from pretrace.rewrites import rewrites
-from pretrace.types import Backend, Encoded, Evidence, Needs, Proposer, Quantity, States, Text, Trace, View
+from pretrace.types import (
+    Backend,
+    Encoded,
+    Evidence,
+    Needs,
+    Proposer,
+    Quantity,
+    States,
+    Text,
+    Trace,
+    View,
+)
+from pretrace.types.scoring import Rewrite
 
 CHUNK = 2048
 """Texts whose traces are in memory at once."""
@@ -48,7 +60,8 @@ class Want:
 class EvidenceReader:
     """Reads texts with all models: each (model, rewrite) is passed over once, whatever the scores.
 
-    A context manager, which closes the stores of traces.
+    `forms` are the rewrites of the views by expression, where they were parsed before. A context manager, which
+    closes the stores of traces.
     """
 
     def __init__(
@@ -59,6 +72,7 @@ class EvidenceReader:
         proposer: Proposer | None = None,
         cache: bool = True,
         progress: Progress | None = None,
+        forms: Mapping[str, Rewrite] | None = None,
     ) -> None:
         self.models = models
         # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
@@ -66,7 +80,7 @@ class EvidenceReader:
         self.views = [
             (view, Want(quantity, needs.states.get(view, frozenset()))) for view, quantity in ordered
         ]
-        self.forms = {view.rewrite: rewrites.make(view.rewrite) for view in needs.views}
+        self.forms = forms or {view.rewrite: rewrites.make(view.rewrite) for view in needs.views}
         self.proposer = proposer
         self.progress = progress or Silent()
         asked = {view.model for view in needs.views}

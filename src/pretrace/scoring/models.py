@@ -81,12 +81,13 @@ def with_texts(
     if parts and parts.reference:
         placebo = replace(models.placebo, labelled=parts.reference) if models.placebo else None
         models = replace(models, labelled=parts.reference, placebo=placebo)
-    texts, how, adapter = parts.tuning if parts else None, methods.make(method), None
+    texts, how, adapter = parts.tuning if parts else None, None, None
     if settings.companions.tuned:
         adapter = read_adapter(settings.companions.tuned)
         how, seed, texts = adapter.method, adapter.seed, adapter.texts
     if texts is None:
         return models
+    how = how or methods.make(method)
     tune = partial(tuned_model, texts=texts, method=how, seed=seed, cache=settings.cache, on_step=on_step)
     tuned = open_adapter(models.target, adapter.folder) if adapter else tune(models.target)
     if models.placebo is None:

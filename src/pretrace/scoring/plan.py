@@ -68,9 +68,19 @@ class Models:
         parts = {"counts": self.counts, "neighbors": self.proposer, "labelled": self.labelled}
         return frozenset({*self.named(), *(name for name, part in parts.items() if part is not None)})
 
-    def reader(self, needs: Needs, *, cache: bool = True, progress: Progress | None = None) -> EvidenceReader:
-        """What reads texts with these models."""
-        return EvidenceReader(self.named(), needs, proposer=self.proposer, cache=cache, progress=progress)
+    def reader(
+        self,
+        needs: Needs,
+        *,
+        plan: ScorePlan | None = None,
+        cache: bool = True,
+        progress: Progress | None = None,
+    ) -> EvidenceReader:
+        """What reads texts with these models; with the plan of the scores its rewrites are not parsed again."""
+        forms = plan.rewrites if plan else None
+        return EvidenceReader(
+            self.named(), needs, proposer=self.proposer, cache=cache, progress=progress, forms=forms
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,10 @@ class ScorePlan:
             if isinstance(score, Recipe):
                 reference = reference | score.reference
         return cls(
-            scores, needs, reference, {view.rewrite: rewrites.make(view.rewrite) for view in needs.views}
+            scores,
+            needs,
+            reference,
+            {view.rewrite: rewrites.make(view.rewrite) for view in (needs | reference).views},
         )
 
     @property
@@ -193,7 +206,7 @@ class ScorePlan:
         self.check(models)
         evidence: tuple[Evidence, ...] = ()
         if self.reference and models.labelled is not None:
-            with models.reader(self.reference, cache=cache, progress=progress) as reader:
+            with models.reader(self.reference, plan=self, cache=cache, progress=progress) as reader:
                 evidence = tuple(one for one in reader.read(models.labelled.texts) if not one.empty)
         reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
         ready = {

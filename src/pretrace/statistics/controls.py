@@ -44,6 +44,11 @@ class Division:
     tested: Bools
     apart: bool
 
+    @property
+    def held_out(self) -> int:
+        """How many texts thresholds are chosen on and accuracy is not measured on; 0 where both are all texts."""
+        return int(np.count_nonzero(self.chosen)) if self.apart else 0
+
     def within(self, texts: Bools, members: Bools) -> Division:
         """The division of these texts alone; all of them for both where a part would lack one of the classes."""
         if texts.all():
