@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from pretrace.statistics.documents import grouped_split
-from pretrace.cache.traces import open_store
-from pretrace.scoring.evidence import Want, trace
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
+from pretrace.cache.traces import open_store
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
 from pretrace.scores.probe import Linear, Probe
+from pretrace.scoring.evidence import Want, trace
+from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Fitted, Hidden, Needs, Quantity, Recipe, Reference, Text, View
