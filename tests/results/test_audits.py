@@ -383,7 +383,7 @@ def test_an_audit_of_format_1_is_read_and_rendered(tmp_path: Path) -> None:
     assert (found.pairs, found.control_pairs) == ((Pair("a.md#0", "a.md", "one", " two", " three"),), ())
     assert (found.null, found.sensitivity, found.plan, found.leans) == (None, None, None, ())
     text = " ".join(render(found).split())
-    assert "was not recorded by the version of pretrace that made this audit" in text
+    assert "The version of pretrace that made this audit did not record" in text
     assert "A margin of 0.04 was taken off as well" in text
     runs.save_audit(found, tmp_path / "new")
     assert_equal(load_audit(tmp_path / "new"), found)
