@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -309,16 +308,6 @@ class FirstToken:
     def __call__(self, evidence: Evidence) -> float:
         return float(evidence.plain.logp[0])
 '''
-
-
-def test_a_plugin_brings_a_score(texts: Path, tmp_path: Path, model_folder: Path) -> None:
-    plugin = tmp_path / "my_scores.py"
-    plugin.write_text(PLUGIN)
-    command = [sys.executable, "-m", "pretrace", "score", str(texts), "--model", str(model_folder)]
-    command += ["--scores", "loss,first_token", "--out", str(tmp_path / "RUN")]
-    done = subprocess.run([*command, "--plugin", str(plugin)], capture_output=True, text=True, env=os.environ)
-    assert done.returncode == 0, done.stderr
-    assert "first_token" in (tmp_path / "RUN" / "scores.csv").read_text().splitlines()[0]
 
 
 @pytest.mark.parametrize(
