@@ -291,25 +291,6 @@ def test_an_adapter_of_a_size_that_cannot_be_is_refused(call: Call, texts: Path,
     assert "rank must be at most 4,096, found 100,000,000" in said
 
 
-PLUGIN = '''
-from dataclasses import dataclass
-
-from pretrace.scores import scores
-from pretrace.types import Evidence, Needs, Quantity
-
-
-@scores.add("first_token")
-@dataclass(frozen=True)
-class FirstToken:
-    """The log-probability of the first token (nobody 2026)."""
-
-    needs = Needs(Quantity.LOGP)
-
-    def __call__(self, evidence: Evidence) -> float:
-        return float(evidence.plain.logp[0])
-'''
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
