@@ -25,7 +25,7 @@ T = TypeVar("T")
 _KINDS = {int: "N", float: "X", Path: "PATH"}
 PLUGIN = "plugin"
 _PLUGIN = Option(
-    "A Python file that adds scores, corpora, tuning methods or classifiers; give it more than once for several.",
+    "A Python file that adds scores, corpora or models; give it more than once for several.",
     path="in",
 )
 

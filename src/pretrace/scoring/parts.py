@@ -117,9 +117,7 @@ class Parts:
         blind = [key for key in columns if key[1] == "blind"]
         first = [(usual_baseline(scores), "score")] if scores else []
         for key in columns:
-            beside = (
-                [(key[0], "score")] if key[1] == PLACEBO else [*blind, *first] if key[1] == "score" else []
-            )
+            beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
             for others in ((), *((other,) for other in beside)):
                 texts = made._texts(key)
                 for other in others:
@@ -135,11 +133,8 @@ class Parts:
 
 def _measured(keys: Sequence[Key], columns: Mapping[Key, Doubles], texts: Bools, by: Labelled) -> Part:
     matrix = np.column_stack([columns[key][texts] for key in keys])
-    members, groups, division = (
-        by.members[texts],
-        by.groups[texts].tolist(),
-        by.division.within(texts, by.members),
-    )
+    members, groups = by.members[texts], by.groups[texts].tolist()
+    division = by.division.within(texts, by.members)
     chosen = division.chosen
     thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
     calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
@@ -147,6 +142,8 @@ def _measured(keys: Sequence[Key], columns: Mapping[Key, Doubles], texts: Bools,
         matrix, members, groups=groups, calls=calls, seed=by.seed, resamples=by.resamples
     )
     bag = (BLIND, "blind")
-    if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do: see blind.WIDENING
+    if (
+        bag in keys
+    ):  # a cross-fitted classifier varies more than its fixed predictions do: see crossfit.WIDENING
         bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
     return Part(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
