@@ -1,4 +1,4 @@
-"""A run, an audit or a flagging with its report, written and read as one folder."""
+"""A run, an audit, a flagging or another verdict with its report, written and read as one folder."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pretrace.results import audit as audits
-from pretrace.results import flags
+from pretrace.results import flags, verdicts
 from pretrace.results import run as runs
-from pretrace.results.output_checks import FLAGS, VERDICT
-from pretrace.types import Audit, Flagged, Run
+from pretrace.results.output_checks import FLAGS, RESULT, VERDICT
+from pretrace.types import Audit, Flagged, Run, Verdict
 
-Result = Run | Audit | Flagged
+Result = Run | Audit | Flagged | Verdict
 
 REPORT = "report.html"
 
@@ -26,12 +26,14 @@ def save(result: Result, folder: str | Path) -> None:
         runs.save_run(result, place, extra=write_report)
     elif isinstance(result, Audit):
         audits.save_audit(result, place, extra=write_report)
+    elif isinstance(result, Verdict):
+        verdicts.save_verdict(result, place, extra=write_report)
     else:
         flags.save_flags(result, place, extra=write_report)
 
 
 def load(folder: str | Path) -> Result:
-    """The run, audit or flagging that `save` wrote to `folder`, to the last bit.
+    """The run, audit, flagging or verdict that `save` wrote to `folder`, to the last bit.
 
     Raises OutputError, naming the file, where the folder holds none, where a file is damaged or was changed, or where
     a newer pretrace wrote it.
@@ -39,11 +41,13 @@ def load(folder: str | Path) -> Result:
     place = Path(folder)
     if (place / VERDICT).exists():
         return audits.load_audit(place)
+    if (place / RESULT).exists():
+        return verdicts.load_verdict(place)
     return flags.load_flags(place) if (place / FLAGS).exists() else runs.load_run(place)
 
 
 def render(folder: str | Path) -> Path:
-    """The report of the run, audit or flagging in `folder`, made anew in its place; errors as in `load` and `save`."""
+    """The report of the result in `folder`, made anew in its place; errors as in `load` and `save`."""
     _reporter(load(folder))(Path(folder))
     return Path(folder) / REPORT
 
@@ -78,14 +82,27 @@ def load_flags(folder: str | Path) -> Flagged:
     return flags.load_flags(Path(folder))
 
 
+def save_verdict(verdict: Verdict, folder: str | Path) -> None:
+    """`save`, for a verdict of a test that needs no earlier checkpoint."""
+    save(verdict, folder)
+
+
+def load_verdict(folder: str | Path) -> Verdict:
+    """`load`, where nothing but such a verdict will do."""
+    return verdicts.load_verdict(Path(folder))
+
+
 def _reporter(result: Result) -> Callable[[Path], None]:
     """What writes the report of a result into a folder."""
     import pretrace.report.audit as audit_report
     import pretrace.report.flags as flags_report
     import pretrace.report.run as run_report
+    import pretrace.report.verdict as verdict_report
 
     if isinstance(result, Run):
         return lambda folder: run_report.write(result, folder / REPORT)
     if isinstance(result, Audit):
         return lambda folder: audit_report.write(result, folder / REPORT)
+    if isinstance(result, Verdict):
+        return lambda folder: verdict_report.write(result, folder / REPORT)
     return lambda folder: flags_report.write(result, folder / REPORT)

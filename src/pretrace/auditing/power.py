@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
 from pretrace.statistics.documents import linked
 from pretrace.statistics.intervals import mean_interval
+from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, plant, split_members
 from pretrace.types import Backend, Corpus, Doubles, Power
 
@@ -44,7 +45,8 @@ def measured(data: AuditData, corpus: Corpus, settings: PlantSettings, procedure
     noise = data.values(procedure)
     samples = _restricted(data.samples, members)
     before = replace(data, samples=samples, placebos=data.deciding, _logprobs={})
-    with _planted(data, corpus, settings) as copy:
+    training, cache = data.watch.training, data.settings.cache
+    with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
         after = before.with_target(copy).values(procedure)
     shift = shifts(before.values(procedure), after) - noise.margin
     return _power(noise, shift, settings, level=data.settings.level)
@@ -92,16 +94,26 @@ def _restricted(samples: Samples, members: set[str]) -> Samples:
 
 
 @contextmanager
-def _planted(data: AuditData, corpus: Corpus, settings: PlantSettings) -> Iterator[Backend]:
-    """The copy, opened as the target is; its folder lies in the cache while it is needed, so that a killed
-    training goes on, and is deleted afterwards."""
+def planted_copy(
+    target: Backend,
+    corpus: Corpus,
+    settings: PlantSettings,
+    *,
+    cache: bool,
+    training: Callable[[str], AbstractContextManager[OnStep | None]],
+) -> Iterator[Backend]:
+    """A copy of the target, trained on the members that `split_members` draws from the corpus and opened as the target
+    is. Its folder lies in the cache while it is needed, so that a killed training goes on, and is deleted afterwards.
+
+    ModelError where the target has no weights here. `training` watches the stage of that name.
+    """
     from pretrace.backends.huggingface import HuggingFace, open_huggingface
 
-    target = data.target
+    check_plantable(target)
     assert isinstance(target, HuggingFace)
-    with _place(target, corpus, settings, cache=data.settings.cache) as folder:
+    with _place(target, corpus, settings, cache=cache) as folder:
         if not (folder / "card.json").is_file():
-            with data.watch.training("planting texts in a copy") as on_step:
+            with training("planting texts in a copy") as on_step:
                 start = (target.model, target.tokenizer)
                 plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
         dtype = str(target.facts["dtype"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, fields
@@ -58,6 +59,8 @@ class Columns:
         name="group-column",
         panel=TEXTS,
     )
+    more: tuple[str, ...] = ()
+    """Further columns, for `Text.meta`; each must be there. No option: those who need them name them."""
 
     @property
     def text_alone(self) -> Columns:
@@ -67,8 +70,8 @@ class Columns:
     @property
     def named(self) -> set[str]:
         """The names that were given, which must therefore be found."""
-        given = (getattr(self, field.name) for field in fields(self))
-        return {name for name in given if name}
+        given = (getattr(self, field.name) for field in fields(self) if field.name != "more")
+        return {name for name in (*given, *self.more) if name}
 
     def pick(self, found: Collection[str], source: str) -> Columns:
         """The columns to read of those found, "" for the ones that are not there.
@@ -81,11 +84,12 @@ class Columns:
         return Columns(
             text=self.pick_text(found, source),
             **{role: name if name in found else "" for role, name in self._others().items()},
+            more=self.more,
         )
 
     def pick_loosely(self, found: Collection[str], source: str) -> Columns:
         """The columns to look for where each row brings its own keys: only the text must be in the first."""
-        return Columns(text=self.pick_text(found, source), **self._others())
+        return Columns(text=self.pick_text(found, source), **self._others(), more=self.more)
 
     def pick_text(self, found: Collection[str], source: str) -> str:
         """The name of the text column."""
@@ -105,6 +109,13 @@ class Columns:
 
 USUAL = Columns()
 """The usual column names: text or input, label, id, group."""
+
+
+def cell_of(value: object) -> str:
+    """A cell of a further column as a string: "" for empty, null or NaN, a list or an object as JSON."""
+    if isinstance(value, list | dict | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return name_of(value)
 
 
 def listed(names: Collection[str]) -> str:

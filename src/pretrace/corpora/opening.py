@@ -114,8 +114,8 @@ def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
     Formats, by the ending of the name, each also gzipped (`.gz`): `.jsonl` and `.ndjson`, `.json` (a list
     of objects), `.csv` and `.tsv` with a header, `.parquet`, `.txt` (a text a line, blank lines skipped),
     and a folder of `.txt` files (each one text, just as it stands, its relative path the id). A text may
-    be empty. The id is the row number from 0 where there is none. Columns other than the four of
-    `Columns` are not read, since millions of rows must fit into memory. What was replaced or skipped is
+    be empty. The id is the row number from 0 where there is none. Columns that
+    `Columns` does not name are not read, since millions of rows must fit into memory. What was replaced or skipped is
     told in `notes`. Raises TextsError where the file, a column, a label or an id is not as it should be.
     """
     path = Path(path)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pretrace.corpora.columns import Columns, kind_of, listed, membership, mended, name_of
+from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Text
 
@@ -40,7 +40,9 @@ class Reading:
     def pick(self, found: Sequence[str]) -> tuple[str, ...]:
         """The columns to read, for formats that know all of theirs beforehand."""
         picked = self.columns.pick(found, self.source)
-        names = tuple(dict.fromkeys(filter(None, (picked.text, picked.label, picked.id, picked.group))))
+        names = tuple(
+            dict.fromkeys(filter(None, (picked.text, picked.label, picked.id, picked.group, *picked.more)))
+        )
         for name in names:
             if list(found).count(name) > 1:
                 raise TextsError(f"{self.source} has more than one column {name!r}: rename all but one.")
@@ -101,7 +103,8 @@ class Reading:
         identity = self._name(number, row, self._found.id)
         self._unnamed += not identity
         group = self._name(number, row, self._found.group)
-        return Text(id=identity or str(number), text=text, member=member, group=group)
+        meta = {name: cell_of(row.fields.get(name)) for name in self._found.more}
+        return Text(id=identity or str(number), text=text, member=member, group=group, meta=meta)
 
     def _name(self, number: int, row: Row, column: str | None) -> str:
         value = row.fields.get(column or "")

@@ -24,22 +24,26 @@ AUDIT_KEY = "pretrace_audit"
 FLAGS = "flags.json"
 FLAGS_KEY = "pretrace_flags"
 
+RESULT = "result.json"
+RESULT_KEY = "pretrace_verdict"
+
 _MARKS = {
     MARKER: FORMAT_KEY,
     CARD: CARD_KEY,
     ADAPTER_CARD: ADAPTER_KEY,
     VERDICT: AUDIT_KEY,
     FLAGS: FLAGS_KEY,
+    RESULT: RESULT_KEY,
 }
 """The file by which a folder of ours is known, and the key in it: a run, a planted model, an adapter, an audit, a
-flagging."""
+flagging, the verdict of another test."""
 
 _LITTER = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave these; nobody misses them
 
 
 def check_replaceable(place: Path) -> None:
     """Raise OutputError unless `place` is free, an empty folder, or one that pretrace wrote: an earlier run,
-    audit, flagging, planted model or adapter."""
+    audit, flagging, verdict, planted model or adapter."""
     for _ in range(100):
         before = _identity(place)
         objection = None if before is None else _objection(place)

@@ -60,6 +60,7 @@ from pretrace.types.traces import (
     View,
     quantity_of,
 )
+from pretrace.types.verdicts import Situation, Table, Verdict, VerdictTest
 
 __all__ = [
     "Answer",
@@ -115,16 +116,20 @@ __all__ = [
     "Selective",
     "Sensitivity",
     "SetTest",
+    "Situation",
     "Skipped",
     "State",
     "States",
     "Status",
     "Survival",
+    "Table",
     "Text",
     "TextClassifier",
     "TokenTable",
     "Trace",
     "Tuned",
+    "Verdict",
+    "VerdictTest",
     "View",
     "Written",
     "quantity_of",

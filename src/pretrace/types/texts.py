@@ -12,7 +12,8 @@ class Text:
 
     `member` is True for a known member, False for a known non-member, None where nobody knows.
     `group` names the document (or author) the text was cut from; statistics resample groups, since
-    pieces of one document are not independent. Without a group a text is its own.
+    pieces of one document are not independent. Without a group a text is its own. `meta` are further columns, by
+    name (`Columns.more`), a list in one as JSON.
     """
 
     id: str

@@ -1,0 +1,17 @@
+"""The figures that only one test has, one file a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pretrace.report.figures.drawn import Drawn
+from pretrace.types import Verdict, VerdictTest
+
+_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {}
+"""What draws the figures of a test; a test without an entry has only that of its null distribution."""
+
+
+def figures_of(verdict: Verdict) -> Sequence[Drawn]:
+    """The figures of the test that gave this verdict, none where it has none of its own."""
+    draw = _DRAWN.get(verdict.test)
+    return draw(verdict) if draw else ()

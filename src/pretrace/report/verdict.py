@@ -1,0 +1,167 @@
+"""The report of a test that needs no earlier checkpoint: one self-contained HTML file, the same result the same bytes.
+
+The sentences come with the result. Each test has one figure of its own, in `report/figures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from markupsafe import Markup
+
+from pretrace.report import facts, wording
+from pretrace.report.audit_first import UNSTATED, Row, when
+from pretrace.report.audit_plots import against_chance, power_curve
+from pretrace.report.figures import figures_of
+from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.svg import to_svg
+from pretrace.report.visible import named
+from pretrace.results.atomic import atomic_text
+from pretrace.types import Doubles, Table, Verdict
+
+MOST_ROWS = 50
+"""Rows of a table in the report; its csv file has all."""
+_TITLES = ("Nothing was found", "Inconclusive")
+_PARTS = {"corpus": "The texts", "software": "Software", "timings": "Time taken"}
+
+
+def first_page(verdict: Verdict) -> Markup:
+    """The answer, who asked and what was compared, the figures, how far it can be trusted, the checks, what would
+    help."""
+    title = next((one for one in _TITLES if verdict.statement.startswith(f"{one}:")), "")
+    values = {
+        "verdict": verdict,
+        "title": title,
+        "statement": wording.after(verdict.statement, title and f"{title}: "),
+        "rows": tuple(identity(verdict)),
+        "failed": [check for check in verdict.checks if check.status == "failed"],
+        "others": [check for check in verdict.checks if check.status != "failed"],
+        "drawn": drawn(verdict),
+        "often": wording.often(verdict.p) if verdict.p is not None else "",
+        "p": wording.p_value(verdict.p) if verdict.p is not None else "",
+    }
+    return fill("verdict/first.html", values)
+
+
+def identity(verdict: Verdict) -> Iterator[Row]:
+    """The date, who asked, the model, and the texts."""
+    said, corpus = verdict.statements, facts.mapping(verdict.settings.get("corpus"))
+    yield Row("Date of the test", when(verdict.settings.get("time")))
+    yield Row("Requested by", said.get("requested_by") or UNSTATED)
+    models = facts.mapping(verdict.settings.get("models"))
+    weights = facts.mapping(models.get("target")).get("weights")
+    marks = (("fingerprint of its weights:", False), (named(str(weights)), True)) if weights else ()
+    yield Row("Model in question", named(verdict.model), marks)
+    found = corpus.get("sha256")
+    hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
+    yield Row("Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the test", hashed)
+
+
+def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
+    """The figures and their captions: the test's own, and the result against chance."""
+    found = [
+        (to_svg(one.figure, name=f"own{place}", label=one.label), one.caption)
+        for place, one in enumerate(figures_of(verdict))
+    ]
+    if verdict.null is not None:
+        label = (
+            f"A histogram of the {sum(verdict.null.counts)} results that chance gave, and the result of this test at "
+            f"{wording.brief(verdict.null.observed, 3)}."
+        )
+        caption = (
+            "The hill shows what chance alone gives for texts that were not used. The mark is what this model gave. At "
+            "the line and beyond lie the results that chance gives in at most "
+            f"{wording.share(verdict.level)} of such tests."
+        )
+        found.append((to_svg(against_chance(verdict.null), name="hill", label=label), caption))
+    return found
+
+
+def deciding_test(verdict: Verdict) -> Section:
+    """Hypothesis, statistic, and the sentences that lead to the answer."""
+    effect, spread = wording.effect(verdict.effect)
+    values = {
+        "verdict": verdict,
+        "p": wording.p_value(verdict.p) if verdict.p is not None else "",
+        "level": wording.share(verdict.level),
+        "effect": effect,
+        "spread": spread,
+        "figures": facts.rounded(facts.without_tables(verdict.figures)),
+    }
+    return Section("The test", "test", fill("verdict/test.html", values))
+
+
+def checks(verdict: Verdict) -> Section | None:
+    """Each check with its figures."""
+    if not verdict.checks:
+        return None
+    values = {"checks": [(check, facts.line(check.figures)) for check in verdict.checks]}
+    return Section("The checks", "checks", fill("verdict/checks.html", values))
+
+
+def power(verdict: Verdict) -> Section | None:
+    """What the test would have seen, where that was measured."""
+    found = verdict.planted
+    if found is None:
+        return None
+    curve = ""
+    if found.curve:
+        label = f"The chance that this test finds training, by the number of {verdict.unit}s."
+        curve = to_svg(power_curve(found, verdict.units), name="power", label=label)
+    values = {
+        "power": found,
+        "curve": curve,
+        "unit": verdict.unit,
+        "effect": wording.figure(found.effect),
+        "effect_unit": verdict.effect_unit,
+        "chance": wording.percent(found.probability.value, 0),
+        "times": wording.times(found.epochs),
+    }
+    return Section("What it would have seen", "power", fill("verdict/power.html", values))
+
+
+def tables(verdict: Verdict) -> Section | None:
+    """The first rows of every table."""
+    if not verdict.tables:
+        return None
+    shown = [(table.name, tuple(table.columns), _rows(table), _length(table)) for table in verdict.tables]
+    return Section("The tables", "tables", fill("verdict/tables.html", {"tables": shown, "most": MOST_ROWS}))
+
+
+def repeating(verdict: Verdict) -> Section:
+    """Everything needed to make the test again."""
+    parts = facts.parts(verdict.settings, "This test", _PARTS)
+    values = {"parts": parts, "skipped": verdict.skipped}
+    return Section("To repeat this", "repeat", fill("verdict/repeating.html", values))
+
+
+SECTIONS: Sections[Verdict] = (deciding_test, checks, power, tables, repeating)
+"""The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
+
+
+def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS) -> str:
+    """The whole report as one HTML document."""
+    title = titled("Test", verdict.corpus, verdict.model)
+    return two_parts(title, first_page(verdict), speaking(sections, verdict))
+
+
+def write(verdict: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS) -> None:
+    """Write the report, whole or not at all; OutputError where it cannot be written."""
+    atomic_text(path, render(verdict, sections))
+
+
+def _length(table: Table) -> int:
+    return len(next(iter(table.columns.values()), ()))
+
+
+def _rows(table: Table) -> list[tuple[str, ...]]:
+    """The first rows, numbers with four digits."""
+    columns = [_cells(values) for values in table.columns.values()]
+    return list(zip(*columns, strict=True))
+
+
+def _cells(values: tuple[str, ...] | Doubles) -> list[str]:
+    if isinstance(values, tuple):
+        return [named(value, 60) for value in values[:MOST_ROWS]]
+    return ["–" if value != value else wording.brief(value) for value in values[:MOST_ROWS].tolist()]

@@ -1,0 +1,100 @@
+"""The result of a test that needs no earlier checkpoint: marks, order, control collections, a cut-off, twins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pretrace.types.audit import Check, Null, Outcome, Power
+from pretrace.types.results import Estimate, Skipped
+from pretrace.types.traces import Doubles
+
+VerdictTest = Literal["marks", "triggers", "canaries", "order", "options", "collections", "cutoff", "twins"]
+"""The tests: of texts that were marked before they were published, of trigger sentences, of random strings that stand
+in the texts, of the order of rows, of the order of answer options, of a collection among others of its kind, of a
+drop at a training cut-off, and of published texts beside their drafts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of a result, on disk `NAME.csv`: columns of equal length by name, of texts or of numbers (float64, NaN
+    where a cell is empty)."""
+
+    name: str
+    columns: Mapping[str, tuple[str, ...] | Doubles]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the one who asks has, as far as a result or an answer says: numbers of documents, 0 where there are none.
+
+    `collections` counts other collections of the same kind, `months` the span of dated texts. `access` is what the
+    model offers: "weights", "logprobs" (a server that gives log-probabilities of a prompt) or "text" alone.
+    """
+
+    unpublished: int = 0
+    documents: int = 0
+    drafts: int = 0
+    unseen: int = 0
+    rows: int = 0
+    collections: int = 0
+    dated: int = 0
+    months: float = 0.0
+    checkpoint: bool = False
+    access: Literal["weights", "logprobs", "text"] = "weights"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """The whole of such a test, as the report reads it and `result.json` holds it.
+
+    `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case
+    for p to mean what it says. `p` is None where no test could be made. `units` (documents, shards, …) carry the test
+    and `unit` names one. `null` is the distribution of the statistic if the texts were not used. `effect` has the unit
+    `effect_unit`; `standardised` is the effect over its spread between units. `planted` is what training a copy of
+    the target brought, None where it was not measured. `question` is what the report asks, `compared` and `trust` are
+    sentences for a reader without statistics: what was compared, and how far the answer can be trusted. `reasons`
+    lead to the outcome, `advice` says what would help, `notes` what was done on the way. `figures` are the test's own
+    numbers in plain values, `tables` one row a unit. `statements` are what the one who asks says of texts and models.
+    `situation` is what the advice on other tests rests on. `settings` is everything needed to repeat it.
+    """
+
+    test: VerdictTest
+    corpus: str
+    model: str
+    outcome: Outcome
+    statement: str
+    level: float
+    exact: bool
+    assumption: str
+    hypothesis: str
+    statistic: str
+    p: float | None
+    units: int
+    unit: str
+    question: str
+    compared: tuple[str, ...]
+    trust: tuple[str, ...] = ()
+    null: Null | None = None
+    effect: Estimate | None = None
+    effect_unit: str = ""
+    standardised: float | None = None
+    planted: Power | None = None
+    checks: tuple[Check, ...] = ()
+    reasons: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    statements: Mapping[str, str] = field(default_factory=dict)
+    situation: Situation = Situation()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def table(self, name: str) -> Table:
+        """The table of that name; KeyError where there is none."""
+        for one in self.tables:
+            if one.name == name:
+                return one
+        raise KeyError(name)

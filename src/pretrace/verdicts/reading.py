@@ -1,0 +1,87 @@
+"""The value of every text under the target, or under another model in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TextsError
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evidence import Progress
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.tuning.plan import OnStep
+from pretrace.types import Backend, Corpus, Doubles, Text
+from pretrace.verdicts.settings import ALONE, BESIDE
+
+
+class Watched(Protocol):
+    """Shows a stage in which texts are read, and one in which a model is trained (`auditing.watch.Unwatched`)."""
+
+    def passes(self, stage: str, /) -> AbstractContextManager[Progress]: ...
+
+    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """What a model said of texts, one entry each: the score (NaN where a text has none), the tokens it rests on, and
+    the tokens that were cut off at the model's limit."""
+
+    values: Doubles
+    tokens: npt.NDArray[np.int64]
+    cut: npt.NDArray[np.int64]
+    reasons: dict[int, str]
+
+    @property
+    def totals(self) -> Doubles:
+        """The score times the tokens: for a mean log-probability, the log-probability of the whole text in nats."""
+        return np.asarray(self.values * self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads texts with one score: `models.target`, with the reference that the score may want."""
+
+    models: Models
+    score: str | ScorePlan
+    watch: Watched
+    cache: bool = True
+
+    def read(self, texts: Sequence[str], *, under: Backend | None = None, stage: str) -> Read:
+        """The score of each text, in order, under the target or `under` another model. Equal texts are read once.
+
+        PretraceError as for `detect`, TextsError where no text has a token to predict.
+        """
+        distinct = list(dict.fromkeys(texts))
+        models = replace(self.models, placebo=None, placebos=(), target=under or self.models.target)
+        corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(distinct)))
+        with self.watch.passes(stage) as progress:
+            run = detect(corpus, models, self.score, Options(cache=self.cache, progress=progress))
+        places = np.array([int(name) for name in run.ids], dtype=np.int64)
+        values = np.full(len(distinct), np.nan)
+        tokens, cut = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
+        values[places], tokens[places], cut[places] = run.matrix[:, 0], run.tokens, run.cut
+        why = {distinct[int(one.id)]: one.reason for one in run.skipped}
+        why |= {distinct[int(one.id)]: one.reason for one in run.missing}
+        where = {text: i for i, text in enumerate(distinct)}
+        rows = np.array([where[text] for text in texts], dtype=np.int64)
+        reasons = {i: why[text] for i, text in enumerate(texts) if text in why}
+        return Read(values[rows], tokens[rows], cut[rows], reasons)
+
+
+def chosen_score(score: str, models: Models) -> str:
+    """The score to read with: the one that was named, else `ref` beside a reference model and `loss` without.
+
+    ExpressionError, ModelError or TableError for one that cannot be had; TextsError for more than one score.
+    """
+    wanted = score or (BESIDE if models.reference is not None else ALONE)
+    plan = ScorePlan.parse(wanted)
+    if len(plan.scores) != 1:
+        raise TextsError(f"a test reads with one score, found {len(plan.scores)} in {wanted!r}: name one.")
+    plan.check(models)
+    return wanted

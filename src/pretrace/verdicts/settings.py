@@ -1,0 +1,99 @@
+"""What every test of this room is asked for: the models, the score that reads texts, the level, and planting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pretrace.registry import require
+from pretrace.scoring.settings import EvaluationSettings
+from pretrace.settings import CONTROLS, MODEL, cache_option, check_ranges, like, option, seed_option
+from pretrace.tuning.planting import PlantSettings
+
+TEST = "Test"
+"""The group of options on the test itself."""
+POWER_BATCH = 4
+"""Windows a step when texts are planted to measure the power, as in an audit."""
+ALONE, BESIDE = "loss", "ref"
+"""The score of a text where no reference model is given, and where one is: the mean log-probability, and the same less
+that of the reference model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestSettings:
+    """How a test is made; ExpressionError for a value out of its range.
+
+    `power` trains a copy of the target on the texts, which an all-clear needs. `cache` False keeps nothing on disk.
+    """
+
+    level: float = option(0.05, "The level of the test.", panel=TEST, essential=True)
+    draws: int = option(10_000, "Draws of the null distribution.", panel=TEST, least=100)
+    power: bool = option(
+        False,
+        "Measure what this test would have seen: train a copy of the target on the texts and test the copy (needed "
+        "for “nothing shown”).",
+        panel=CONTROLS,
+        essential=True,
+    )
+    power_epochs: int = option(
+        1, "How often the copy reads the texts, for --power.", panel=CONTROLS, least=1, most=1000
+    )
+    power_method: Literal["full", "lora"] = option(
+        "full", "How the copy is trained: full trains all weights, lora an adapter.", panel=CONTROLS
+    )
+    seed: int = seed_option()
+    cache: bool = cache_option()
+
+    __test__ = False  # no test of pytest
+
+    def __post_init__(self) -> None:
+        require(0 < self.level < 1, f"--level lies between 0 and 1, found {self.level}.")
+        check_ranges(self)
+
+    @property
+    def planting(self) -> PlantSettings:
+        """How the copy is trained."""
+        return PlantSettings(
+            epochs=self.power_epochs, batch=POWER_BATCH, seed=self.seed, method=self.power_method
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Models beside the target, what is said of them, and where the result goes."""
+
+    reference_model: str | None = option(
+        None,
+        "A model of another family: what it finds likely too is taken off. Name it before you look at a result; any "
+        "--model value.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    placebo: tuple[str, ...] = option(
+        (),
+        "A model that cannot have seen the texts; any --model value. The same test must find nothing there. May be "
+        "given more than once.",
+        panel=CONTROLS,
+        path="in",
+        essential=True,
+    )
+    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
+    placebo_note: str = option(
+        "", "How the placebo is known not to have seen the texts, for the report.", panel=CONTROLS
+    )
+    requested_by: str = option("", "Who asks, for the first page of the report.", panel=TEST)
+    out: Path = option(
+        help="Folder for report.html, result.json and every table; a result of that kind that is already there is "
+        "replaced.",
+        panel=TEST,
+        path="out",
+        essential=True,
+    )
+
+    @property
+    def statements(self) -> dict[str, str]:
+        """What the one who asks says, for the report."""
+        said = {"requested_by": self.requested_by, "placebo": self.placebo_note}
+        return {name: words for name, words in said.items() if words}
