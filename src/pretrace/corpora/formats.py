@@ -78,9 +78,10 @@ def json_list_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]
     content, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
     items = cast(list[object], _parsed(content, reading.source))
     for number, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise TextsError(f"{reading.source}: row {number} is {kind_of(item)}, not an object.")
-        yield Row(item, None, damaged)
+        if isinstance(item, dict):
+            yield Row(item, None, damaged)
+        else:
+            yield _fault(f"{reading.source}: row {number} is {kind_of(item)}, not an object.", None, reading)
 
 
 def csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",") -> Iterator[Row]:
@@ -103,9 +104,12 @@ def csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",
                 places = {name: header.index(name) for name in reading.pick(header)}
                 continue
             if len(cells) != len(header):
-                raise TextsError(
-                    f"{reading.source}, line {line}: {len(cells)} fields, and the header names {len(header)}."
+                yield _fault(
+                    f"{reading.source}, line {line}: {len(cells)} fields, and the header names {len(header)}.",
+                    line,
+                    reading,
                 )
+                continue
             mended_cells = {name: _escaped(cells[place]) for name, place in places.items()}
             fields = {name: cell for name, (cell, _) in mended_cells.items()}
             yield Row(fields, line, any(bad for _, bad in mended_cells.values()))
@@ -232,10 +236,23 @@ def _json_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterat
     for number, line, damaged in lines:
         if not line.strip():
             continue
-        item = _parsed(line, f"{reading.source}, line {number}")
-        if not isinstance(item, dict):
-            raise TextsError(f"{reading.source}, line {number} is {kind_of(item)}, not a JSON object.")
-        yield Row(item, number, damaged)
+        where = f"{reading.source}, line {number}"
+        try:
+            item = _parsed(line, where)
+        except TextsError as error:
+            yield _fault(str(error), number, reading)
+            continue
+        if isinstance(item, dict):
+            yield Row(item, number, damaged)
+        else:
+            yield _fault(f"{where} is {kind_of(item)}, not a JSON object.", number, reading)
+
+
+def _fault(reason: str, line: int | None, reading: Reading) -> Row:
+    """The record that cannot be read, where such records are left out; a TextsError otherwise."""
+    if not reading.skips:
+        raise TextsError(reason) from None
+    return Row({}, line, fault=reason)
 
 
 def _parsed(content: str, where: str) -> object:

@@ -3,35 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Text
 
+T = TypeVar("T")
+
 
 class Row(NamedTuple):
-    """One record of a source: its cells by column, its line (from 1) where it has one, and whether bytes
-    of it were already replaced while decoding."""
+    """One record of a source: its cells by column, its line (from 1) where it has one, whether bytes of it were
+    already replaced while decoding, and why it cannot be read ("" where it can)."""
 
     fields: Mapping[str, object]
     line: int | None = None
     damaged: bool = False
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A record of a source that is left out since it cannot be read: its row from 0, its line from 1 where the format
+    has lines, and the reason."""
+
+    source: str
+    row: int
+    line: int | None
+    reason: str
 
 
 class Reading:
     """One pass over one source: what to read of it, and what had to be mended on the way.
 
-    The formats yield rows and ask `pick` for the columns worth reading; `corpus` and `strings` make
-    texts of the rows. `source` is how messages name the source.
+    The formats yield rows and ask `pick` for the columns worth reading; `corpus`, `texts` and `strings` make
+    texts of the rows. `source` is how messages name the source. With `unreadable` a record that cannot be read is
+    given to it and left out; without it the first one is a TextsError.
     """
 
-    def __init__(self, columns: Columns, source: str) -> None:
+    def __init__(
+        self, columns: Columns, source: str, unreadable: Callable[[Unreadable], object] | None = None
+    ) -> None:
         self.columns = columns
         self.source = source
         self.blank = 0
         self.left_out = 0
+        self.unread = 0
+        self._tell = unreadable
+        self._taken = 0
         self._not_utf8 = 0
         self._surrogates = 0
         self._unnamed = 0
@@ -50,31 +71,57 @@ class Reading:
 
     def strings(self, rows: Iterable[Row]) -> Iterator[str]:
         """The texts alone, one at a time."""
-        return (text for _, _, text in self._read(rows))
+        return self._read(rows, lambda number, row, text: text)
 
     def corpus(self, rows: Iterable[Row], name: str) -> Corpus:
         """All texts of a source. Raises TextsError for a cell that makes no sense and for repeated ids."""
-        texts = tuple(self._text(number, row, text) for number, row, text in self._read(rows))
+        texts = tuple(self.texts(rows))
         refuse_repeated_ids([text.id for text in texts], self.source)
-        return Corpus(name=name, texts=texts, source=self.source, notes=self._notes(len(texts)))
+        return Corpus(name=name, texts=texts, source=self.source, notes=self.notes)
 
-    def _read(self, rows: Iterable[Row]) -> Iterator[tuple[int, Row, str]]:
+    def texts(self, rows: Iterable[Row]) -> Iterator[Text]:
+        """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""
+        return self._read(rows, self._text)
+
+    @property
+    def skips(self) -> bool:
+        """Whether a record that cannot be read is left out."""
+        return self._tell is not None
+
+    def _read(self, rows: Iterable[Row], make: Callable[[int, Row, str], T]) -> Iterator[T]:
         unseen = self.columns.named
-        first: tuple[str, ...] = ()
+        first: tuple[str, ...] | None = None
         number = -1
         for number, row in enumerate(rows):
-            if number == 0:
+            if row.fault:
+                self._leave_out(number, row, row.fault)
+                continue
+            if first is None:
                 first = tuple(row.fields)
                 self._found = self.columns.pick_loosely(first, self.source)
             if unseen:
                 unseen -= row.fields.keys()
-            yield number, row, self._string(number, row)
-        if number < 0:
-            raise TextsError(f"{self.source} holds no texts: give a source with at least one.")
+            try:
+                made = make(number, row, self._string(number, row))
+            except TextsError as error:
+                if not self.skips:
+                    raise
+                self._leave_out(number, row, str(error))
+                continue
+            self._taken += 1
+            yield made
+        if not self._taken:
+            unread = f", and {counted(self.unread, 'record')} that cannot be read" if self.unread else ""
+            raise TextsError(f"{self.source} holds no texts{unread}: give a source with at least one.")
         if unseen:
             raise TextsError(
-                f"{self.source} has no column {min(unseen)!r}; its first row has {listed(first)}."
+                f"{self.source} has no column {min(unseen)!r}; its first row has {listed(first or ())}."
             )
+
+    def _leave_out(self, number: int, row: Row, reason: str) -> None:
+        self.unread += 1
+        if self._tell is not None:
+            self._tell(Unreadable(self.source, number, row.line, reason))
 
     def _string(self, number: int, row: Row) -> str:
         column = self._found.text or ""
@@ -119,7 +166,10 @@ class Reading:
     def _where(self, number: int, row: Row) -> str:
         return f"{self.source}: row {number}" + ("" if row.line is None else f" (line {row.line})")
 
-    def _notes(self, texts: int) -> tuple[str, ...]:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was mended, skipped and left out so far, in sentences."""
+        texts = self._taken
         bytes_of, pairs_of = counted(self._not_utf8, "text"), counted(self._surrogates, "text")
         some_unnamed = self._unnamed if self._unnamed < texts else 0  # all of them: there simply are no ids
         told = {
@@ -127,6 +177,7 @@ class Reading:
             f"{pairs_of} held half a surrogate pair; it was replaced by U+FFFD.": self._surrogates,
             f"{counted(self.blank, 'blank line')} skipped.": self.blank,
             f"{counted(self.left_out, 'file')} in the folder left out: not .txt.": self.left_out,
+            f"{counted(self.unread, 'record')} could not be read: left out, and listed in unreadable.jsonl.": self.unread,
             f"{counted(self._unnamed, 'row')} without an id took the row number.": some_unnamed,
         }
         return tuple(note for note, count in told.items() if count)
