@@ -119,9 +119,9 @@ def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
     told in `notes`. Raises TextsError where the file, a column, a label or an id is not as it should be.
     """
     path = Path(path)
-    _refuse_missing(path)
+    refuse_missing(path)
     reading = Reading(columns, shown(path))
-    return reading.corpus(rows_of(path, reading), _name(path))
+    return reading.corpus(rows_of(path, reading), name_of_path(path))
 
 
 def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
@@ -131,7 +131,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     grow with the file, save for `.json`, a single list that must be parsed as a whole.
     """
     path = Path(path)
-    _refuse_missing(path)
+    refuse_missing(path)
     reading = Reading(columns.text_alone, shown(path))
     return reading.strings(rows_of(path, reading))
 
@@ -153,7 +153,8 @@ def shown(path: Path) -> str:
     return mended(str(path))[0]
 
 
-def _refuse_missing(path: Path) -> None:
+def refuse_missing(path: Path) -> None:
+    """TextsError where there is no such file or folder."""
     if not found(path):
         raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
 
@@ -166,7 +167,8 @@ def found(path: Path) -> bool:
         return False
 
 
-def _name(path: Path) -> str:
+def name_of_path(path: Path) -> str:
+    """The name of the corpus in a file or folder: the file's without its endings."""
     name = shown(Path(path.resolve().name if path.is_dir() else path.name))
     stem = name[:-3] if name.lower().endswith(".gz") else name
     ending = Path(stem).suffix
