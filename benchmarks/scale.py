@@ -52,7 +52,7 @@ PARTS = {
     "forward pass": ["backends.huggingface:HuggingFace._read"],
     "batches": ["backends.huggingface:HuggingFace.run"],
     "evidence": ["scoring.evidence:EvidenceReader._chunk"],
-    "scoring": ["scoring.detect:_Pass.add", "scoring.rows:ScoredRows.add"],
+    "scoring": ["scoring.detect:_Pass.add", "scoring.scored:Scored.add"],
     "writing": ["results.run:save_run", "jobs.worker:write_part", "jobs.merge:merge"],
 }
 """The functions whose own time, less that of those below them in this table, belongs to a part."""

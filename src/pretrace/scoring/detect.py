@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from pretrace.cache.location import text_key
-from pretrace.errors import PretraceError, TextsError
-from pretrace.rewrites import Selective
+from pretrace.errors import TextsError
 from pretrace.scoring.evidence import Progress, Silent
-from pretrace.scoring.heat import Extremes
 from pretrace.scoring.holdout import check_disjoint
-from pretrace.scoring.plan import FittedScores, Models, ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
-from pretrace.types import Backend, Control, Corpus, Evidence, Missing, Run, Score, Skipped, Text, View
+from pretrace.scoring.scored import Scored
+from pretrace.types import Backend, Control, Corpus, Run, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def detect(
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
             plan.check(some)
             _check_leaks(corpus, some)
-    found = _Pass.over(corpus.texts, models, plan, options)
+    found = _over(corpus.texts, models, plan, options)
     if not found.rows:
         raise TextsError(
             f"none of the {len(corpus)} texts of {corpus.name} has a token to predict; "
@@ -69,125 +68,23 @@ def detect(
     placebo: tuple[Control, ...] = ()
     if models.placebo is not None:
         blank = replace(options, shuffles=0)
-        placebo = found.held_against(_Pass.over(corpus.texts, models.placebo, plan, blank))
+        placebo = found.held_against(_over(corpus.texts, models.placebo, plan, blank))
     return _run(corpus, models, options, found, placebo)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    text: Text
-    values: list[float]
-    shuffled: list[list[float]]
-    tokens: int
-    cut: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """What one set of models said of a corpus."""
-
-    scores: FittedScores
-    rows: list[_Row] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    missing: list[Missing] = field(default_factory=list)
-    extremes: Extremes = field(default_factory=Extremes)
-
-    @classmethod
-    def over(cls, texts: Sequence[Text], models: Models, plan: ScorePlan, options: Options) -> _Pass:
-        """The scores of all texts under these models."""
-        scores = plan.fit(
-            models,
-            seed=options.seed,
-            shuffles=options.shuffles,
-            cache=options.cache,
-            progress=options.progress,
-        )
-        made = cls(scores)
-        with models.reader(scores.needs, plan=plan, cache=options.cache, progress=options.progress) as reader:
-            for evidence in reader.read(texts):
-                made.add(evidence, plan)
-        return made
-
-    @property
-    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The scores of the rows, float64 [texts, scores]; NaN where a text has no value of one."""
-        return np.array([row.values for row in self.rows], dtype=np.float64)
-
-    def add(self, evidence: Evidence, plan: ScorePlan) -> None:
-        """The text's row, or the reason why it has none."""
-        text, empty, scores = evidence.text, evidence.empty, self.scores
-        values = {name: _value(name, score, evidence, empty) for name, score in scores.ready.items()}
-        lost = [name for name, value in values.items() if np.isnan(value)]
-        reasons = {name: _reason(evidence, empty & _views(scores.ready[name]), plan) for name in lost}
-        if View() in empty or len(lost) == len(values):
-            tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
-            self.skipped.append(Skipped(text.id, _reason(evidence, empty, plan), tokens))
-            return
-        shuffled = [
-            [_value(name, score, evidence, empty) for score in repeats]
-            for name, repeats in scores.shuffled.items()
-        ]
-        self.missing.extend(Missing(text.id, name, reason) for name, reason in reasons.items())
-        self.rows.append(_Row(text, list(values.values()), shuffled, len(evidence.plain), evidence.plain.cut))
-        first = next(iter(values.values()))
-        if not np.isnan(first):
-            self.extremes.offer(first, text, evidence.plain)
-
-    def held_against(self, placebo: _Pass) -> tuple[Control, ...]:
-        """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
-        `missing`. TextsError where the placebo has no value for any text."""
-        other = {row.text.id: row.values for row in placebo.rows}
-        reasons = {(one.id, one.score): one.reason for one in placebo.missing}
-        skipped = {one.id: one.reason for one in placebo.skipped}
-        nothing = [float("nan")] * len(self.scores.ready)
-        matrix = np.array([other.get(row.text.id, nothing) for row in self.rows], dtype=np.float64)
-        if np.isnan(matrix).all():
-            raise TextsError("no text has something to predict for both the target and the placebo model.")
-        for row, values in zip(self.rows, matrix, strict=True):
-            for name, value, mine in zip(self.scores.ready, values, row.values, strict=True):
-                if np.isnan(value) and not np.isnan(mine):
-                    why = reasons.get((row.text.id, name)) or skipped[row.text.id]
-                    self.missing.append(Missing(row.text.id, name, f"under the placebo model: {why}"))
-        return tuple(Control(name, "placebo", matrix[:, [i]]) for i, name in enumerate(self.scores.ready))
-
-
-def _views(score: Score) -> frozenset[View]:
-    return frozenset(score.needs.views)
-
-
-def _value(name: str, score: Score, evidence: Evidence, empty: frozenset[View]) -> float:
-    """The score of a text; NaN where one of the views that it compares has nothing in it."""
-    if empty & _views(score):
-        return float("nan")
-    value = score(evidence)
-    if not np.isfinite(value):
-        raise PretraceError(
-            f"{name} gave {value} for text {evidence.text.id!r}; this is a mistake in the score."
-        )
-    return value
-
-
-def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
-    """Why a text has no score, or none of some scores: `empty` are the views that lack a prediction."""
-    if not evidence.text.text.strip():
-        return "the text is empty"
-    if len(evidence.empty) == len(evidence.views):
-        return "a single token: without a start token there is nothing to predict"
-    lacking = [view for view in evidence.views if view in empty]
-    formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
-    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Selective))
-    first = lacking[0]
-    return (
-        "; ".join(reasons) or f"its {first.rewrite} form under the {first.model} model has nothing to predict"
+def _over(texts: Sequence[Text], models: Models, plan: ScorePlan, options: Options) -> Scored:
+    """The scores of all texts under these models."""
+    scores = plan.fit(
+        models, seed=options.seed, shuffles=options.shuffles, cache=options.cache, progress=options.progress
     )
+    with models.reader(scores.needs, plan=plan, cache=options.cache, progress=options.progress) as reader:
+        return Scored(scores, plan).read(reader.read(texts))
 
 
-def _run(corpus: Corpus, models: Models, options: Options, found: _Pass, placebo: tuple[Control, ...]) -> Run:
+def _run(
+    corpus: Corpus, models: Models, options: Options, found: Scored, placebo: tuple[Control, ...]
+) -> Run:
     texts = [row.text for row in found.rows]
-    shuffled = (
-        Control(name, "shuffled", np.array([row.shuffled[i] for row in found.rows], dtype=np.float64))
-        for i, name in enumerate(found.scores.shuffled)
-    )
     return Run(
         corpus=corpus.name,
         ids=tuple(text.id for text in texts),
@@ -200,7 +97,7 @@ def _run(corpus: Corpus, models: Models, options: Options, found: _Pass, placebo
         skipped=tuple(found.skipped),
         missing=tuple(found.missing),
         heat=found.extremes.heat(models.target),
-        controls=(*placebo, *shuffled),
+        controls=(*placebo, *found.shuffled),
         settings=_settings(corpus, models, options, found),
     )
 
@@ -250,7 +147,7 @@ def check_labels(corpus: Corpus) -> None:
         )
 
 
-def _settings(corpus: Corpus, models: Models, options: Options, found: _Pass) -> dict[str, Any]:
+def _settings(corpus: Corpus, models: Models, options: Options, found: Scored) -> dict[str, Any]:
     """What run.json says of how the numbers came about."""
     cut = [row for row in found.rows if row.cut]
     named = models.named()

@@ -1,0 +1,148 @@
+"""Rows of scores as they come from evidence: one a text, or the reason why it has none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pretrace.errors import PretraceError, TextsError
+from pretrace.rewrites import Selective
+from pretrace.scoring.heat import Extremes
+from pretrace.scoring.plan import FittedScores, ScorePlan
+from pretrace.types import Control, Evidence, Missing, Score, Skipped, Text, View
+
+_PLAIN = View()
+NOTHING = "no text has something to predict for both the target and the placebo model."
+
+
+class Row(NamedTuple):
+    """A text that has a score: its scores in the plan's order, those fitted on shuffled labels, its tokens, and how
+    many of them the limit dropped."""
+
+    text: Text
+    values: list[float]
+    shuffled: list[list[float]]
+    tokens: int
+    cut: int
+
+
+class Named(NamedTuple):
+    """A score with its expression and the views that it compares."""
+
+    name: str
+    score: Score
+    views: frozenset[View]
+
+    @classmethod
+    def of(cls, name: str, score: Score) -> Named:
+        """The score with its views."""
+        return cls(name, score, frozenset(score.needs.views))
+
+    def value(self, evidence: Evidence, empty: frozenset[View]) -> float:
+        """The score of a text; NaN where one of the views that it compares has nothing in it."""
+        if empty and empty & self.views:
+            return float("nan")
+        value = self.score(evidence)
+        if not math.isfinite(value):
+            raise PretraceError(
+                f"{self.name} gave {value} for text {evidence.text.id!r}; this is a mistake in the score."
+            )
+        return value
+
+
+@dataclass(slots=True)
+class Scored:
+    """What one set of models said of texts, in their order: rows, and what has none."""
+
+    scores: FittedScores
+    plan: ScorePlan
+    rows: list[Row] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    extremes: Extremes = field(default_factory=Extremes)
+    _ready: list[Named] = field(init=False)
+    _shuffled: list[list[Named]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ready = [Named.of(name, score) for name, score in self.scores.ready.items()]
+        self._shuffled = [
+            [Named.of(name, score) for score in repeats] for name, repeats in self.scores.shuffled.items()
+        ]
+
+    @property
+    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The scores of the rows, float64 [texts, scores]; NaN where a text has no value of one."""
+        return np.array([row.values for row in self.rows], dtype=np.float64)
+
+    def read(self, evidence: Iterable[Evidence]) -> Scored:
+        """This, with the rows of all the evidence."""
+        for one in evidence:
+            self.add(one)
+        return self
+
+    def add(self, evidence: Evidence) -> None:
+        """The text's row, or the reason why it has none."""
+        text, empty = evidence.text, evidence.empty
+        values = [one.value(evidence, empty) for one in self._ready]
+        if empty and not self._told(evidence, values, empty):
+            return
+        shuffled = [[one.value(evidence, empty) for one in repeats] for repeats in self._shuffled]
+        plain = evidence.views[_PLAIN][0]
+        self.rows.append(Row(text, values, shuffled, len(plain), plain.cut))
+        if values[0] == values[0]:
+            self.extremes.offer(values[0], text, plain)
+
+    def _told(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
+        """Note what the text lacks; False where it has no row."""
+        lost = [one for one, value in zip(self._ready, values, strict=True) if math.isnan(value)]
+        reasons = {one.name: _reason(evidence, empty & one.views, self.plan) for one in lost}
+        if _PLAIN in empty or len(lost) == len(values):
+            tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
+            self.skipped.append(Skipped(evidence.text.id, _reason(evidence, empty, self.plan), tokens))
+            return False
+        self.missing.extend(Missing(evidence.text.id, name, reason) for name, reason in reasons.items())
+        return True
+
+    def held_against(self, placebo: Scored, *, required: bool = True) -> tuple[Control, ...]:
+        """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
+        `missing`. TextsError where the placebo has no value for any text and one is `required`."""
+        other = {row.text.id: row.values for row in placebo.rows}
+        reasons = {(one.id, one.score): one.reason for one in placebo.missing}
+        skipped = {one.id: one.reason for one in placebo.skipped}
+        nothing = [float("nan")] * len(self.scores.ready)
+        matrix = np.array([other.get(row.text.id, nothing) for row in self.rows], dtype=np.float64)
+        if required and np.isnan(matrix).all():
+            raise TextsError(NOTHING)
+        for row, values in zip(self.rows, matrix.tolist(), strict=True):
+            for name, value, mine in zip(self.scores.ready, values, row.values, strict=True):
+                if math.isnan(value) and not math.isnan(mine):
+                    why = reasons.get((row.text.id, name)) or skipped[row.text.id]
+                    self.missing.append(Missing(row.text.id, name, f"under the placebo model: {why}"))
+        return tuple(Control(name, "placebo", matrix[:, [i]]) for i, name in enumerate(self.scores.ready))
+
+    @property
+    def shuffled(self) -> tuple[Control, ...]:
+        """The scores of the rows that were fitted on shuffled labels."""
+        return tuple(
+            Control(name, "shuffled", np.array([row.shuffled[i] for row in self.rows], dtype=np.float64))
+            for i, name in enumerate(self.scores.shuffled)
+        )
+
+
+def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
+    """Why a text has no score, or none of some scores: `empty` are the views that lack a prediction."""
+    if not evidence.text.text.strip():
+        return "the text is empty"
+    if len(evidence.empty) == len(evidence.views):
+        return "a single token: without a start token there is nothing to predict"
+    lacking = [view for view in evidence.views if view in empty]
+    formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
+    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Selective))
+    first = lacking[0]
+    return (
+        "; ".join(reasons) or f"its {first.rewrite} form under the {first.model} model has nothing to predict"
+    )
