@@ -22,7 +22,7 @@ FLOORS: list[set[str]] = [
     {"baselines"},
     {"scoring", "building"},
     {"auditing"},
-    {"flagging", "verdicts"},
+    {"flagging", "jobs", "verdicts"},
     {"report"},
     {"runs"},
     {"cli", "demo", "pretrace"},

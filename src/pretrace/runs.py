@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pretrace.results import audit as audits
 from pretrace.results import flags, verdicts
 from pretrace.results import run as runs
+from pretrace.results.folder import Write
 from pretrace.results.output_checks import FLAGS, RESULT, VERDICT
 from pretrace.types import Audit, Flagged, Run, Verdict
 
@@ -52,9 +54,26 @@ def render(folder: str | Path) -> Path:
     return Path(folder) / REPORT
 
 
-def save_run(run: Run, folder: str | Path) -> None:
-    """`save`, for a run."""
-    save(run, folder)
+def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> None:
+    """`save`, for a run; `beside` may add files to the folder, or write its tables anew, before the report."""
+    write_report = _reporter(run)
+
+    def extra(partial: Path) -> None:
+        if beside is not None:
+            beside(partial)
+        write_report(partial)
+
+    runs.save_run(run, Path(folder), extra=extra)
+
+
+def scan(folder: str | Path) -> Any:
+    """All rows of a run as a `pyarrow.dataset.Dataset`, which reads them as they are wanted: of a large run the whole
+    table and not the sample. OutputError where the folder holds no run."""
+    from pyarrow import dataset
+
+    place, run = Path(folder), load_run(folder)
+    names = [part.name for part in run.whole.parts] if run.whole else [runs.SCORES]
+    return dataset.dataset([str(place / name) for name in names], format="parquet")
 
 
 def load_run(folder: str | Path) -> Run:

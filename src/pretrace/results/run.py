@@ -6,6 +6,10 @@ lost to the length limit is no column, lest it be taken for a score: people find
 the metadata of scores.parquet. Controls have a table of their own: `id`, then `placebo: EXPRESSION` and
 `shuffled 1: EXPRESSION`, `shuffled 2: EXPRESSION`, … for the repeats, rows in the same order. A text that has no value
 of a score has an empty cell there, and missing.csv says why.
+
+The run of more texts than a shard (`Run.whole`) holds a sample of them in these tables. All of its rows are in
+`scores/part-00000.parquet`, …, with the columns above, `n_cut`, `n_chars` and those of the controls; skipped.csv,
+missing.csv and cut.csv name all texts.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from pretrace.results.folder import Kind, Opened, Write, read_folder, write_fold
 from pretrace.results.output_checks import FORMAT_KEY, MARKER
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.tables import Column, read_parquet, texts_of, write_csv, write_parquet
-from pretrace.types import Control, Doubles, Evaluation, Heat, Ints, Missing, Run, Skipped
+from pretrace.types import Control, Doubles, Evaluation, Heat, Ints, Missing, Run, Skipped, Whole
 
 RUN = Kind("run", MARKER, FORMAT_KEY, 1, "--out", "run the detection again", sealed=False)
 SCORES, METRICS, HEAT, CONTROLS = "scores.parquet", "metrics.json", "heat.json", "controls.parquet"
@@ -67,6 +71,7 @@ def save_run(run: Run, folder: Path, *, extra: Write | None = None) -> None:
         "settings": settings,
         "skipped": [dict(zip(_SKIPPED, row, strict=True)) for row in skipped],
         **({"missing": [dict(zip(_MISSING, row, strict=True)) for row in missing]} if missing else {}),
+        **({"whole": to_plain(run.whole, "whole")} if run.whole else {}),
     }
     write_folder(RUN, folder, content, parts=parts, extra=extra)
 
@@ -99,7 +104,7 @@ def check(run: Run) -> None:
         lost = np.isnan(control.values) & lacking.get(control.score, nothing)[:, None]
         if not (np.isfinite(control.values) | lost).all():
             raise ValueError("a control of a run is NaN or infinite")
-    names = [name for c in run.controls for name in _names(c.kind, c.score, c.values.shape[1])]
+    names = [name for c in run.controls for name in control_columns(c.kind, c.score, c.values.shape[1])]
     if len(set(names)) != len(names):
         raise ValueError("controls of a run share a name")
 
@@ -152,17 +157,20 @@ def _controls(run: Run) -> dict[str, Column]:
     columns: dict[str, Column] = {"id": run.ids}
     for control in run.controls:
         values = list(map(_masked, np.asarray(control.values, np.float64).T))
-        columns |= zip(_names(control.kind, control.score, len(values)), values, strict=True)
+        columns |= zip(control_columns(control.kind, control.score, len(values)), values, strict=True)
     return columns
 
 
-def _names(kind: str, score: str, repeats: int) -> list[str]:
+def control_columns(kind: str, score: str, repeats: int) -> list[str]:
+    """The names of the columns of a control in a table."""
     if kind == "placebo" and repeats == 1:
         return [f"{kind}: {score}"]
     return [f"{kind} {number}: {score}" for number in range(1, repeats + 1)]
 
 
 def _counts(run: Run) -> dict[str, int]:
+    if run.whole is not None:
+        return _counts_of(run.whole)
     return {
         "texts": len(run.ids),
         "members": sum(member is True for member in run.members),
@@ -173,6 +181,20 @@ def _counts(run: Run) -> dict[str, int]:
         "tokens": int(run.tokens.sum(dtype="int64")),
         "cut_texts": int((run.cut > 0).sum()),
         "cut_tokens": int(run.cut.sum(dtype="int64")),
+    }
+
+
+def _counts_of(whole: Whole) -> dict[str, int]:
+    return {
+        "texts": whole.texts,
+        "members": whole.members,
+        "nonmembers": whole.nonmembers,
+        "unlabelled": whole.unlabelled,
+        "groups": whole.documents,
+        "skipped": whole.skipped,
+        "tokens": whole.tokens,
+        "cut_texts": whole.cut_texts,
+        "cut_tokens": whole.cut_tokens,
     }
 
 
@@ -194,6 +216,7 @@ def _load(opened: Opened) -> Run:
         controls=opened.part(CONTROLS, lambda c: _read_controls(c, outlines)) if "controls" in facts else (),
         missing=from_plain(tuple[Missing, ...], facts.get("missing", []), "missing"),
         settings=expect(facts["settings"], dict),
+        whole=from_plain(Whole, facts["whole"], "whole") if "whole" in facts else None,
         **rows,
     )
     check(run)
@@ -230,7 +253,7 @@ def _read_controls(content: bytes, outlines: list[Any]) -> tuple[Control, ...]:
         if not 0 <= repeats < table.num_columns:
             raise ValueError(f"{repeats} repeats of a control do not fit into {table.num_columns} columns")
         values = np.empty((table.num_rows, repeats), np.float64)
-        for index, name in enumerate(_names(kind, score, repeats)):
+        for index, name in enumerate(control_columns(kind, score, repeats)):
             values[:, index] = table.column(name).to_numpy()
         found.append(Control(score, kind, values))
     return tuple(found)

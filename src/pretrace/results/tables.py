@@ -63,7 +63,7 @@ def write_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({name: _column(values) for name, values in columns.items()})
+    table = pa.table({name: arrow_column(values) for name, values in columns.items()})
     with path.open("wb") as file:  # given a name, pyarrow refuses those that are not UTF-8
         pq.write_table(table.replace_schema_metadata(facts) if facts else table, file)
 
@@ -88,7 +88,8 @@ def texts_of(table: Any, name: str) -> tuple[str, ...]:
     return texts
 
 
-def _column(values: Column) -> Any:
+def arrow_column(values: Column) -> Any:
+    """Texts or numbers as a pyarrow array; texts with a lone surrogate as bytes."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):

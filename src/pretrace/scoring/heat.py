@@ -30,6 +30,14 @@ class Extremes:
         if self.seen <= 2 * self.shown or score <= -self._low[0][0]:
             self._low = sorted([*self._low, ranked], key=_rank)[-self.shown :]
 
+    @property
+    def ends(self) -> list[tuple[float, int, Text, Trace]]:
+        """Every text that is kept, with its score and its place among those seen, from 0; highest score first."""
+        kept = {ranked[1]: ranked for ranked in (*self._high, *self._low)}
+        return [
+            (-score, place, text, trace) for score, place, text, trace in sorted(kept.values(), key=_rank)
+        ]
+
     def heat(self, backend: Backend) -> tuple[Heat, ...]:
         """Heat maps, highest score first: all texts where they are few, else so many from each end."""
         many = self.seen > 2 * self.shown
@@ -38,7 +46,7 @@ class Extremes:
         if many:
             places += enumerate(self._low, start=self.seen - self.shown + 1)
         return tuple(
-            heat_of(text, trace, backend, note=f"rank {place} of {self.seen} by score, {_label(text)}")
+            heat_of(text, trace, backend, note=f"rank {place} of {self.seen} by score, {label_words(text)}")
             for place, (_, _, text, trace) in places
         )
 
@@ -62,5 +70,6 @@ def _rank(ranked: _Ranked) -> tuple[float, int]:
     return ranked[:2]
 
 
-def _label(text: Text) -> str:
+def label_words(text: Text) -> str:
+    """What is known of a text, in words."""
     return {True: "a known member", False: "a known non-member", None: "not labelled"}[text.member]

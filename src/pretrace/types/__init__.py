@@ -29,6 +29,7 @@ from pretrace.types.audit import (
 from pretrace.types.flagging import Flagged, FlagOutcome, Judged, Known, SetTest
 from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Tuned, Written
 from pretrace.types.results import (
+    EXTREMES,
     Comparison,
     Control,
     Curve,
@@ -41,6 +42,8 @@ from pretrace.types.results import (
     Run,
     Skipped,
     Survival,
+    TablePart,
+    Whole,
 )
 from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Selective, TokenTable
 from pretrace.types.texts import Card, Corpus, Text
@@ -63,6 +66,7 @@ from pretrace.types.traces import (
 from pretrace.types.verdicts import Situation, Table, Verdict, VerdictTest
 
 __all__ = [
+    "EXTREMES",
     "Answer",
     "Audit",
     "AuditPlan",
@@ -123,6 +127,7 @@ __all__ = [
     "Status",
     "Survival",
     "Table",
+    "TablePart",
     "Text",
     "TextClassifier",
     "TokenTable",
@@ -131,6 +136,7 @@ __all__ = [
     "Verdict",
     "VerdictTest",
     "View",
+    "Whole",
     "Written",
     "quantity_of",
 ]

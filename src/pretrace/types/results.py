@@ -17,6 +17,8 @@ LEVEL = 0.05
 """At or below which the difference between two scores counts as shown."""
 _NAMED = 6
 """Scores that the short form of a run names."""
+EXTREMES = 10
+"""Texts from each end of each score that a large run keeps besides its sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +171,53 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
+class TablePart:
+    """One file of the whole table of a large run: its name in the run's folder, its rows, its SHA-256."""
+
+    name: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What a large run counted over all of its texts, of which its arrays hold a sample.
+
+    `texts` have a row in the table, whose files are `parts`; `skipped` have none, `unreadable` records of the source
+    are no texts. `missing` counts cells without a value, `lacking` the texts that have one. `reasons` are the most
+    frequent ones of skipped texts. The first `sampled` rows of the run are drawn at random, each text alike; those
+    behind them, up to `EXTREMES` from each end of each score, were not drawn and are there for their scores.
+    """
+
+    texts: int
+    documents: int
+    members: int
+    nonmembers: int
+    tokens: int
+    skipped: int
+    missing: int
+    lacking: int
+    cut_texts: int
+    cut_tokens: int
+    unreadable: int
+    sampled: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    parts: tuple[TablePart, ...] = ()
+
+    @property
+    def unlabelled(self) -> int:
+        """Texts of which nobody knows whether they are members."""
+        return self.texts - self.members - self.nonmembers
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """What `detect` returns and `report` reads: row i of every array is text i.
 
     `matrix` is float64 [texts, scores]. Texts that could not be scored are in `skipped` and have no row; where
     a text has no value of one score alone, the cell is NaN and `missing` says why. `settings` is what run.json
-    records.
+    records. A run of more texts than memory holds has `whole`: its rows are then a sample of them, and `skipped` and
+    `missing` may not be all.
     """
 
     corpus: str
@@ -191,6 +234,7 @@ class Run:
     controls: tuple[Control, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
+    whole: Whole | None = None
 
     @property
     def complete(self) -> Run:
@@ -257,7 +301,8 @@ class Run:
         target = models.get("target") if isinstance(models, Mapping) else None
         name = target.get("name") if isinstance(target, Mapping) else None
         model = f"model {name!r}, " if name else ""
-        head = f"Run({self.corpus!r}, {model}{len(self.ids):,} texts, {len(self.scores):,} scores:"
+        texts = self.whole.texts if self.whole else len(self.ids)
+        head = f"Run({self.corpus!r}, {model}{texts:,} texts, {len(self.scores):,} scores:"
         rows = self.evaluation.rows if self.evaluation else ()
         auc = {row.name: f" {row.auc.value:.3f}" for row in rows if row.kind == "score"}
         named = [f"{score}{auc.get(score, '')}" for score in self.scores[:_NAMED]]
