@@ -100,7 +100,7 @@ def table_of(found: Scored, controls: tuple[Control, ...]) -> Any:
     columns: Mapping[str, Any] = {
         "id": arrow_column([row.text.id for row in rows]),
         "label": pa.array(labels, pa.int8()),
-        "group": arrow_column([row.text.group for row in rows]),
+        "group": arrow_column([row.text.document for row in rows]),
         "n_tokens": pa.array([row.tokens for row in rows], pa.int32()),
         "n_cut": pa.array([row.cut for row in rows], pa.int32()),
         "n_chars": pa.array([len(row.text.text) for row in rows], pa.int32()),

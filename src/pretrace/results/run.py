@@ -32,8 +32,9 @@ from pretrace.types import Control, Doubles, Evaluation, Heat, Ints, Missing, Ru
 RUN = Kind("run", MARKER, FORMAT_KEY, 1, "--out", "run the detection again", sealed=False)
 SCORES, METRICS, HEAT, CONTROLS = "scores.parquet", "metrics.json", "heat.json", "controls.parquet"
 _FIXED = ("id", "label", "group", "n_tokens")
-_SKIPPED = ("id", "reason", "n_tokens")
-_MISSING = ("id", "score", "reason")
+SKIPPED_COLUMNS = ("id", "reason", "n_tokens")
+MISSING_COLUMNS = ("id", "score", "reason")
+CUT_COLUMNS = ("id", "n_cut")
 _CUT = b"pretrace_cut"  # zlib of little-endian int32, in base64
 
 
@@ -51,11 +52,11 @@ def save_run(run: Run, folder: Path, *, extra: Write | None = None) -> None:
     parts: dict[str, Write] = {
         SCORES: lambda path: write_parquet(path, _scores(run), {_CUT: _packed(run.cut)}),
         "scores.csv": lambda path: write_csv(path, (*_fixed(run), *run.scores), _csv_rows(run)),
-        "skipped.csv": lambda path: write_csv(path, _SKIPPED, skipped),
-        "cut.csv": lambda path: write_csv(path, ("id", "n_cut"), cut),
+        "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
+        "cut.csv": lambda path: write_csv(path, CUT_COLUMNS, cut),
     }
     if missing:
-        parts["missing.csv"] = lambda path: write_csv(path, _MISSING, missing)
+        parts["missing.csv"] = lambda path: write_csv(path, MISSING_COLUMNS, missing)
     if run.controls:
         parts[CONTROLS] = lambda path: write_parquet(path, _controls(run))
     if run.evaluation is not None:
@@ -69,8 +70,8 @@ def save_run(run: Run, folder: Path, *, extra: Write | None = None) -> None:
         **({"controls": outlines} if outlines else {}),
         "counts": _counts(run),
         "settings": settings,
-        "skipped": [dict(zip(_SKIPPED, row, strict=True)) for row in skipped],
-        **({"missing": [dict(zip(_MISSING, row, strict=True)) for row in missing]} if missing else {}),
+        "skipped": [dict(zip(SKIPPED_COLUMNS, row, strict=True)) for row in skipped],
+        **({"missing": [dict(zip(MISSING_COLUMNS, row, strict=True)) for row in missing]} if missing else {}),
         **({"whole": to_plain(run.whole, "whole")} if run.whole else {}),
     }
     write_folder(RUN, folder, content, parts=parts, extra=extra)

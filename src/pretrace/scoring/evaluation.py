@@ -49,10 +49,31 @@ def evaluate(
     number and `Run.missing` does not say why.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
-    members = _checked(run, texts)
-    groups = [group or name for group, name in zip(run.groups, run.ids, strict=True)]
+    if len(texts) != len(run.ids):
+        raise TextsError(
+            f"wanted the text of each of the {len(run.ids):,} rows of the run, found {len(texts):,}; "
+            "pass the texts the run was made from, without the skipped ones."
+        )
+    members = _checked(run)
+    groups = documents_of(run)
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
-    columns, division = _columns(run, texts, judged), _divided(members, groups, share=validation, seed=seed)
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
+    return evaluate_rows(run, judged, lengths, seed=seed, resamples=resamples, validation=validation)
+
+
+def evaluate_rows(
+    run: Run,
+    judged: baseline.BlindScores | None,
+    lengths: Doubles,
+    *,
+    seed: int,
+    resamples: int,
+    validation: float,
+) -> Evaluation:
+    """`evaluate` without the texts: `judged` are the scores of the blind classifier, NaN for texts that it did not
+    judge, and `lengths` [texts] their characters."""
+    members, groups = _checked(run), documents_of(run)
+    columns, division = _columns(run, lengths, judged), _divided(members, groups, share=validation, seed=seed)
     parts = Parts.of(columns, run.scores, Labelled(members, np.array(groups), division, seed, resamples))
     rows = tuple(parts.row(key) for key in columns if parts.has(key))
     evaluation = Evaluation(
@@ -78,15 +99,20 @@ def evaluate(
     return replace(evaluation, findings=sentences(evaluation, circumstances))
 
 
+def documents_of(run: Run) -> list[str]:
+    """The document of each row."""
+    return [group or name for group, name in zip(run.groups, run.ids, strict=True)]
+
+
 def _columns(
-    run: Run, texts: Sequence[str], judged: baseline.BlindScores | None
+    run: Run, lengths: Doubles, judged: baseline.BlindScores | None
 ) -> dict[tuple[str, str], Doubles]:
     """What is resampled together, [texts], by name and kind: scores, blind baselines, placebos."""
     columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}
     if judged is not None:
         if judged.scores is not None:
             columns[BLIND, "blind"] = judged.scores
-        columns[LENGTH, "blind"] = np.array([len(text) for text in texts], dtype=np.float64)
+        columns[LENGTH, "blind"] = lengths
     return columns | {(name, PLACEBO): values for name, values in placebos(run).items()}
 
 
@@ -134,13 +160,8 @@ def _lead(rows: Sequence[Measured], parts: Parts) -> Difference | None:
     return paired_difference(part.auc, *columns) if part else None
 
 
-def _checked(run: Run, texts: Sequence[str]) -> Bools:
+def _checked(run: Run) -> Bools:
     """The labels, once everything an evaluation rests on is seen to be there."""
-    if len(texts) != len(run.ids):
-        raise TextsError(
-            f"wanted the text of each of the {len(run.ids):,} rows of the run, found {len(texts):,}; "
-            "pass the texts the run was made from, without the skipped ones."
-        )
     unknown = sum(member is None for member in run.members)
     if unknown or not run.members:
         raise TextsError(

@@ -11,7 +11,7 @@ from pretrace.cache.location import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
 from pretrace.statistics.documents import grouped_split, linked
-from pretrace.types import Corpus, Text
+from pretrace.types import Bools, Corpus, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,16 @@ def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, se
             left -= share
         parts.append(replace(corpus, name=f"{corpus.name} ({name})", texts=tuple(drawn)) if share else None)
     return Parts(parts[0], parts[1], replace(corpus, texts=tuple(rest)))
+
+
+def drawn_documents(
+    documents: Sequence[str], members: Sequence[bool | None], *, most: int, seed: int
+) -> Bools:
+    """Which texts a random draw of whole documents takes, about `most` of them, evenly over the labels; all where they
+    are no more."""
+    if len(documents) <= most:
+        return np.ones(len(documents), dtype=bool)
+    return grouped_split(documents, most / len(documents), seed, members)
 
 
 def _draw(
