@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora import Columns, TextStream, open_corpus, open_stream
 from pretrace.errors import OutputError
 from pretrace.settings import Option, option
 from pretrace.types import Corpus
@@ -33,6 +33,10 @@ class Source:
     def open(self) -> Corpus:
         """The texts; TextsError where they cannot be read."""
         return open_corpus(self.texts, self.columns)
+
+    def stream(self, *, skip_unreadable: bool = False) -> TextStream:
+        """The same texts, to be read one at a time."""
+        return open_stream(self.texts, self.columns, skip_unreadable=skip_unreadable)
 
 
 def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:

@@ -42,13 +42,14 @@ def results(run: Run, console: Console) -> None:
 def measured(run: Run) -> Table:
     """Each score and control with its figures and 95% intervals."""
     assert run.evaluation is not None
-    title = f"{run.corpus}: {len(run.ids)} texts, {run.evaluation.groups} documents; 95% intervals"
+    texts = _texts_of(run)
+    title = f"{run.corpus}: {texts} texts, {run.evaluation.groups} documents; 95% intervals"
     table = Table(title=Plain(title), box=None, padding=(0, 2, 0, 0))  # narrow: it must fit in 80 columns
     table.add_column("score", overflow="fold")
     for name in ("AUC", "TPR at 5% FPR", "accuracy"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in run.evaluation.rows:
-        rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < len(run.ids) else ""
+        rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < texts else ""
         table.add_row(
             Plain(_NAMES.get(row.kind, "{}").format(row.name) + rests),
             *map(_interval, (row.auc, row.tpr, row.accuracy)),
@@ -80,7 +81,7 @@ def preview(run: Run) -> Table:
     """The texts at both ends of the first score, with all their scores."""
     order = (-run.matrix[:, 0]).argsort(kind="stable")
     many = len(order) > 2 * _PREVIEW
-    table = Table(title=Plain(f"{run.corpus}: {len(order)} texts by {run.scores[0]}"), box=SIMPLE)
+    table = Table(title=Plain(f"{run.corpus}: {_texts_of(run)} texts by {run.scores[0]}"), box=SIMPLE)
     table.add_column("id", overflow="fold", min_width=12, max_width=40)
     table.add_column("tokens", justify="right", no_wrap=True)
     for name in run.scores[:_COLUMNS]:
@@ -93,38 +94,51 @@ def preview(run: Run) -> Table:
             values = ("–" if np.isnan(value) else f"{value:.4g}" for value in run.matrix[i, :_COLUMNS])
             table.add_row(Plain(run.ids[i]), str(run.tokens[i]), *values)
     if len(run.scores) > _COLUMNS:
-        table.caption = f"{len(run.scores) - _COLUMNS} more scores in scores.csv"
+        table.caption = (
+            f"{len(run.scores) - _COLUMNS} more scores in {'scores/' if run.whole else 'scores.csv'}"
+        )
     return table
 
 
 def losses(run: Run, console: Console) -> None:
     """What was not scored and what was cut, so that nothing is lost in silence."""
-    if run.skipped:
-        names = ", ".join(f"{s.id!r} ({s.reason})" for s in run.skipped[:3])
-        more = f" and {len(run.skipped) - 3} more" if len(run.skipped) > 3 else ""
-        console.print(
-            Plain(f"Not scored: {_many(len(run.skipped), 'text')}: {names}{more}; all in skipped.csv.")
-        )
+    _skipped(run, console)
     if run.missing:
-        one, texts = run.missing[0], len({one.id for one in run.missing})
+        one = run.missing[0]
+        texts = run.whole.lacking if run.whole else len({one.id for one in run.missing})
         console.print(
             Plain(
                 f"Without a value of some score: {_many(texts, 'text')}, such as {one.id!r} of {one.score} "
                 f"({one.reason}); all in missing.csv."
             )
         )
-    cut = run.cut > 0
-    if cut.any():
-        first = run.ids[int(cut.argmax())]
-        share = run.cut.sum() / (run.cut.sum() + run.tokens.sum())
+    cut, dropped = int((run.cut > 0).sum()), int(run.cut.sum())
+    tokens, whole = int(run.tokens.sum()), run.whole
+    if whole:
+        cut, dropped, tokens = whole.cut_texts, whole.cut_tokens, whole.tokens
+    if cut:
+        first = run.settings["cut"]["ids"][0] if whole else run.ids[int((run.cut > 0).argmax())]
         console.print(
             Plain(
-                f"Cut: {_many(int(cut.sum()), 'text')} (the first is {first!r}) lost {int(run.cut.sum()):,} tokens at "
-                f"the end, {share:.1%} of all; --windows reads them whole."
+                f"Cut: {_many(cut, 'text')} (the first is {first!r}) lost {dropped:,} tokens at "
+                f"the end, {dropped / (dropped + tokens):.1%} of all; --windows reads them whole."
             )
         )
     for note in run.settings.get("texts", {}).get("notes", ()):
         console.print(Plain(f"Note: {note}"))
+
+
+def _skipped(run: Run, console: Console) -> None:
+    number = run.whole.skipped if run.whole else len(run.skipped)
+    if number:
+        names = ", ".join(f"{s.id!r} ({s.reason})" for s in run.skipped[:3])
+        more = f" and {number - 3} more" if number > 3 else ""
+        console.print(Plain(f"Not scored: {_many(number, 'text')}: {names}{more}; all in skipped.csv."))
+
+
+def _texts_of(run: Run) -> int:
+    """How many texts were scored, of a large run all of them."""
+    return run.whole.texts if run.whole else len(run.ids)
 
 
 def _many(number: int, thing: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import sys
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,13 +11,19 @@ from typing import Annotated, Any
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished
 from pretrace.cli.progress import trained, watched
-from pretrace.corpora import open_corpus, windows
+from pretrace.cli.sharded import score_shards, surveyed, write_unreadable
+from pretrace.corpora import TextStream, open_corpus, windows
+from pretrace.corpora.reading import Unreadable
+from pretrace.errors import ExpressionError
+from pretrace.jobs import shards
+from pretrace.jobs.settings import JobSettings
 from pretrace.results.atomic import check_writable
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, check_labels, detect
 from pretrace.scoring.detect import evaluate as measure
+from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
-from pretrace.scoring.plan import ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.settings import (
     EvaluationSettings,
     ModelsSettings,
@@ -38,64 +45,132 @@ Out = Annotated[
 ]
 
 
-def score(source: Source, target: Target, settings: ScoreSettings, out: Out) -> None:
+def score(source: Source, target: Target, settings: ScoreSettings, job: JobSettings, out: Out) -> int:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    run = scored(source, target, settings, None, out)
-    save_run(run, out)
-    finished(run, out)
+    return _Command(source, target, settings, None, job, out).run()
 
 
 def evaluate(
-    source: Source, target: Target, settings: ScoreSettings, evaluation: EvaluationSettings, out: Out
-) -> None:
+    source: Source,
+    target: Target,
+    settings: ScoreSettings,
+    evaluation: EvaluationSettings,
+    job: JobSettings,
+    out: Out,
+) -> int:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
-    run = scored(source, target, settings, evaluation, out)
-    save_run(run, out)
-    finished(run, out)
+    return _Command(source, target, settings, evaluation, job, out).run()
 
 
-def scored(
-    source: Source, target: Target, settings: ScoreSettings, evaluation: EvaluationSettings | None, out: Path
-) -> Run:
-    """The run, evaluated where `evaluation` is given; a PretraceError as early as a mistake can be known."""
-    from pretrace.scoring.models import named_placebos, open_models, with_texts
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """`score`, or `evaluate` where there are settings of one."""
 
-    how = evaluation or EvaluationSettings()
-    plan = ScorePlan.parse(settings.scores)
-    check_use(plan, settings, how)
-    check_writable(out)
-    corpus = source.open()
-    if evaluation:
-        check_labels(corpus)
-    plan.check_texts(corpus)  # here as well: tuning takes long
-    given = open_corpus(settings.reference, source.columns) if settings.reference else None
-    if given is not None:
-        check_labels(given)
-    divide = partial(_divided, settings=settings, evaluation=evaluation)
-    parts = None if settings.windows else divide(corpus)
-    wanted = ModelsSettings(
-        target=target,
-        companions=settings.companions,
-        placebos=named_placebos([how.placebo], None, target.model),
-        placebo_revision=how.placebo_revision,
-        cache=settings.cache,
-    )
-    models = open_models(wanted)
-    parts = parts or divide(windows(corpus, models.target))
-    parts = replace(parts, reference=parts.reference or given)
-    with trained() as on_step:
-        models = with_texts(models, wanted, parts, how.method, seed=settings.seed, on_step=on_step)
-    with watched("reading") as progress:
-        options = Options(
-            cache=settings.cache,
-            seed=settings.seed,
-            progress=progress,
-            settings=_record(source, target, settings, evaluation, parts),
+    source: Source
+    target: Target
+    settings: ScoreSettings
+    evaluation: EvaluationSettings | None
+    job: JobSettings
+    out: Path
+
+    def run(self) -> int:
+        """Do it; a PretraceError as early as a mistake can be known."""
+        plan = ScorePlan.parse(self.settings.scores)
+        check_use(plan, self.settings, self.how)
+        check_writable(self.out)
+        stream = self.source.stream(skip_unreadable=self.job.skip_unreadable)
+        unread: list[Unreadable] = []
+        whole = self.settings.windows or self.how.tune_share or self.how.reference_share
+        if whole and self.job.shard:
+            raise ExpressionError(
+                "--shard does not go with --windows, --tune-share and --reference-share, which need all texts at once: "
+                "cut the texts or set them aside beforehand, and give --tuned or --reference."
+            )
+        corpus = (
+            None if self.job.shard else stream.whole(sys.maxsize if whole else shards.SHARD, unread.append)
         )
-        run = detect(parts.test, models, plan, options)
-    if evaluation is None:
-        return run
-    return measure(run, parts.test, seed=settings.seed, resamples=how.resamples, validation=how.validation)
+        if corpus is None:
+            return self._in_shards(stream, plan)
+        run = self._at_once(corpus, plan)
+        save_run(run, self.out, beside=(lambda folder: write_unreadable(unread, folder)) if unread else None)
+        finished(run, self.out)
+        return 0
+
+    @property
+    def how(self) -> EvaluationSettings:
+        """How an evaluation is made, or would be."""
+        return self.evaluation or EvaluationSettings()
+
+    def _at_once(self, corpus: Corpus, plan: ScorePlan) -> Run:
+        """The run over texts that are in memory."""
+        if self.evaluation:
+            check_labels(corpus)
+        plan.check_texts(corpus)  # here as well: tuning takes long
+        given = self._reference()
+        divide = partial(_divided, settings=self.settings, evaluation=self.evaluation)
+        parts = None if self.settings.windows else divide(corpus)
+        opened = self._open()
+        parts = parts or divide(windows(corpus, opened.target))
+        parts = replace(parts, reference=parts.reference or given)
+        models = self._with_texts(opened, parts)
+        with watched("reading") as progress:
+            run = detect(parts.test, models, plan, self._options(progress, parts))
+        if self.evaluation is None:
+            return run
+        how = self.how
+        return measure(
+            run, parts.test, seed=self.settings.seed, resamples=how.resamples, validation=how.validation
+        )
+
+    def _in_shards(self, stream: TextStream, plan: ScorePlan) -> int:
+        """The run over more texts than that, or the shards of one worker."""
+        labelled = self.evaluation is not None
+        sharded = surveyed(stream, self.source, self.job, self.out, labelled=labelled)
+        plan.check_texts(sharded.first)
+        parts = Parts(None, self._reference(), sharded.first)
+        models = self._with_texts(self._open(), parts)
+        return score_shards(sharded, models, plan, self._options(Silent(), parts), self.evaluation)
+
+    def _open(self) -> Models:
+        from pretrace.scoring.models import open_models
+
+        return open_models(self._wanted)
+
+    @property
+    def _wanted(self) -> ModelsSettings:
+        from pretrace.scoring.models import named_placebos
+
+        return ModelsSettings(
+            target=self.target,
+            companions=self.settings.companions,
+            placebos=named_placebos([self.how.placebo], None, self.target.model),
+            placebo_revision=self.how.placebo_revision,
+            cache=self.settings.cache,
+        )
+
+    def _reference(self) -> Corpus | None:
+        """The labelled texts that are named."""
+        if not self.settings.reference:
+            return None
+        given = open_corpus(self.settings.reference, self.source.columns)
+        check_labels(given)
+        return given
+
+    def _with_texts(self, models: Models, parts: Parts) -> Models:
+        from pretrace.scoring.models import with_texts
+
+        with trained() as on_step:
+            return with_texts(
+                models, self._wanted, parts, self.how.method, seed=self.settings.seed, on_step=on_step
+            )
+
+    def _options(self, progress: Progress, parts: Parts) -> Options:
+        return Options(
+            cache=self.settings.cache,
+            seed=self.settings.seed,
+            progress=progress,
+            settings=_record(self.source, self.target, self.settings, self.evaluation, parts),
+        )
 
 
 def _divided(corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None) -> Parts:

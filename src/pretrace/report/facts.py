@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from pretrace.report import wording
-from pretrace.types import Audit, Check, Measured, Placebo, Run
+from pretrace.types import Audit, Check, Measured, Placebo, Run, Whole
 
 UNNAMED = "a model the run does not name"
 _LONGEST = 1000
@@ -98,7 +100,9 @@ def parts(settings: Mapping[str, Any], first: str, titles: Mapping[str, str]) ->
 
 def counts(run: Run) -> dict[str, int]:
     """How many texts of each kind a run holds: scored ones, their labels, and what fell away. `tokens` are those the
-    scores rest on, `cut_tokens` those dropped by the limit."""
+    scores rest on, `cut_tokens` those dropped by the limit. Of a large run they are those of all texts."""
+    if run.whole is not None:
+        return _counts_of(run.whole)
     return {
         "texts": len(run.ids),
         "members": sum(member is True for member in run.members),
@@ -110,6 +114,30 @@ def counts(run: Run) -> dict[str, int]:
         "cut_tokens": int(run.cut.sum(dtype=int)),
         "skipped": len(run.skipped),
     }
+
+
+def _counts_of(whole: Whole) -> dict[str, int]:
+    return {
+        "texts": whole.texts,
+        "members": whole.members,
+        "nonmembers": whole.nonmembers,
+        "unlabelled": whole.unlabelled,
+        "groups": whole.documents,
+        "tokens": whole.tokens,
+        "cut": whole.cut_texts,
+        "cut_tokens": whole.cut_tokens,
+        "skipped": whole.skipped,
+    }
+
+
+def drawn(run: Run) -> Run:
+    """The rows that figures of the texts are drawn from: of a large run those that were drawn at random."""
+    return run.rows(np.arange(len(run.ids)) < run.whole.sampled) if run.whole else run
+
+
+def sampled(run: Run) -> int:
+    """How many texts of a large run were drawn at random; 0 for a run that holds all of its texts."""
+    return run.whole.sampled if run.whole else 0
 
 
 def model_name(run: Run) -> str:

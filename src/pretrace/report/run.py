@@ -65,7 +65,7 @@ def results(run: Run) -> Section | None:
     label = f"AUC of {len(rows)} rows with 95% intervals; the same numbers stand in the table."
     values = {
         "evaluation": run.evaluation,
-        "texts": len(run.ids),
+        "texts": facts.counts(run)["texts"],
         "scores": [row for row in rows if row.kind == "score"],
         "controls": [row for row in rows if row.kind != "score"],
         "strongest": facts.control(run),
@@ -142,6 +142,7 @@ def comparisons(run: Run) -> Section | None:
 
 def distributions(run: Run) -> Section | None:
     """How each score is distributed over the texts: one small histogram a score; nothing for a handful of texts."""
+    sampled, run = facts.sampled(run), facts.drawn(run)
     if len(run.ids) < FEWEST_FOR_HISTOGRAM or not run.scores:
         return None
     masks = {kind: np.array([member is label for member in run.members]) for kind, label in _LABELS.items()}
@@ -161,7 +162,7 @@ def distributions(run: Run) -> Section | None:
         beyond = int(((column < low) | (column > high)).sum())
         texts = 0 if known.all() else len(column)
         panels.append((score, to_svg(figure, name=f"histogram-{number}", label=label), beyond, texts))
-    values = {"panels": panels, "kinds": kinds, "colours": plots.KINDS}
+    values = {"panels": panels, "kinds": kinds, "colours": plots.KINDS, "sampled": sampled}
     return Section("Distributions of the scores", "distributions", fill("run/distributions.html", values))
 
 
@@ -170,19 +171,35 @@ def texts(run: Run) -> Section | None:
     if run.evaluation is not None or not run.ids or not run.scores:
         return None
     order = np.argsort(-run.column(run.scores[0]), kind="stable").tolist()
+    count, sampled = facts.counts(run)["texts"], facts.sampled(run)
     whole = len(order) <= 2 * _EDGE
-    listed = set(order if whole else order[:_EDGE] + order[-_EDGE:])
+    listed = order if whole else order[:_EDGE] + order[-_EDGE:]
+    ranks = (
+        range(1, len(order) + 1) if whole else [*range(1, _EDGE + 1), *range(count - _EDGE + 1, count + 1)]
+    )
     columns = run.scores[:_COLUMNS]
     values = {
         "run": run,
+        "count": count,
+        "sampled": sampled,
         "columns": columns,
-        "ranges": [(score, run.quartiles(score)) for score in run.scores],
-        "rows": [(rank, i, _LABEL_WORDS[run.members[i]]) for rank, i in enumerate(order, 1) if i in listed],
+        "ranges": _ranges(run),
+        "rows": [(rank, i, _LABEL_WORDS[run.members[i]]) for rank, i in zip(ranks, listed, strict=True)],
         "gap": 0 if whole else _EDGE,
         "matrix": {i: [run.matrix[i, run.scores.index(score)] for score in columns] for i in listed},
         "labels": any(member is not None for member in run.members),
     }
     return Section("Scores of the texts", "texts", fill("run/texts.html", values))
+
+
+def _ranges(run: Run) -> list[tuple[str, tuple[float, ...]]]:
+    """The range of each score: its ends are those of all texts, its quarters those of the texts that were drawn."""
+    drawn = facts.drawn(run)
+    found = []
+    for score in run.scores:
+        low, *_, high = run.quartiles(score)
+        found.append((score, (low, *drawn.quartiles(score)[1:-1], high)))
+    return found
 
 
 def tokens(run: Run) -> Section | None:
@@ -201,9 +218,13 @@ def skipped(run: Run) -> Section:
         "counts": facts.counts(run),
         "cut": cut[:MOST_SKIPPED],
         "skipped": run.skipped[:MOST_SKIPPED],
-        "reasons": Counter(text.reason for text in run.skipped).most_common(),
+        "reasons": list(run.whole.reasons.items())
+        if run.whole
+        else Counter(text.reason for text in run.skipped).most_common(),
         "missing": run.missing,
-        "lacking": len({one.id for one in run.missing}),
+        "cells": run.whole.missing if run.whole else len(run.missing),
+        "lacking": run.whole.lacking if run.whole else len({one.id for one in run.missing}),
+        "unreadable": run.whole.unreadable if run.whole else 0,
         "most": MOST_SKIPPED,
     }
     return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values))

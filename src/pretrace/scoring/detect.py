@@ -54,7 +54,7 @@ def detect(
     for some in (models, models.placebo):
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
             plan.check(some)
-            _check_leaks(corpus, some)
+            check_leaks(corpus, some)
     found = _over(corpus.texts, models, plan, options)
     if not found.rows:
         raise TextsError(
@@ -98,11 +98,12 @@ def _run(
         missing=tuple(found.missing),
         heat=found.extremes.heat(models.target),
         controls=(*placebo, *found.shuffled),
-        settings=_settings(corpus, models, options, found),
+        settings=recorded(models, options, record_corpus(corpus), _cut(found), found.scores.facts),
     )
 
 
-def _check_leaks(corpus: Corpus, models: Models) -> None:
+def check_leaks(corpus: Corpus, models: Models) -> None:
+    """LeakError where a text to be scored was tuned or fitted on."""
     labelled = models.labelled
     if labelled is not None:
         keys = frozenset(text_key(text.text) for text in labelled.texts)
@@ -147,9 +148,26 @@ def check_labels(corpus: Corpus) -> None:
         )
 
 
-def _settings(corpus: Corpus, models: Models, options: Options, found: Scored) -> dict[str, Any]:
-    """What run.json says of how the numbers came about."""
+def _cut(found: Scored) -> dict[str, Any]:
+    """How many tokens the length limit dropped, and of which texts."""
     cut = [row for row in found.rows if row.cut]
+    return {
+        "texts": len(cut),
+        "tokens": sum(row.cut for row in cut),
+        "of_tokens": sum(row.cut + row.tokens for row in found.rows),
+        "ids": [row.text.id for row in cut[:50]],
+    }
+
+
+def recorded(
+    models: Models,
+    options: Options,
+    texts: Mapping[str, Any],
+    cut: Mapping[str, Any],
+    fitted: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What run.json says of how the numbers came about; `texts` is what it says of the corpus, `fitted` what fitted
+    scores tell of themselves."""
     named = models.named()
     if models.placebo:
         named["placebo"] = models.placebo.target
@@ -157,14 +175,9 @@ def _settings(corpus: Corpus, models: Models, options: Options, found: Scored) -
         **options.settings,
         "seed": options.seed,
         "models": {name: dict(backend.facts) for name, backend in named.items()},
-        "texts": record_corpus(corpus),
+        "texts": dict(texts),
         "counts": record_counts(models.counts),
-        "cut": {
-            "texts": len(cut),
-            "tokens": sum(row.cut for row in cut),
-            "of_tokens": sum(row.cut + row.tokens for row in found.rows),
-            "ids": [row.text.id for row in cut[:50]],
-        },
+        "cut": dict(cut),
         "software": record_software(),
     }
     if models.labelled is not None:
@@ -175,6 +188,6 @@ def _settings(corpus: Corpus, models: Models, options: Options, found: Scored) -
         record["placebo_adapter"] = record_tuning(models.placebo.tuned.card)
     if models.proposer is not None:
         record["neighbors"] = dict(models.proposer.facts)
-    if found.scores.facts:
-        record["fitted"] = dict(found.scores.facts)
+    if fitted:
+        record["fitted"] = dict(fitted)
     return record

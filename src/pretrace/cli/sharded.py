@@ -1,0 +1,177 @@
+"""`score` and `evaluate` over more texts than a shard holds, and `pretrace merge`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from pretrace.cli.paths import Source
+from pretrace.cli.printing import finished
+from pretrace.cli.progress import watched
+from pretrace.corpora import Columns, TextStream, open_stream
+from pretrace.corpora.reading import Unreadable
+from pretrace.errors import OutputError
+from pretrace.jobs import shards
+from pretrace.jobs.evaluating import evaluated
+from pretrace.jobs.job import Ahead, Job, fingerprint, missing_shards, parts_folder, work
+from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
+from pretrace.jobs.settings import JobSettings
+from pretrace.jobs.shards import Survey, check_labelled, survey
+from pretrace.jobs.worker import Worker
+from pretrace.results.atomic import check_writable, explained, write_atomically
+from pretrace.results.tables import write_lines
+from pretrace.runs import save_run
+from pretrace.scoring.detect import Options, check_leaks, recorded
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.provenance import record_corpus
+from pretrace.scoring.settings import EvaluationSettings
+from pretrace.settings import Option
+from pretrace.types import Corpus
+
+Out = Annotated[
+    Path,
+    Option("The --out of the workers, whose parts lie beside it; the run is written there.", metavar="OUT"),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharded:
+    """One command over a large source, once everything that needs no model was checked: where its parts lie, and what
+    a first reading of the texts found."""
+
+    stream: TextStream
+    source: Source
+    how: JobSettings
+    out: Path
+    found: Survey
+    size: int
+
+    @property
+    def folder(self) -> Path:
+        """Where the parts lie."""
+        return self.how.parts or parts_folder(self.out)
+
+    @property
+    def first(self) -> Corpus:
+        """The texts of the first shard, on which what concerns a corpus as a whole is checked."""
+        return Corpus(self.stream.name, next(shards.shards(self.stream, self.size)).texts)
+
+
+def surveyed(stream: TextStream, source: Source, how: JobSettings, out: Path, *, labelled: bool) -> Sharded:
+    """The command, once its source was read from end to end; TextsError for what is wrong with that."""
+    folder, unread = how.parts or parts_folder(out), list[Unreadable]()
+    check_writable(folder / UNREADABLE, folder=False)
+    found = survey(stream, shards.SHARD, unread.append)
+    if labelled:
+        check_labelled(found, stream.name)
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if unread:
+        write_unreadable(unread, folder)
+    return Sharded(stream=stream, source=source, how=how, out=out, found=found, size=shards.SHARD)
+
+
+def write_unreadable(unread: list[Unreadable], folder: Path) -> None:
+    """Write unreadable.jsonl into a folder: place and reason of each record."""
+    write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
+
+
+def score_shards(
+    sharded: Sharded,
+    models: Models,
+    plan: ScorePlan,
+    options: Options,
+    evaluation: EvaluationSettings | None,
+) -> int:
+    """Score the shards that are this worker's and merge them where it is the only one; the exit code."""
+    stream, found, turn = sharded.stream, sharded.found, sharded.how.turn
+    for some in (models, models.placebo):
+        if some is not None:
+            plan.check(some)
+            if some.labelled is not None or some.tuned is not None:
+                for shard in shards.shards(stream, sharded.size):
+                    check_leaks(Corpus(stream.name, shard.texts), some)
+    with watched("reading") as progress:
+        ahead = Ahead(progress, found.texts * plan.passes * (2 if models.placebo else 1))
+        with Worker(models, plan, replace(options, progress=ahead)) as worker:
+            job = _job(sharded, worker, options, evaluation)
+            job.save(sharded.folder)
+            parts = job.parts(sharded.folder)
+            made = work(job, stream, worker, parts, turn=turn, size=sharded.size)
+    if turn.of > 1:
+        lacking = len(missing_shards(job, parts))
+        rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
+        print(f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}.")
+        print(f"When all workers are done: pretrace merge {sharded.out}")
+        return 0
+    _finish(job, sharded.folder, stream, sharded.out)
+    return 0
+
+
+def _job(sharded: Sharded, worker: Worker, options: Options, evaluation: EvaluationSettings | None) -> Job:
+    models, stream, found = worker.models, sharded.stream, sharded.found
+    reference = record_corpus(models.labelled)["sha256"] if models.labelled else ""
+    texts = {
+        "name": stream.name,
+        "source": stream.source,
+        "texts": found.texts,
+        "documents": found.documents,
+        "sha256": found.sha256,
+        "notes": list(found.notes),
+    }
+    source = sharded.source
+    path = Path(source.texts)
+    return Job(
+        fingerprint=fingerprint(models, worker.plan, options, reference),
+        survey=found,
+        corpus=stream.name,
+        scores=tuple(worker.plan.scores),
+        outlines=tuple(worker.outlines),
+        settings=recorded(models, options, texts, {}, worker.scores.facts),
+        source={
+            "texts": str(path.resolve()) if path.exists() else source.texts,
+            "columns": {name: one for name, one in asdict(source.columns).items() if name != "more"},
+            "skip_unreadable": sharded.how.skip_unreadable,
+        },
+        evaluation=None
+        if evaluation is None
+        else {"resamples": evaluation.resamples, "validation": evaluation.validation},
+    )
+
+
+def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> None:
+    """Merge, evaluate where that was asked for, write the run, and take the parts away."""
+    parts, seed = job.parts(folder), int(job.settings["seed"])
+    found = merged(job, parts, seed=seed)
+    if job.evaluation is not None:
+        found = evaluated(found, stream, seed=seed, **job.evaluation)
+    save_run(found.run, out, beside=found.write)
+    remove(parts)
+    finished(found.run, out)
+
+
+def merge(
+    out: Out,
+    parts: Annotated[
+        Path | None, Option("The folder of parts, where the workers were given one.", path="in")
+    ] = None,
+) -> None:
+    """Put the parts of `score --shard` or `evaluate --shard` together: the table, the run and its report."""
+    folder = parts or parts_folder(out)
+    jobs = [Job.load(path) for path in sorted(folder.glob("job-*.json"))]
+    if not jobs:
+        raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
+    whole = [job for job in jobs if not missing_shards(job, job.parts(folder))]
+    if not whole:
+        job = min(jobs, key=lambda one: len(missing_shards(one, one.parts(folder))))
+        raise OutputError(said_missing(job, job.parts(folder)))
+    if len(whole) > 1:
+        raise OutputError(
+            f"{folder} holds the parts of {len(whole)} runs, with other texts or settings: keep the job-….json of one."
+        )
+    check_writable(out)
+    job = whole[0]
+    columns = Columns(**job.source["columns"])
+    stream = open_stream(job.source["texts"], columns, skip_unreadable=job.source["skip_unreadable"])
+    _finish(job, folder, stream, out)
