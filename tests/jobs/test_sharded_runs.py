@@ -1,0 +1,317 @@
+"""A run in shards is the run in one piece: bit by bit, after a kill, by several workers, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pretrace.corpora import TextStream, open_stream
+from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.jobs import sample, shards
+from pretrace.jobs.evaluating import evaluated
+from pretrace.jobs.job import Job, Turn, fingerprint, missing_shards, work
+from pretrace.jobs.merge import Merged, merged
+from pretrace.jobs.worker import Worker
+from pretrace.runs import load_run, save_run, scan
+from pretrace.scoring import detect as detection
+from pretrace.scoring import evidence
+from pretrace.scoring.detect import Options, detect, recorded
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.testing import FakeBackend
+from pretrace.types import Encoded, Quantity, States, Trace
+
+SIZE = 32
+SCORES = "loss,zlib,lowercase,min_k_plus_plus"
+
+
+class Counting(FakeBackend):
+    """A back end that counts the texts it runs and whose numbers depend on the batch, as those of real ones do."""
+
+    texts = 0
+    most = 10**9
+
+    def run(self, batch: list[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+        if Counting.texts + len(batch) > Counting.most:
+            raise KeyboardInterrupt
+        Counting.texts += len(batch)
+        shift = np.float32(max(len(one.tokens) for one in batch) * 1e-6)
+        return [replace(one, logp=one.logp - shift) for one in super().run(batch, want, states)]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards of 32 texts, batches planned over 16, samples of 40 rows."""
+    monkeypatch.setattr(evidence, "CHUNK", 16)
+    monkeypatch.setattr(shards, "SHARD", SIZE)
+    monkeypatch.setattr(Counting, "texts", 0)
+    monkeypatch.setattr(Counting, "most", 10**9)
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """150 texts, every seventh of them with something odd: empty, one character, nothing to lower-case."""
+    odd = ["", "x", "12345 678"]
+    rows = [
+        {
+            "id": f"t{i}",
+            "text": odd[i // 7 % 3] if i % 7 == 0 else f"Text number {i} of {'many ' * (i % 5)}Others",
+            "label": i % 2,
+            "group": f"g{i // 3}",
+        }
+        for i in range(150)
+    ]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def job_of(
+    stream: TextStream, worker: Worker, options: Options, evaluation: dict[str, Any] | None = None
+) -> Job:
+    found = shards.survey(stream, SIZE)
+    return Job(
+        fingerprint=fingerprint(worker.models, worker.plan, options, ""),
+        survey=found,
+        corpus=stream.name,
+        scores=tuple(worker.plan.scores),
+        outlines=tuple(worker.outlines),
+        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}, {}),
+        source={},
+        evaluation=evaluation,
+    )
+
+
+def run_job(path: Path, folder: Path, *turns: Turn, models: Models | None = None) -> tuple[Job, int]:
+    """The job done by one worker a turn; the shards that were scored."""
+    options = Options(cache=False)
+    made = 0
+    folder.mkdir(exist_ok=True)
+    for turn in turns or (Turn(),):
+        stream = open_stream(path)
+        with Worker(models or Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
+            job = job_of(stream, worker, options)
+            made += work(job, stream, worker, job.parts(folder), turn=turn, size=SIZE)
+    return job, made
+
+
+def merge(job: Job, folder: Path, out: Path) -> Merged:
+    found = merged(job, job.parts(folder), seed=0)
+    save_run(found.run, out, beside=found.write)
+    return found
+
+
+def table(out: Path, names: list[str]) -> dict[str, list[Any]]:
+    found = scan(out).to_table(columns=names).to_pydict()
+    return {
+        name: [np.float64(v).tobytes() if isinstance(v, float) else v for v in found[name]] for name in names
+    }
+
+
+PLACEBO = Models(Counting(), placebo=Models(Counting(name="placebo")))
+
+
+@pytest.mark.parametrize("models", [Models(Counting()), PLACEBO], ids=["target", "placebo"])
+def test_shards_give_the_table_of_one_piece(texts: Path, tmp_path: Path, models: Models) -> None:
+    whole = detect(open_stream(texts).whole(10**6), models, SCORES, Options(cache=False))  # type: ignore[arg-type]
+    save_run(whole, tmp_path / "WHOLE")
+    job, made = run_job(texts, tmp_path / "parts", models=models)
+    assert made == 5
+    merge(job, tmp_path / "parts", tmp_path / "RUN")
+    names = ["id", "label", "group", "n_tokens", *SCORES.split(",")]
+    assert table(tmp_path / "RUN", names) == table(tmp_path / "WHOLE", names)
+    for name in ("skipped.csv", "cut.csv", "missing.csv"):
+        lines = [
+            sorted((tmp_path / run / name).read_text(encoding="utf-8").splitlines())
+            for run in ("RUN", "WHOLE")
+        ]
+        assert lines[0] == lines[1]
+    found = load_run(tmp_path / "RUN")
+    assert found.heat == whole.heat
+    assert [c.kind for c in found.controls] == [c.kind for c in whole.controls]
+    counted = json.loads((tmp_path / "RUN" / "run.json").read_bytes())["counts"]
+    assert counted == json.loads((tmp_path / "WHOLE" / "run.json").read_bytes())["counts"]
+
+
+def test_a_sample_is_drawn_and_said(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample.Summary, "__init__", _sized(sample.Summary.__init__, 40))
+    job, _ = run_job(texts, tmp_path / "parts")
+    merge(job, tmp_path / "parts", tmp_path / "RUN")
+    run = load_run(tmp_path / "RUN")
+    assert run.whole is not None
+    assert (run.whole.sampled, len(set(run.ids))) == (40, len(run.ids))
+    everything = scan(tmp_path / "RUN").to_table().to_pydict()
+    for score in run.scores:
+        known = [value for value in everything[score] if value is not None]
+        assert np.nanmax(run.column(score)) == max(known)
+        assert np.nanmin(run.column(score)) == min(known)
+    said = " ".join((tmp_path / "RUN" / "report.html").read_text(encoding="utf-8").split())
+    assert "those of 40 texts drawn at random from all" in said
+    assert f"lowest of {run.whole.texts} texts" in said
+
+
+def _sized(made: Callable[..., None], size: int) -> Callable[..., None]:
+    return lambda self, job: made(self, job, size)
+
+
+def test_a_sample_does_not_depend_on_the_shards(texts: Path, tmp_path: Path) -> None:
+    drawn = []
+    for size in (32, 48):
+        folder = tmp_path / f"parts-{size}"
+        folder.mkdir()
+        stream, options = open_stream(texts), Options(cache=False)
+        with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
+            job = replace(job_of(stream, worker, options), survey=shards.survey(stream, size))
+            work(job, stream, worker, job.parts(folder), size=size)
+        summary = sample.Summary(job, 40)
+        parts = job.parts(folder)
+        for number, (key, _) in enumerate(job.survey.shards):
+            manifest = parts.manifest(key)
+            assert manifest is not None
+            summary.add(number, manifest, parts, 0)
+        tables = [parts.table(parts.manifest(key)).to_pydict()["id"] for key, _ in job.survey.shards]  # type: ignore[arg-type]
+        drawn.append({tables[part][row] for part, row in summary.rows[0]})
+    assert len(drawn[0]) == 40
+    assert drawn[0] == drawn[1]
+
+
+def test_killed_and_started_again_reads_no_shard_twice(texts: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    run_job(texts, tmp_path / "straight")
+    all_of_them = Counting.texts
+    monkeypatch.setattr(Counting, "texts", 0)
+    monkeypatch.setattr(Counting, "most", all_of_them // 2)
+    with pytest.raises(KeyboardInterrupt):
+        run_job(texts, tmp_path / "parts")
+    monkeypatch.setattr(Counting, "most", 10**9)
+    kept = len(list((tmp_path / "parts").glob("*.parquet")))
+    assert 0 < kept < 5
+    done_before = Counting.texts
+    job, made = run_job(texts, tmp_path / "parts")
+    assert made == 5 - kept
+    assert Counting.texts - done_before < all_of_them
+    straight, _ = run_job(texts, tmp_path / "straight")
+    merge(job, tmp_path / "parts", tmp_path / "A")
+    merge(straight, tmp_path / "straight", tmp_path / "B")
+    names = ["id", *SCORES.split(",")]
+    assert table(tmp_path / "A", names) == table(tmp_path / "B", names)
+
+
+def test_several_workers_even_on_the_same_shards(texts: Path, tmp_path: Path) -> None:
+    job, made = run_job(texts, tmp_path / "parts", Turn(1, 2), Turn(2, 2))
+    assert made == 5
+    parts = job.parts(tmp_path / "parts")
+    before = [parts.manifest(key) for key, _ in job.survey.shards]
+    stream, options = open_stream(texts), Options(cache=False)
+    with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
+        for shard in shards.shards(stream, SIZE):  # as a second worker would that did not see the parts
+            parts.write(shard.key, *worker.part(shard))
+    assert [parts.manifest(key) for key, _ in job.survey.shards] == before
+    merge(job, tmp_path / "parts", tmp_path / "RUN")
+
+
+def test_a_missing_part_is_named(texts: Path, tmp_path: Path) -> None:
+    job, _ = run_job(texts, tmp_path / "parts", Turn(1, 2))
+    assert missing_shards(job, job.parts(tmp_path / "parts")) == [1, 3]
+    with pytest.raises(
+        OutputError, match=r"2 of 5 shards have no part in .*: 2, 4\. Run their workers again"
+    ):
+        merged(job, job.parts(tmp_path / "parts"), seed=0)
+
+
+def test_a_damaged_part_is_noticed(texts: Path, tmp_path: Path) -> None:
+    job, _ = run_job(texts, tmp_path / "parts")
+    part = sorted((tmp_path / "parts").glob("*.parquet"))[0]
+    content = bytearray(part.read_bytes())
+    content[10] ^= 1
+    part.write_bytes(bytes(content))
+    with pytest.raises(OutputError, match=r"damaged .*: delete it"):
+        merge(job, tmp_path / "parts", tmp_path / "RUN")
+    assert not (tmp_path / "RUN").exists()
+
+
+def test_changed_texts_are_noticed(texts: Path, tmp_path: Path) -> None:
+    stream, options = open_stream(texts), Options(cache=False)
+    (tmp_path / "parts").mkdir()
+    with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
+        job = job_of(stream, worker, options)
+        texts.write_text(
+            texts.read_text(encoding="utf-8").replace("number 40 ", "number 41 "), encoding="utf-8"
+        )
+        with pytest.raises(TextsError, match=r"was changed while it was read \(at text 32 or after"):
+            work(job, stream, worker, job.parts(tmp_path / "parts"), size=SIZE)
+    assert len(list((tmp_path / "parts").glob("*.parquet"))) == 1
+
+
+def test_another_model_or_score_is_another_job(texts: Path, tmp_path: Path) -> None:
+    _, made = run_job(texts, tmp_path / "parts")
+    _, again = run_job(texts, tmp_path / "parts")
+    _, other = run_job(texts, tmp_path / "parts", models=Models(Counting(name="other")))
+    assert (made, again, other) == (5, 0, 5)
+
+
+def test_the_survey_counts_and_refuses(texts: Path, tmp_path: Path) -> None:
+    corpus = open_stream(texts).whole(10**6)
+    assert corpus is not None
+    found = shards.survey(open_stream(texts), SIZE)
+    recorded_texts = detection.record_corpus(corpus)
+    assert (found.texts, found.documents) == (recorded_texts["texts"], recorded_texts["documents"])
+    assert found.sha256 == recorded_texts["sha256"]
+    assert found.members == sum(text.member is True for text in corpus.texts)
+    shards.check_labelled(found, "texts")
+    with texts.open("a", encoding="utf-8") as file:
+        file.write('{"id": "t3", "text": "again"}\n')
+    with pytest.raises(TextsError, match=r"every text needs an id of its own, found 't3' \(2 times\)"):
+        shards.survey(open_stream(texts), SIZE)
+    with pytest.raises(TextsError, match="1 of 151 texts of texts have no label"):
+        shards.check_labelled(replace(found, texts=151, unlabelled="t3"), "texts")
+
+
+@pytest.mark.parametrize("written", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2"])
+def test_a_turn_that_is_none(written: str) -> None:
+    with pytest.raises(ExpressionError, match="--shard"):
+        Turn.parse(written)
+
+
+def test_an_evaluation_rests_on_all_rows(texts: Path, tmp_path: Path) -> None:
+    options = Options(cache=False)
+    corpus = open_stream(texts).whole(10**6)
+    assert corpus is not None
+    whole = detection.evaluate(detect(corpus, Counting(), SCORES, options), corpus, resamples=200)
+    job, _ = run_job(texts, tmp_path / "parts")
+    found = merged(job, job.parts(tmp_path / "parts"), seed=0)
+    run = evaluated(found, open_stream(texts), seed=0, resamples=200, validation=0.2).run
+    assert run.evaluation is not None
+    assert run.evaluation.rows == whole.evaluation.rows  # type: ignore[union-attr]
+    assert run.evaluation.members == whole.evaluation.members  # type: ignore[union-attr]
+
+
+def test_what_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    good = '{"id": "%d", "text": "a text to read"}\n'
+    path.write_text(
+        good % 0
+        + "{not json\n"
+        + good % 1
+        + '[1]\n{"text": 3}\n{"text": "x", "label": "happy"}\n'
+        + good % 2,
+        encoding="utf-8",
+    )
+    with pytest.raises(TextsError, match="line 2 is not JSON"):
+        open_stream(path).whole(100)
+    told = []
+    corpus = open_stream(path, skip_unreadable=True).whole(100, told.append)
+    assert corpus is not None
+    assert [text.id for text in corpus.texts] == ["0", "1", "2"]
+    assert [(one.row, one.line) for one in told] == [(1, 2), (3, 4), (4, 5), (5, 6)]
+    assert "4 records could not be read" in " ".join(corpus.notes)
+    table_path = tmp_path / "texts.csv"
+    with table_path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["id", "text"], ["1", "one"], ["2", "two", "three"], ["3", "four"]])
+    found = shards.survey(open_stream(table_path, skip_unreadable=True), SIZE)
+    assert (found.texts, found.unreadable) == (2, 1)
