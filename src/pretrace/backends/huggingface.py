@@ -106,10 +106,11 @@ class HuggingFace:
         No attention mask is needed: a real token never attends to what stands after it. States are read
         by hooks that are in place for this call alone. ModelError where the model has no such states.
         """
-        rows = [np.concatenate([e.prefix, e.tokens]).astype(np.int64) for e in batch]
-        ids = torch.zeros((len(rows), max(map(len, rows))), dtype=torch.long)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = torch.from_numpy(row)
+        rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
+        padded = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+        for filled, row in zip(padded, rows, strict=True):
+            filled[: len(row)] = row
+        ids = torch.from_numpy(padded)
         starts = [max(1, len(e.prefix)) for e in batch]
         with precision.products(self.route):
             predicted = [(start, len(row)) for start, row in zip(starts, rows, strict=True)]

@@ -18,14 +18,17 @@ Array = npt.NDArray[Any]
 
 _ARRAYS = {Quantity.LOGP: 2, Quantity.LOGP | Quantity.MOMENTS: 4}
 _HEAD = struct.Struct("<qq")
+_INT, _FLOAT = np.dtype("<i4"), np.dtype("<f4")
 
 
 def _encode_trace(trace: Trace) -> bytes:
     floats = [array for array in (trace.logp, trace.mean, trace.std) if array is not None]
-    if {len(array) for array in floats} != {len(trace.tokens)} or len(floats) + 1 != _ARRAYS[trace.holds]:
+    length, holds = len(trace.tokens), trace.holds
+    if any(len(array) != length for array in floats) or len(floats) + 1 != _ARRAYS[holds]:
         raise ValueError("a trace's arrays differ in length, or it has a mean without a standard deviation")
-    arrays = (np.asarray(trace.tokens, "<i4"), *(np.asarray(array, "<f4") for array in floats))
-    return _HEAD.pack(trace.holds.value, int(trace.cut)) + b"".join(array.tobytes() for array in arrays)
+    parts = [np.asarray(array, _FLOAT).tobytes() for array in floats]
+    head = _HEAD.pack(holds.value, int(trace.cut))
+    return b"".join((head, np.asarray(trace.tokens, _INT).tobytes(), *parts))
 
 
 def _decode_trace(body: bytes) -> Trace:

@@ -119,11 +119,13 @@ def _write(connection: sqlite3.Connection, entries: Sequence[Entry[Any]], bodies
     with transaction(connection):
         # Looked at inside the transaction: another process may have stored something by now.
         there = {label: _find(connection, keys, label, codecs[label]) for label, keys in labels.items()}
+        rows = []
         for entry, body in zip(entries, bodies, strict=True):
             key, label, content, codec = entry
             if key not in there[label] or codec.better(content, there[label][key]):
-                connection.execute(_PUT, (key, label, _checksum(key, label, body), body))
+                rows.append((key, label, _checksum(key, label, body), body))
                 there[label][key] = content
+        connection.executemany(_PUT, rows)
 
 
 def _checksum(key: bytes, label: str, body: bytes) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, scores
+from pretrace.scores.likelihood import mean_of
 from pretrace.types import Evidence, Needs, Quantity
 
 Numbers = npt.NDArray[np.floating[Any]]
@@ -24,7 +25,11 @@ def lowest(values: Numbers, k: float) -> Numbers:
     [-9.0, -4.0]
     """
     count = max(1, int(k * len(values)))
-    return values if count >= len(values) else np.partition(values, count - 1)[:count]
+    if count >= len(values):
+        return values
+    found = values.copy()
+    found.partition(count - 1)
+    return found[:count]
 
 
 def highest(values: Numbers, k: float) -> Numbers:
@@ -55,7 +60,7 @@ class MinK:
         require(0 < self.k <= 1, f"min_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
 
     def __call__(self, evidence: Evidence, /) -> float:
-        return float(lowest(evidence.plain.logp, self.k).mean(dtype=np.float64))
+        return mean_of(lowest(evidence.plain.logp, self.k))
 
 
 @scores.add("max_k")
@@ -77,7 +82,7 @@ class MaxK:
         require(0 < self.k <= 1, f"max_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
 
     def __call__(self, evidence: Evidence, /) -> float:
-        return float(highest(evidence.plain.logp, self.k).mean(dtype=np.float64))
+        return mean_of(highest(evidence.plain.logp, self.k))
 
 
 @scores.add("min_k_plus_plus")
@@ -108,4 +113,4 @@ class MinKPlusPlus:
         assert trace.mean is not None  # `needs` asked for both
         assert trace.std is not None
         z = (trace.logp - trace.mean) / np.maximum(trace.std, TINY_STD)
-        return float(lowest(z, self.k).mean(dtype=np.float64))
+        return mean_of(lowest(z, self.k))

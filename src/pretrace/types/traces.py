@@ -96,7 +96,11 @@ class Trace:
     @property
     def holds(self) -> Quantity:
         """The token-by-token quantities this trace carries; `states` has its own keys."""
-        return Quantity.LOGP if self.mean is None else Quantity.LOGP | Quantity.MOMENTS
+        return Quantity.LOGP if self.mean is None else _BOTH
+
+
+_BOTH = Quantity.LOGP | Quantity.MOMENTS
+_PLAIN = View()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ class Evidence:
     @property
     def plain(self) -> Trace:
         """The trace of the text as it stands."""
-        return self.trace()
+        return self.views[_PLAIN][0] if self.model == "target" else self.trace()
 
     @property
     def empty(self) -> frozenset[View]:
