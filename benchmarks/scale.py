@@ -45,7 +45,7 @@ WORDS = [
 ]
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
 PARTS = {
-    "reading": ["corpora.reading:Reading.corpus", "corpora.reading:Reading.texts"],
+    "reading": ["corpora.reading:Reading.corpus", "corpora.reading:Reading.stream"],
     "tokenising": ["backends.tokens:Tokens.encode"],
     "packing": ["backends.huggingface:HuggingFace.pack"],
     "storing": ["cache.traces:Traces.get", "cache.traces:Traces.put"],

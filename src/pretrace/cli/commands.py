@@ -58,8 +58,7 @@ def _add(
 
 _AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
 _add(app, _AUDITS, auditing.audit, flagging.flag)
-_add(app, "Score and evaluate", scoring.score, scoring.evaluate)
-_add(app, "Score and evaluate", sharded.merge, plugins=False)
+_add(app, "Score and evaluate", scoring.score, scoring.evaluate, sharded.merge)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
 app.add_typer(build, name="build", rich_help_panel=_BENCHMARKS)

@@ -87,7 +87,9 @@ class _Command:
                 "cut the texts or set them aside beforehand, and give --tuned or --reference."
             )
         corpus = (
-            None if self.job.shard else stream.whole(sys.maxsize if whole else shards.SHARD, unread.append)
+            None
+            if self.job.shard
+            else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
         )
         if corpus is None:
             return self._in_shards(stream, plan)

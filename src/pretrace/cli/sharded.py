@@ -18,7 +18,7 @@ from pretrace.jobs.job import Ahead, Job, fingerprint, missing_shards, parts_fol
 from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import JobSettings
 from pretrace.jobs.shards import Survey, check_labelled, survey
-from pretrace.jobs.worker import Worker
+from pretrace.jobs.worker import Worker, keep_few_shapes
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.tables import write_lines
 from pretrace.runs import save_run
@@ -60,6 +60,7 @@ class Sharded:
 
 def surveyed(stream: TextStream, source: Source, how: JobSettings, out: Path, *, labelled: bool) -> Sharded:
     """The command, once its source was read from end to end; TextsError for what is wrong with that."""
+    keep_few_shapes()
     folder, unread = how.parts or parts_folder(out), list[Unreadable]()
     check_writable(folder / UNREADABLE, folder=False)
     found = survey(stream, shards.SHARD, unread.append)

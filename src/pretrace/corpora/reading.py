@@ -38,7 +38,7 @@ class Unreadable:
 class Reading:
     """One pass over one source: what to read of it, and what had to be mended on the way.
 
-    The formats yield rows and ask `pick` for the columns worth reading; `corpus`, `texts` and `strings` make
+    The formats yield rows and ask `pick` for the columns worth reading; `corpus`, `stream` and `strings` make
     texts of the rows. `source` is how messages name the source. With `unreadable` a record that cannot be read is
     given to it and left out; without it the first one is a TextsError.
     """
@@ -75,11 +75,11 @@ class Reading:
 
     def corpus(self, rows: Iterable[Row], name: str) -> Corpus:
         """All texts of a source. Raises TextsError for a cell that makes no sense and for repeated ids."""
-        texts = tuple(self.texts(rows))
+        texts = tuple(self.stream(rows))
         refuse_repeated_ids([text.id for text in texts], self.source)
         return Corpus(name=name, texts=texts, source=self.source, notes=self.notes)
 
-    def texts(self, rows: Iterable[Row]) -> Iterator[Text]:
+    def stream(self, rows: Iterable[Row]) -> Iterator[Text]:
         """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""
         return self._read(rows, self._text)
 
@@ -177,7 +177,7 @@ class Reading:
             f"{pairs_of} held half a surrogate pair; it was replaced by U+FFFD.": self._surrogates,
             f"{counted(self.blank, 'blank line')} skipped.": self.blank,
             f"{counted(self.left_out, 'file')} in the folder left out: not .txt.": self.left_out,
-            f"{counted(self.unread, 'record')} could not be read: left out, and listed in unreadable.jsonl.": self.unread,
+            f"{counted(self.unread, 'record')} could not be read: they are in unreadable.jsonl.": self.unread,
             f"{counted(self._unnamed, 'row')} without an id took the row number.": some_unnamed,
         }
         return tuple(note for note, count in told.items() if count)

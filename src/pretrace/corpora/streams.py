@@ -6,7 +6,6 @@ a temporary file (TMPDIR) first. Lists, built corpora and `.json` files are in m
 
 from __future__ import annotations
 
-import io
 import itertools
 import os
 import shutil
@@ -47,7 +46,7 @@ class TextStream:
         """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
         that cannot be read, unless such records are left out: then `tell` is given each of them."""
         reading = Reading(self._columns, self.source, (tell or _silent) if self._skip else None)
-        yield from reading.texts(self._rows(reading))
+        yield from reading.stream(self._rows(reading))
         self.notes = reading.notes
 
     def whole(self, most: int, tell: Tell | None = None) -> Corpus | None:
@@ -112,7 +111,7 @@ def _copied(stream: BinaryIO) -> Rows:
     copy.flush()
 
     def rows(reading: Reading) -> Iterator[Row]:
-        with io.BufferedReader(io.FileIO(os.dup(copy.fileno()))) as again:
+        with os.fdopen(os.dup(copy.fileno()), "rb") as again:
             again.seek(0)
             yield from sniffed_rows(again, reading)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from pretrace.jobs.manifest import Parts
 from pretrace.jobs.merge import Merged, manifests, run_of
 from pretrace.scoring.evaluation import documents_of, evaluate_rows
 from pretrace.scoring.holdout import drawn_documents
-from pretrace.types import Bools, Doubles, Run
+from pretrace.types import Bools, Doubles, Missing, Run
 
 BLIND_TEXTS = 20_480
 """Texts that the blind classifier learns from and judges, drawn by document."""
@@ -34,7 +35,8 @@ def all_rows(job: Job, parts: Parts) -> tuple[Run, Doubles]:
     """A run with all rows of the parts, and the characters of each text."""
     import pyarrow as pa
 
-    tables, missing = [], []
+    tables: list[Any] = []
+    missing: list[Missing] = []
     for manifest in manifests(job, parts):
         tables.append(parts.table(manifest))
         missing += manifest.missing

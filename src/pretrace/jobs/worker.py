@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
@@ -19,6 +20,7 @@ from pretrace.scoring.plan import FittedScores, Models, ScorePlan
 from pretrace.scoring.scored import Scored
 from pretrace.types import Control, Doubles
 
+_SHAPES = "64"
 COLUMNS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
 """The columns of a part before those of the scores and controls."""
 
@@ -82,12 +84,27 @@ class Worker:
         }
 
     def _fitted(self, models: Models, options: Options) -> FittedScores:
-        how = {"seed": options.seed, "shuffles": options.shuffles, "cache": options.cache}
-        return self.plan.fit(models, progress=options.progress, **how)
+        return self.plan.fit(
+            models,
+            seed=options.seed,
+            shuffles=options.shuffles,
+            cache=options.cache,
+            progress=options.progress,
+        )
 
     def _opened(self, models: Models, scores: FittedScores) -> Any:
         options = self._options
         return models.reader(scores.needs, plan=self.plan, cache=options.cache, progress=options.progress)
+
+
+def keep_few_shapes() -> None:
+    """Let torch keep compiled products of few batch shapes; to be called before a model is opened.
+
+    By itself it keeps 1,024 of them, and over many shards each batch has a shape of its own: they add up to hundreds
+    of megabytes. No number depends on it. What the environment says already stays.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, _SHAPES)
 
 
 def table_of(found: Scored, controls: tuple[Control, ...]) -> Any:
