@@ -12,7 +12,7 @@ from typing import Any
 from pretrace.report import facts, wording
 from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
-from pretrace.report.audit_plots import power_curve
+from pretrace.report.chance_plots import power_curve
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
