@@ -23,11 +23,6 @@ from pretrace.verdicts.looking import Seen, look
 HAVE = "What you have"
 OFFERS = ("weights", "logprobs", "text")
 CANNOT_ANSWER, STOPPED = 4, 130
-KINDS = {
-    "exact": "exact: the chance is known, because a lot was drawn",
-    "exact if": "exact if its assumption holds",
-    "conditional": "conditional: it rests on an assumption",
-}
 _STATES = {
     "applies": "This can be made now:",
     "could": "This could be made:",
@@ -179,7 +174,7 @@ def _print(advice: Advice, seen: tuple[str, ...], *, informed: bool) -> None:
 def lines(row: Advised, *, informed: bool) -> Iterator[str]:
     """A test as lines for a terminal."""
     choice = row.choice
-    yield f"  {choice.title} ({KINDS[choice.kind]})"
+    yield f"  {choice.title} ({choice.kind_words})"
     if row.missing and informed:
         yield f"    {'why' if row.state == 'cannot' else 'missing'}: {row.missing}"
     else:

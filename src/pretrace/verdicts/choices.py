@@ -54,6 +54,11 @@ class Choice:
     reads: Literal["text", "logprobs", "weights"] = "logprobs"
     accuses: bool = True
 
+    @property
+    def kind_words(self) -> str:
+        """The kind as a reader sees it."""
+        return "exact if its assumption holds" if self.kind == "exact if" else self.kind
+
 
 def fewer(has: float, fewest: int, things: str) -> Lack | None:
     """What is missing of so many things; None where there are enough."""
