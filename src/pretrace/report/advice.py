@@ -30,6 +30,9 @@ def of_audit(audit: Audit) -> Section | None:
         access=_access(facts.of_model(audit, "target")),
     )
     made = "placebo" if audit.design == "placebos" else "controls-placebo" if audit.placebos else "controls"
+    named = command.get("placebo")
+    if earlier and isinstance(named, list | tuple) and named:
+        earlier = str(named[0])  # as it was typed, where several were given the first
     names = _names(command, "heldout", earlier)
     return section(has, _texts(audit.settings), audit.model, names=names, made=made)
 
@@ -64,12 +67,7 @@ def section(
     """Every test for this case; `made` names the one of this report."""
     found = advise(situation, texts, model=model, names=names)
     rows = [
-        (
-            row,
-            "made in this report" if row.choice.name == made else _STATES[row.state],
-            _KINDS[row.choice.kind],
-        )
-        for row in found.rows
+        (row, "made in this report" if row.choice.name == made else _STATES[row.state]) for row in found.rows
     ]
     values = {"rows": rows, "made": made}
     return Section("Which other test could answer", "advice", fill("advice.html", values))

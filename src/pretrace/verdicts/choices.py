@@ -202,7 +202,8 @@ CHOICES: tuple[Choice, ...] = (
     Choice(
         "flag",
         "Which single texts",
-        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen, and better some hundreds",
+        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (better some hundreds), to ask of "
+        "every single text",
         "conditional",
         "Known non-members differ from the texts in nothing but training; classifiers of words test a part of this.",
         _unseen,
