@@ -25,7 +25,8 @@ from pretrace.scoring.plan import Models
 from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Text, Trace
+from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace
+from pretrace.verdicts.advise import advise
 
 __all__ = [
     "Audit",
@@ -41,9 +42,11 @@ __all__ = [
     "PlantSettings",
     "PretraceError",
     "Run",
+    "Situation",
     "Text",
     "Trace",
     "__version__",
+    "advise",
     "audit",
     "compare",
     "count",

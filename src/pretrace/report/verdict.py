@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from pretrace.report import facts, wording
+from pretrace.report import advice, facts, wording
 from pretrace.report.audit_first import UNSTATED, Row, when
 from pretrace.report.chance_plots import against_chance, power_curve
 from pretrace.report.figures import figures_of
@@ -139,7 +139,7 @@ def repeating(verdict: Verdict) -> Section:
     return Section("To repeat this", "repeat", fill("verdict/repeating.html", values))
 
 
-SECTIONS: Sections[Verdict] = (deciding_test, checks, power, tables, repeating)
+SECTIONS: Sections[Verdict] = (deciding_test, checks, power, tables, repeating, advice.of_verdict)
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
 
 
