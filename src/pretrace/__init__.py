@@ -26,6 +26,7 @@ from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Text, Trace
+from pretrace.verdicts.order import OrderSettings, order
 
 __all__ = [
     "Audit",
@@ -38,6 +39,7 @@ __all__ = [
     "Frequencies",
     "Models",
     "Options",
+    "OrderSettings",
     "PlantSettings",
     "PretraceError",
     "Run",
@@ -59,6 +61,7 @@ __all__ = [
     "open_corpus",
     "open_model",
     "open_proposer",
+    "order",
     "plant",
     "save_audit",
     "save_flags",
