@@ -32,22 +32,10 @@ class Memorising(FakeBackend):
         return made
 
 
-WORDS = [
-    "river",
-    "stone",
-    "lamp",
-    "paper",
-    "window",
-    "garden",
-    "silver",
-    "winter",
-    "carpet",
-    "letter",
-    "engine",
-    "button",
-    "harbour",
-    "copper",
-]
+WORDS = (
+    *("river", "stone", "lamp", "paper", "window", "garden", "silver"),
+    *("winter", "carpet", "letter", "engine", "button", "harbour", "copper"),
+)
 
 
 def row(rng: np.random.Generator, words: int = 5) -> str:

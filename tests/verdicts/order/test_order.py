@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -97,6 +98,23 @@ def test_a_model_that_knows_the_order_is_found_and_another_is_not(tmp_path):
     nothing = order(corpus, Models(innocent), OrderSettings(**STATED))
     assert nothing.outcome == "inconclusive"
     assert nothing.p > 0.05
+
+
+def test_nothing_is_shown_only_where_planting_would_have_been_seen(monkeypatch):
+    corpus = made_corpus(60)
+    copy = Memorising(published(corpus))
+    monkeypatch.setattr("pretrace.verdicts.planting.planted_copy", lambda *_, **__: nullcontext(copy))
+    found = order(corpus, Models(FakeBackend()), OrderSettings(power=True, **STATED))
+    assert found.outcome == "nothing"
+    assert found.planted.planted == 6
+    assert found.planted.effect.low > found.effect.high
+    expected = order(corpus, Models(copy), OrderSettings(**STATED)).table("shards").columns["effect"]
+    assert found.planted.effect.value == pytest.approx(expected.mean(), rel=0.5)
+    unstated = order(corpus, Models(FakeBackend()), OrderSettings(power=True, **{**STATED, "stated": ""}))
+    assert unstated.outcome == "inconclusive"
+    arranged = Corpus("sorted", tuple(sorted(corpus.texts, key=lambda text: text.text)))
+    withheld = order(arranged, Models(FakeBackend()), OrderSettings(power=True, **STATED))
+    assert withheld.outcome == "inconclusive"  # an order that carries meaning clears nobody
 
 
 def test_without_a_statement_there_is_no_verdict():

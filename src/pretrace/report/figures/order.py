@@ -17,7 +17,8 @@ from pretrace.types import Doubles, Table, Verdict
 
 MOST_SHARDS = 150
 """Shards that are drawn; of more, every second, third, … in the order of their effects."""
-BINS = 12
+MOST_BINS = 12
+"""Bars of the figure of items; half of them where items have fewer orders than that."""
 
 
 def order_figures(verdict: Verdict) -> tuple[Drawn, ...]:
@@ -49,24 +50,38 @@ def shards(table: Table) -> Drawn:
 
 def items(table: Table) -> Drawn:
     """How many items have a published order of that rank, beside what chance gives."""
-    ranks = numbers(table, "rank")
-    counts, edges = np.histogram(ranks, BINS, (0.0, 1.0))
-    expected = len(ranks) / BINS
+    ranks, orders = numbers(table, "rank"), numbers(table, "orders")
+    bins = MOST_BINS if orders.min() >= MOST_BINS else MOST_BINS // 2
+    middles = ranks - 0.5 / orders  # 1 of 2, the lower of two orders, covers 0 to 0.5
+    counts, edges = np.histogram(middles, bins, (0.0, 1.0))
     with canvas(WIDTH, 2.3) as (figure, axes):
-        centres = (edges[:-1] + edges[1:]) / 2
-        axes.bar(centres, counts, width=0.9 / BINS, color=HILL, edgecolor=HELD, linewidth=0.7)
-        axes.axhline(expected, color=HELD, linewidth=1.1, dashes=(4, 2.2))
+        axes.bar(
+            (edges[:-1] + edges[1:]) / 2, counts, width=0.9 / bins, color=HILL, edgecolor=HELD, linewidth=0.7
+        )
+        axes.stairs(by_chance(orders, bins), edges, color=HELD, linewidth=1.3, linestyle=(0, (4, 2.2)))
         axes.set_xlim(0.0, 1.0)
-        axes.set_xlabel("rank of the published order among all that were read: 1 is the likeliest")
+        axes.set_xlabel(
+            "place of the published order among all that were read: the likeliest is at the right"
+        )
         axes.set_ylabel("items")
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-    upper = int((ranks > 0.5).sum())
-    label = f"A histogram of the ranks of {plural(len(ranks), 'item')}; {upper} lie above the middle."
+    upper = int((middles > 0.5).sum())
+    label = f"A histogram of the places of {plural(len(ranks), 'item')}; {upper} lie above the middle."
     caption = (
-        "How the published order of an item's options ranks among the orders that the model read. The dashed line is "
-        "what chance gives on average. Training on the set moves items to the right."
+        "Where the published order of an item's options stands among the orders that the model read. The dashed "
+        "line is what chance gives on average. Training on the set moves items to the right."
     )
     return Drawn(figure, label, caption)
+
+
+def by_chance(orders: Doubles, bins: int) -> Doubles:
+    """Items that chance puts into each bar, [bins], for items with so many orders."""
+    expected = np.zeros(bins)
+    for number in np.unique(orders).astype(int).tolist():
+        places = (np.arange(number) + 0.5) / number
+        share = np.histogram(places, bins, (0.0, 1.0))[0] / number
+        expected += share * np.count_nonzero(orders == number)
+    return expected
 
 
 def numbers(table: Table, name: str) -> Doubles:

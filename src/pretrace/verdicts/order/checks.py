@@ -10,6 +10,7 @@ from pretrace.verdicts.order.settings import OrderSettings
 from pretrace.verdicts.order.values import Asked
 from pretrace.verdicts.order.words import Words
 
+CURE = "Name a model that cannot have seen the set, such as an older one, with --placebo."
 RESULTS = 2.0
 """How many results the orders must give together, as a multiple of 1 / level, for a test to be made."""
 
@@ -43,7 +44,7 @@ def placebo_check(tests: Mapping[str, float], level: float) -> Check:
     """Whether the same test finds nothing on models that cannot have seen the set."""
     title = "The same test finds nothing on a model that cannot have seen the set"
     if not tests:
-        return Check("placebo", title, "not run", "No such model was named.", "Name one with --placebo.")
+        return Check("placebo", title, "not run", "No such model was named.", CURE)
     out = [name for name, p in tests.items() if p <= level]
     words = "The test gave " + ", ".join(f"p = {p:.3g} for {name}" for name, p in tests.items()) + "."
     cure = (

@@ -19,6 +19,8 @@ class Words:
     hypothesis: str
     cure: str
     """What helps where the order carries meaning."""
+    unseen: str
+    """What training the test cannot find."""
 
     def of(self, corpus: str) -> str:
         """What the model would have been trained on."""
@@ -34,6 +36,7 @@ ROWS = Words(
     hypothesis="The log-probability of a shard does not depend on which of its orders was published.",
     cure="The order carries meaning, and any model may find it likelier, or less likely, than another. Where it only "
     "carries a date, topic or split, name that column with --block-column: rows then change places within it.",
+    unseen="Training on the same rows in another order, or on each row by itself, leaves nothing that it could find.",
 )
 OPTIONS = Words(
     unit="item",
@@ -44,6 +47,8 @@ OPTIONS = Words(
     hypothesis="The log-probability of an item does not depend on which order of its options was published.",
     cure="The options stand in an order that carries meaning, and any model may find it likelier, or less likely, than "
     "another: leave out the items where they are sorted by hand, by a rule that looks only at what the options say.",
+    unseen="Training on the same items with their options in another order, or on questions and answers alone, leaves "
+    "nothing that it could find.",
 )
 
 
@@ -90,8 +95,7 @@ def assumption(stated: str, words: Words) -> str:
 def trust(words: Words, skipped: int, placebos: int) -> tuple[str, ...]:
     """How far the answer can be trusted."""
     found = [
-        f"The test sees training on this set with its {words.parts} in this order. Training on the same texts in "
-        "another order, or one by one in random order, leaves nothing that it could find.",
+        f"The test sees training on this set with its {words.parts} in this order. {words.unseen}",
     ]
     if skipped:
         found.append(
