@@ -27,6 +27,7 @@ from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace
 from pretrace.verdicts.advise import advise
+from pretrace.verdicts.order import OrderSettings, order
 
 __all__ = [
     "Audit",
@@ -39,6 +40,7 @@ __all__ = [
     "Frequencies",
     "Models",
     "Options",
+    "OrderSettings",
     "PlantSettings",
     "PretraceError",
     "Run",
@@ -62,6 +64,7 @@ __all__ = [
     "open_corpus",
     "open_model",
     "open_proposer",
+    "order",
     "plant",
     "save_audit",
     "save_flags",

@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from pretrace import __version__
-from pretrace.cli import advising, auditing, building, comparing, flagging, making, printing, scoring
+from pretrace.cli import (
+    advising,
+    auditing,
+    building,
+    comparing,
+    flagging,
+    making,
+    ordering,
+    printing,
+    scoring,
+)
 from pretrace.cli.help import Command, Commands
 from pretrace.cli.options import command_of
 
@@ -57,7 +67,7 @@ def _add(
 
 
 _AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
-_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag)
+_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag, ordering.order)
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pretrace.report.figures.drawn import Drawn
+from pretrace.report.figures.order import order_figures
 from pretrace.types import Verdict, VerdictTest
 
-_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {}
+_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {
+    "order": order_figures,
+    "options": order_figures,
+}
 """What draws the figures of a test; a test without an entry has only that of its null distribution."""
 
 
