@@ -90,13 +90,11 @@ def _weights(x: Doubles, y: Doubles) -> tuple[Doubles, float]:
     values, vectors = np.linalg.eigh(x.T @ x)
     values = values.clip(min=0.0)
     along = vectors.T @ (x.T @ y)
-    best, smallest = (np.zeros(x.shape[1]), float(PENALTIES[-1])), np.inf
-    for penalty in PENALTIES[::-1].tolist():
-        weights = vectors @ (along / (values + penalty * number))
-        spent = 1.0 + float((values / (values + penalty * number)).sum())  # the intercept is one
-        if spent >= number:
-            continue
-        error = float(((y - x @ weights) ** 2).sum()) / (number - spent) ** 2
-        if error < smallest:
-            best, smallest = (weights, penalty), error
-    return best
+    # in the directions of the predictors all penalties at once: [penalties, k]
+    shrunk = 1 / (values + PENALTIES[::-1, None] * number)
+    spent = 1 + (values * shrunk).sum(axis=1)  # the intercept is one
+    rest = (y**2).sum() - (along**2 * shrunk * (2 - values * shrunk)).sum(axis=1)
+    free = np.where(spent < number, number - spent, np.nan)
+    error = np.where(np.isnan(free), np.inf, rest.clip(min=0.0) / free**2)
+    best = int(error.argmin())  # of equal ones the largest penalty
+    return np.asarray(vectors @ (along * shrunk[best])), float(PENALTIES[::-1][best])
