@@ -111,7 +111,7 @@ def test_the_report_names_the_collection_and_shows_every_mean():
     assert "Each hollow dot is one of the other collections" in page
     assert "One dot for each of 19 control collections" in page
     assert "$author_0$ &lt;b&gt;" in page
-    assert "the highest of all of 20" in page
+    assert "the highest of all 20" in page
     assert "<b>\n" not in page.replace("$author_0$ &lt;b&gt;", "")
 
 

@@ -18,7 +18,7 @@ from pretrace.types import Doubles, Verdict
 
 SIGN, CONTROL = KINDS["member"], "#5a5a5a"
 WIDTH, HEIGHT = 7.6, 2.1
-COLUMNS = 90
+COLUMNS = 64
 """Places along the axis; collections at the same place are stacked."""
 
 

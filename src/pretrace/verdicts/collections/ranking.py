@@ -74,8 +74,8 @@ def ranked(scored: Scored, level: float) -> Ranked:
         made = leave_two_out(scored.left_out(), len(means)) if len(means) > 2 else None
     else:
         notes = ("Leave-two-out was not made: so many collections would take too many fits.",)  # type: ignore[assignment]
-    calibrated = 1 - NormalDist(float(others.mean()), spread).cdf(own) if varied else None
     above = effect.value / spread if varied else None
+    calibrated = NormalDist().cdf(-above) if above is not None else None
     return Ranked(means, rank_p(own, others), effect, above, null, made, calibrated, notes)
 
 

@@ -61,14 +61,16 @@ class Story:
     def compared(self, found: Ranked) -> tuple[str, ...]:
         """What was compared, and what was seen."""
         place = found.above + 1
-        ordinal = "the highest of all" if place == 1 else f"number {place} from the top"
+        rank = f"the highest of all {self.controls + 1}"
+        if place > 1:
+            rank = f"number {place} from the top, of {self.controls + 1}"
         return (
             f"{self.name} was compared with {self.controls} other collections of the same kind, with {self.documents} "
             f"documents of each. All went through the same steps. For every document the test takes {self.counted}, "
             "and for every collection the mean of that.",
             "A model knows texts better that it has read in training. If it was not trained on this collection, or was "
             "trained on it no more than on the others, each of the collections has the same chance of being the "
-            f"highest. {self.name} is {ordinal} of {self.controls + 1}.",
+            f"highest. {self.name} is {rank}.",
         )
 
     def trust(self, found: Ranked) -> tuple[str, ...]:
