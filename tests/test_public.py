@@ -10,6 +10,7 @@ import pretrace
 PUBLIC = [
     "Audit",
     "AuditSettings",
+    "CollectionSettings",
     "Columns",
     "Corpus",
     "Evaluation",
@@ -28,6 +29,7 @@ PUBLIC = [
     "__version__",
     "advise",
     "audit",
+    "collections",
     "compare",
     "count",
     "detect",

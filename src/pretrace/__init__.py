@@ -27,11 +27,13 @@ from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace
 from pretrace.verdicts.advise import advise
+from pretrace.verdicts.collections import CollectionSettings, collections
 from pretrace.verdicts.order import OrderSettings, order
 
 __all__ = [
     "Audit",
     "AuditSettings",
+    "CollectionSettings",
     "Columns",
     "Corpus",
     "Evaluation",
@@ -50,6 +52,7 @@ __all__ = [
     "__version__",
     "advise",
     "audit",
+    "collections",
     "compare",
     "count",
     "detect",

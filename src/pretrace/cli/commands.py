@@ -12,6 +12,7 @@ from pretrace.cli import (
     advising,
     auditing,
     building,
+    collecting,
     comparing,
     flagging,
     making,
@@ -67,7 +68,7 @@ def _add(
 
 
 _AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
-_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag, ordering.order)
+_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag, ordering.order, collecting.collections)
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
