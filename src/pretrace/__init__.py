@@ -26,6 +26,11 @@ from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Text, Trace
+from pretrace.verdicts.marking.canaries import check_canaries
+from pretrace.verdicts.marking.check import check_marks
+from pretrace.verdicts.marking.mark import mark, publish
+from pretrace.verdicts.marking.sealed import read_seal
+from pretrace.verdicts.marking.triggers import check_triggers
 
 __all__ = [
     "Audit",
@@ -45,6 +50,9 @@ __all__ = [
     "Trace",
     "__version__",
     "audit",
+    "check_canaries",
+    "check_marks",
+    "check_triggers",
     "compare",
     "count",
     "detect",
@@ -55,11 +63,14 @@ __all__ = [
     "load_audit",
     "load_flags",
     "load_run",
+    "mark",
     "open_adapter",
     "open_corpus",
     "open_model",
     "open_proposer",
     "plant",
+    "publish",
+    "read_seal",
     "save_audit",
     "save_flags",
     "save_run",
