@@ -16,6 +16,7 @@ from pretrace.cli import (
     comparing,
     flagging,
     making,
+    marking,
     ordering,
     printing,
     scoring,
@@ -68,7 +69,18 @@ def _add(
 
 
 _AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
-_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag, ordering.order, collecting.collections)
+_add(
+    app,
+    _AUDITS,
+    advising.advise,
+    auditing.audit,
+    flagging.flag,
+    ordering.order,
+    collecting.collections,
+    marking.mark,
+    marking.check,
+    marking.canaries,
+)
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
