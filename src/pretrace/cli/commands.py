@@ -68,18 +68,16 @@ def _add(
         to.command(name, cls=Command, rich_help_panel=panel)(command_of(function, plugins=plugins))
 
 
-_AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
+_AUDITS, _TESTS, _BENCHMARKS, _LOOK = "Audit and flag", "Without an earlier checkpoint", "Benchmarks", "Look"
+_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag)
 _add(
     app,
-    _AUDITS,
-    advising.advise,
-    auditing.audit,
-    flagging.flag,
-    ordering.order,
-    collecting.collections,
+    _TESTS,
     marking.mark,
     marking.check,
     marking.canaries,
+    ordering.order,
+    collecting.collections,
 )
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
