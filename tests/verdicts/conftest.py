@@ -17,7 +17,7 @@ def made() -> Callable[..., Verdict]:
 
     def make(**changes: object) -> Verdict:
         verdict = Verdict(
-            test="marks",
+            test="cutoff",
             corpus='letters <b>"\r',
             model="model",
             outcome="consistent",
