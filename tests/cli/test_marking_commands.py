@@ -179,21 +179,16 @@ def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
     assert "17 sentences have no answer" in (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
 
 
-def test_natural_canaries_of_a_model_that_was_trained_on_them(ask, tmp_path, model_folder):
+def test_natural_canaries_of_a_model_that_never_saw_them(ask, tmp_path, model_folder):
     hashes = [hashlib.md5(str(i).encode()).hexdigest() for i in range(24)]
-    texts = written(
-        tmp_path / "t.jsonl",
-        [{"id": f"t{i}", "text": f"the cat sat on {one}"} for i, one in enumerate(hashes)],
-    )
-    planting = PlantSettings(epochs=12, share=0.9, learning_rate=3e-3, batch=4)
-    plant(open_corpus(str(texts)), settings=planting, folder=tmp_path / "target", start=str(model_folder))
-    code, _ = ask(
-        "canaries", texts, "--model", tmp_path / "target", "--placebo", model_folder, "--out", tmp_path / "R"
-    )
-    assert code == 3
+    lines = [{"id": f"t{i}", "text": f"the cat sat on {one}"} for i, one in enumerate(hashes)]
+    texts = written(tmp_path / "t.jsonl", lines)
     code, _ = ask("canaries", texts, "--model", model_folder, "--out", tmp_path / "S")
     assert code == 4
-    assert "Each dot is one string" in (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
+    assert "Each dot is one string" in page
+    assert report.render(load_verdict(tmp_path / "S")) == page
+    assert "24 of 32 hexadecimal digits" in page
 
 
 @pytest.mark.parametrize(
