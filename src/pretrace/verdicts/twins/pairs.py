@@ -55,7 +55,7 @@ class Pairs:
         """The pairs without those at the given places, which are noted as skipped; TextsError where fewer than 6
         documents are left."""
         left = [i for i in range(len(self)) if i not in reasons]
-        gone = tuple(Skipped(self.ids[i], why) for i, why in sorted(reasons.items()))
+        gone = tuple(Skipped(self.ids[i], why, 0) for i, why in sorted(reasons.items()))
 
         def of(values: Sequence[str]) -> tuple[str, ...]:
             return tuple(values[i] for i in left)
