@@ -9,6 +9,7 @@ import typer
 
 from pretrace import __version__
 from pretrace.cli import auditing, building, comparing, flagging, making, printing, scoring
+from pretrace.cli import cutoff as cutoffs
 from pretrace.cli import twins as twin_texts
 from pretrace.cli.help import Command, Commands
 from pretrace.cli.options import command_of
@@ -59,7 +60,7 @@ def _add(
 
 _AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
 _add(app, _AUDITS, auditing.audit, flagging.flag)
-_add(app, _AUDITS, twin_texts.twins)
+_add(app, _AUDITS, cutoffs.cutoff, twin_texts.twins)
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)

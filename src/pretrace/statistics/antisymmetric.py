@@ -15,11 +15,11 @@ import numpy.typing as npt
 from pretrace.types import Doubles
 
 Numbers = npt.NDArray[np.int64]
-PENALTIES = (np.inf, 1.0, 0.1, 0.03, 0.01)
+PENALTIES = (np.inf, 1.0, 0.1, 0.01)
 """Penalties on squared weights that are tried, in units of the number of rows; the first says nothing at all."""
 SHRINKING = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
 """The same for the regression on values."""
-INNER = 4
+INNER = 3
 _ROUNDS = 30
 
 
@@ -105,12 +105,11 @@ def _logistic(rows: Doubles, penalty: float) -> Doubles:
         slope = rows.T @ missed - penalty * weights
         bend = (rows * (missed * (1 - missed))[:, None]).T @ rows + penalty * np.eye(len(weights))
         step = np.linalg.solve(bend, slope)
-        size = 1.0
-        while _loss(rows, weights + size * step, penalty) > loss and size > 1e-4:
+        before, size = loss, 1.0
+        while (loss := _loss(rows, weights + size * step, penalty)) > before and size > 1e-4:
             size /= 2
         weights = weights + size * step
-        before, loss = loss, _loss(rows, weights, penalty)
-        if before - loss < 1e-10 * max(1.0, before):
+        if before - loss < 1e-8 * max(1.0, before):
             break
     return weights
 

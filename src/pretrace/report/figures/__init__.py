@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pretrace.report.figures import twins
+from pretrace.report.figures import cutoff, twins
 from pretrace.report.figures.drawn import Drawn
 from pretrace.types import Verdict, VerdictTest
 
-_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {"twins": twins.drawn}
+_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {
+    "cutoff": cutoff.drawn,
+    "twins": twins.drawn,
+}
 """What draws the figures of a test; a test without an entry has only that of its null distribution."""
 
 
