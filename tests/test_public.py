@@ -12,6 +12,7 @@ PUBLIC = [
     "AuditSettings",
     "Columns",
     "Corpus",
+    "CutoffSettings",
     "Evaluation",
     "FlagSettings",
     "Flagged",
@@ -23,11 +24,14 @@ PUBLIC = [
     "Run",
     "Text",
     "Trace",
+    "TwinSettings",
     "__version__",
     "audit",
     "compare",
     "count",
+    "cutoff",
     "detect",
+    "drafts_in",
     "evaluate",
     "flag",
     "gap",
@@ -45,6 +49,7 @@ PUBLIC = [
     "save_run",
     "set_aside",
     "tune",
+    "twins",
 ]
 
 

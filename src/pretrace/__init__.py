@@ -26,12 +26,15 @@ from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Text, Trace
+from pretrace.verdicts.cutoff import CutoffSettings, cutoff
+from pretrace.verdicts.twins import TwinSettings, drafts_in, twins
 
 __all__ = [
     "Audit",
     "AuditSettings",
     "Columns",
     "Corpus",
+    "CutoffSettings",
     "Evaluation",
     "FlagSettings",
     "Flagged",
@@ -43,11 +46,14 @@ __all__ = [
     "Run",
     "Text",
     "Trace",
+    "TwinSettings",
     "__version__",
     "audit",
     "compare",
     "count",
+    "cutoff",
     "detect",
+    "drafts_in",
     "evaluate",
     "flag",
     "gap",
@@ -65,4 +71,5 @@ __all__ = [
     "save_run",
     "set_aside",
     "tune",
+    "twins",
 ]

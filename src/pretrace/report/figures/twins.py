@@ -22,15 +22,18 @@ def drawn(verdict: Verdict) -> Sequence[Drawn]:
     stands = "nowhere" if gamma is None else f"up to {gamma:.2f}"
     curve = Drawn(
         withstood(verdict),
-        f"The p-value of the test against hidden bias, for the model in question and for the placebos. That of the model "
+        "The p-value of the test against hidden bias, for the model in question and for the placebos. That "
+        "of the model "
         f"in question is at or below the level {stands}.",
-        "How much hidden bias the result withstands. The dark line is the model in question, the light lines with hollow "
+        "How much hidden bias the result withstands. The dark line is the model in question, the light lines "
+        "with hollow "
         "marks are models that cannot have seen the texts. Left of where a line crosses the level, the result stands.",
     )
     strip = Drawn(
         differences(verdict),
         f"The difference between published version and draft for {verdict.units} {verdict.unit}s.",
-        f"One mark a {verdict.unit}: how much likelier the model finds the published version than its draft, after what "
+        f"One mark a {verdict.unit}: how much likelier the model finds the published version than its draft, "
+        "after what "
         "texts and reference models predict was taken off. Filled marks: the published version is likelier.",
     )
     return curve, strip

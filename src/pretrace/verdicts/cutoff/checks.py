@@ -95,7 +95,8 @@ def breakdown(own: Jumps) -> Check:
         "passed" if value is not None and value > 1 else "failed",
         f"The change at the cut-off is {value or 0:.2f} times the largest change at another date (M*). A trend that "
         "bends by that much more than it ever did elsewhere could explain it.",
-        "Add reference models with other cut-offs (--reference-model): they take off what makes texts of one time easier.",
+        "Add reference models with other cut-offs (--reference-model): they take off what makes texts of one "
+        "time easier.",
         {"M": value},
     )
 

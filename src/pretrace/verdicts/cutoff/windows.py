@@ -83,7 +83,8 @@ def windows(days: Days, cutoff: date, months: int, fewest: int) -> Windows:
     for side, number in zip(("before", "after"), own.sizes, strict=True):
         if not number:
             raise TextsError(
-                f"no text is dated within {months} months {side} the cut-off {cutoff}; the texts are dated from {first} "
+                f"no text is dated within {months} months {side} the cut-off {cutoff}; the texts are dated from "
+                f"{first} "
                 f"to {last}: give more --months, or texts of that time."
             )
     return Windows(own, tuple(one for one in _others(days, cutoff, months) if min(one.sizes) >= fewest))

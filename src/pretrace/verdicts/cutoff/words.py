@@ -12,7 +12,8 @@ from pretrace.verdicts.cutoff.settings import CutoffSettings
 from pretrace.verdicts.settings import ALONE
 
 ASSUMPTION = (
-    "Apart from training, the changes at the cut-off and at the other dates come from one law (the drift is stationary): "
+    "Apart from training, the changes at the cut-off and at the other dates come from one law (the drift "
+    "is stationary): "
     "nothing else that happened at the cut-off makes the texts harder for the model."
 )
 
@@ -54,7 +55,8 @@ def ranked(own: Jumps) -> tuple[str, ...]:
     larger = round(own.p * (len(own.others) + 1)) - 1
     ratio = own.breakdown or 0.0
     return (
-        f"Of {len(own.others):,} other dates, {larger:,} show a drop at least as large as the cut-off (p = {own.p:.3g}), "
+        f"Of {len(own.others):,} other dates, {larger:,} show a drop at least as large as the cut-off (p = "
+        f"{own.p:.3g}), "
         f"and the change at the cut-off is {ratio:.2f} times the largest change elsewhere (M* = {ratio:.2f}).",
     )
 
@@ -86,7 +88,8 @@ def notes(skipped: Sequence[Skipped], documents: int, no_power: bool) -> tuple[s
     if no_power:
         said.append("The power was not measured, as no test could be made.")
     said.append(
-        "The effect is the change at the cut-off less the mean change at the other dates; its interval draws weeks with "
+        "The effect is the change at the cut-off less the mean change at the other dates; its interval draws "
+        "weeks with "
         "replacement."
     )
     return tuple(said)

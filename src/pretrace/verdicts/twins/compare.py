@@ -149,7 +149,7 @@ def controls(own: Signs, beside: dict[str, Signs]) -> tuple[Check, ...]:
         return (there,)
     highest = max((one.gamma or 0.0) for one in beside.values())
     exceeded = (own.gamma or 0.0) > highest
-    held = exceeded or own.gamma is None and highest == 0
+    held = exceeded or (own.gamma is None and highest == 0)
     check = Check(
         "negative controls",
         "Does the result withstand more hidden bias than that of every model that cannot have seen the texts?",

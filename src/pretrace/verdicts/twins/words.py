@@ -16,11 +16,13 @@ ASSUMPTION = (
     "what the texts and the reference models predict, and apart from a hidden bias of at most the factor that is named."
 )
 HYPOTHESIS = (
-    "The model was not trained on the published versions: the sign of each difference is + with odds of at most Γ times "
+    "The model was not trained on the published versions: the sign of each difference is + with odds of "
+    "at most Γ times "
     "those that texts and reference models predict."
 )
 STATISTIC = (
-    "sum of the ranks of |difference| over the pairs whose published version has the higher score (Wilcoxon), signs drawn "
+    "sum of the ranks of |difference| over the pairs whose published version has the higher score "
+    "(Wilcoxon), signs drawn "
     "with the predicted chances"
 )
 NO_INFORMATION = "Use pairs that differ less, such as the last draft before publication, or versions with the same length and layout."
@@ -66,7 +68,8 @@ def withstood(told: Told) -> str:
             "for the result to withstand (Γ* = none)."
         )
     return (
-        f"p = {own.p:.3g} without any hidden bias (Γ = 1), and Γ* = {gamma_of(own)}: the result would stand even if, for "
+        f"p = {own.p:.3g} without any hidden bias (Γ = 1), and Γ* = {gamma_of(own)}: the result would stand "
+        "even if, for "
         f"every pair, the odds that the model likes the published version better were {gamma_of(own)} times as high as "
         "texts and reference models predict. A larger hidden bias could explain it."
     )
@@ -92,7 +95,8 @@ def left_open(share: float, auc: float) -> str:
 def compared(told: Told) -> tuple[str, ...]:
     """What was compared, and why."""
     return (
-        f"{len(told.pairs):,} texts were compared with their own drafts, which were never published. Both versions have "
+        f"{len(told.pairs):,} texts were compared with their own drafts, which were never published. Both "
+        "versions have "
         "the same author and subject. A model that was trained on what was published should find the published "
         "version likelier than the draft; one that was not should not, apart from what the changes themselves bring.",
         f"The score {told.settings.score} of both versions was read under {told.model}. What reference models and the "
@@ -104,12 +108,14 @@ def compared(told: Told) -> tuple[str, ...]:
 def trust(told: Told) -> tuple[str, ...]:
     """How far the answer can be trusted, in plain words."""
     said = [
-        "A published version was polished, and models like polished texts. How much of that was missed cannot be known. "
+        "A published version was polished, and models like polished texts. How much of that was missed "
+        "cannot be known. "
         "So the report says how much hidden bias the result withstands: " + withstood(told)
     ]
     if told.beside:
         said.append(
-            f"{against(told.own, told.beside)} Only a result that withstands more than each of these counts as evidence "
+            f"{against(told.own, told.beside)} Only a result that withstands more than each of these counts as "
+            "evidence "
             "of training."
         )
     else:
