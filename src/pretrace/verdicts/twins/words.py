@@ -25,7 +25,10 @@ STATISTIC = (
     "(Wilcoxon), signs drawn "
     "with the predicted chances"
 )
-NO_INFORMATION = "Use pairs that differ less, such as the last draft before publication, or versions with the same length and layout."
+NO_INFORMATION = (
+    "Use pairs that differ less, such as the last draft before publication, "
+    "or versions with the same length and layout."
+)
 NO_PLACEBO = (
     "No placebo was named. Authors change their drafts in a direction that language models like, so the result is only "
     "evidence next to a model that cannot have seen the texts."
