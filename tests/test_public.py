@@ -13,6 +13,7 @@ PUBLIC = [
     "CollectionSettings",
     "Columns",
     "Corpus",
+    "CutoffSettings",
     "Evaluation",
     "FlagSettings",
     "Flagged",
@@ -26,6 +27,7 @@ PUBLIC = [
     "Situation",
     "Text",
     "Trace",
+    "TwinSettings",
     "Verdict",
     "__version__",
     "advise",
@@ -36,7 +38,9 @@ PUBLIC = [
     "collections",
     "compare",
     "count",
+    "cutoff",
     "detect",
+    "drafts_in",
     "evaluate",
     "flag",
     "gap",
@@ -60,6 +64,7 @@ PUBLIC = [
     "save_verdict",
     "set_aside",
     "tune",
+    "twins",
 ]
 
 

@@ -37,12 +37,14 @@ from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace, Verdict
 from pretrace.verdicts.advise import advise
 from pretrace.verdicts.collections import CollectionSettings, collections
+from pretrace.verdicts.cutoff import CutoffSettings, cutoff
 from pretrace.verdicts.marking.canaries import check_canaries
 from pretrace.verdicts.marking.check import check_marks
 from pretrace.verdicts.marking.mark import mark, publish
 from pretrace.verdicts.marking.sealed import read_seal
 from pretrace.verdicts.marking.triggers import check_triggers
 from pretrace.verdicts.order import OrderSettings, order
+from pretrace.verdicts.twins import TwinSettings, drafts_in, twins
 
 __all__ = [
     "Audit",
@@ -50,6 +52,7 @@ __all__ = [
     "CollectionSettings",
     "Columns",
     "Corpus",
+    "CutoffSettings",
     "Evaluation",
     "FlagSettings",
     "Flagged",
@@ -63,6 +66,7 @@ __all__ = [
     "Situation",
     "Text",
     "Trace",
+    "TwinSettings",
     "Verdict",
     "__version__",
     "advise",
@@ -73,7 +77,9 @@ __all__ = [
     "collections",
     "compare",
     "count",
+    "cutoff",
     "detect",
+    "drafts_in",
     "evaluate",
     "flag",
     "gap",
@@ -97,4 +103,5 @@ __all__ = [
     "save_verdict",
     "set_aside",
     "tune",
+    "twins",
 ]
