@@ -183,7 +183,8 @@ def test_natural_canaries_of_a_model_that_never_saw_them(ask, tmp_path, model_fo
     hashes = [hashlib.md5(str(i).encode()).hexdigest() for i in range(24)]
     lines = [{"id": f"t{i}", "text": f"the cat sat on {one}"} for i, one in enumerate(hashes)]
     texts = written(tmp_path / "t.jsonl", lines)
-    code, _ = ask("canaries", texts, "--model", model_folder, "--out", tmp_path / "S")
+    # Of one null nothing is known but that p is uniform (here it is 0.029), so the level is a small one.
+    code, _ = ask("canaries", texts, "--model", model_folder, "--level", 0.001, "--out", tmp_path / "S")
     assert code == 4
     page = (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
     assert "Each dot is one string" in page
