@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -47,9 +48,9 @@ def over_time(verdict: Verdict) -> Figure:
     for day, value in zip(days, left.tolist(), strict=True):
         begin = day.replace(day=1) if by_month else day - timedelta(days=day.weekday())
         gathered.setdefault(begin, []).append(value)
-    times = sorted(gathered)
+    times: Any = sorted(gathered)
     means = np.array([float(np.mean(gathered[one])) for one in times])
-    line = date.fromisoformat(str(verdict.figures["cut-off"]))
+    line: Any = date.fromisoformat(str(verdict.figures["cut-off"]))
     with canvas(WIDTH, 2.4) as (figure, axes):
         axes.plot(times, means, color=SOFT, linewidth=0.8, zorder=1)
         _marks(axes, times, means, np.array([one < line for one in times], dtype=bool))
@@ -83,7 +84,7 @@ def at_every_date(verdict: Verdict) -> Figure:
     return figure
 
 
-def _marks(axes: Axes, times: Sequence[date], values: Doubles, filled: Bools, *, size: float = 14) -> None:
-    """Marks over time, filled or hollow."""
+def _marks(axes: Axes, times: Any, values: Doubles, filled: Bools, *, size: float = 14) -> None:
+    """Marks at `times`, a list of days, filled or hollow."""
     colours = [DARK if one else "white" for one in filled.tolist()]
     axes.scatter(times, values, s=size, facecolors=colours, edgecolors=DARK, linewidths=0.8, zorder=2)

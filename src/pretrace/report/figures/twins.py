@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -96,7 +97,7 @@ def differences(verdict: Verdict) -> Figure:
     heights = (np.arange(len(left)) * 0.6180339887) % 1  # spread evenly, without chance
     with canvas(WIDTH, 1.6) as (figure, axes):
         above = left > 0
-        how = {"s": 16, "edgecolors": DARK, "linewidths": 0.8}
+        how: dict[str, Any] = {"s": 16, "edgecolors": DARK, "linewidths": 0.8}
         axes.scatter(left[above], heights[above], facecolors=DARK, **how)
         axes.scatter(left[~above], heights[~above], facecolors="white", **how)
         axes.axvline(0, color=SOFT, linewidth=0.8)

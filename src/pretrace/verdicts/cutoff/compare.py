@@ -96,7 +96,7 @@ def _concluded(
     found: Measured, models: Models, settings: CutoffSettings, day: date, power: Power | None
 ) -> Verdict:
     """The verdict, without the names of the texts and how it was made."""
-    name, unit = models.target.name, words.unit_of(settings.score)
+    name = models.target.name
     checks = _checks(found, settings, day)
     said = conclude(
         Found(
@@ -105,19 +105,38 @@ def _concluded(
             level=settings.level,
             p=found.own.p,
             effect=found.effect,
-            effect_unit=unit,
+            effect_unit=words.unit_of(settings.score),
             planted=power,
             accusing=ACCUSING,
         ),
         checks,
     )
-    inside = int(found.windows.own.inside.sum())
+    written = _written(found, models, settings, day, checks)
+    noted = (
+        ("The power was not measured, as no test could be made.",) if settings.power and power is None else ()
+    )
+    return replace(
+        written,
+        outcome=said.outcome,
+        statement=said.statement,
+        planted=power,
+        reasons=(*written.reasons, *said.reasons),
+        advice=said.advice,
+        notes=(*written.notes, *noted),
+    )
+
+
+def _written(
+    found: Measured, models: Models, settings: CutoffSettings, day: date, checks: tuple[Check, ...]
+) -> Verdict:
+    """All that does not depend on the outcome: what was tested, the figures and the tables."""
+    name, inside = models.target.name, int(found.windows.own.inside.sum())
     return Verdict(
         test="cutoff",
         corpus="",
         model=name,
-        outcome=said.outcome,
-        statement=said.statement,
+        outcome="inconclusive",
+        statement="",
         level=settings.level,
         exact=False,
         assumption=words.ASSUMPTION,
@@ -131,12 +150,10 @@ def _concluded(
         trust=words.trust(found.own, checks),
         null=_null(found.own, settings),
         effect=found.effect,
-        effect_unit=unit,
-        planted=power,
+        effect_unit=words.unit_of(settings.score),
         checks=checks,
-        reasons=(*words.ranked(found.own), *said.reasons),
-        advice=said.advice,
-        notes=words.notes(found.series.skipped, len(found.series), bool(settings.power and power is None)),
+        reasons=words.ranked(found.own),
+        notes=words.notes(found.series.skipped, len(found.series)),
         figures=_figures(found),
         tables=(_cutoffs(found), _documents(found)),
         skipped=found.series.skipped,

@@ -77,7 +77,7 @@ def trust(own: Jumps, checks: Sequence[Check]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def notes(skipped: Sequence[Skipped], documents: int, no_power: bool) -> tuple[str, ...]:
+def notes(skipped: Sequence[Skipped], documents: int) -> tuple[str, ...]:
     """What was done on the way."""
     undated = sum(one.reason == UNDATED for one in skipped)
     said = (
@@ -85,8 +85,6 @@ def notes(skipped: Sequence[Skipped], documents: int, no_power: bool) -> tuple[s
         if undated
         else []
     )
-    if no_power:
-        said.append("The power was not measured, as no test could be made.")
     said.append(
         "The effect is the change at the cut-off less the mean change at the other dates; its interval draws "
         "weeks with "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -60,8 +60,7 @@ def twins(
     more = {"drafts": drafts.name, "references": {one.name: dict(one.facts) for one in references}}
     corpora = {"corpus": published, "drafts corpus": drafts}
     settled = record(corpora, models, settings, score=score, seconds=timed.seconds, more=more)
-    unit = "nats a token" if score == ALONE else f"of the score {score}"
-    return replace(verdict, corpus=published.name, effect_unit=unit, settings=settled)
+    return replace(verdict, corpus=published.name, settings=settled)
 
 
 def _concluded(found: Differences, models: Models, settings: TwinSettings, power: Power | None) -> Verdict:
@@ -72,8 +71,8 @@ def _concluded(found: Differences, models: Models, settings: TwinSettings, power
         for one, values in zip(models.placebos, found.placebos, strict=True)
     }
     checks = (information(found, own), *controls(own, beside))
-    name = models.target.name
-    effect = _effect(found)
+    name, effect = models.target.name, _effect(found)
+    told = words.Told(name, found.pairs, own, beside, settings)
     said = conclude(
         Found(
             model=name,
@@ -81,19 +80,35 @@ def _concluded(found: Differences, models: Models, settings: TwinSettings, power
             level=settings.level,
             p=own.p,
             effect=effect,
-            effect_unit="a token" if settings.score == ALONE else "of the score",
+            effect_unit=_unit(settings.score),
             planted=power,
             accusing=("negative controls",),
         ),
         checks,
     )
-    told = words.Told(name, found.pairs, own, beside, settings)
+    written = _written(told, found, models)
+    return replace(
+        written,
+        outcome=said.outcome,
+        statement=said.statement,
+        effect=effect,
+        planted=power,
+        checks=checks,
+        reasons=(*written.reasons, *said.reasons),
+        advice=said.advice,
+    )
+
+
+def _written(told: words.Told, found: Differences, models: Models) -> Verdict:
+    """All that does not depend on the outcome: what was tested, the figures and the tables."""
+    own, beside, settings = told.own, told.beside, told.settings
+    number = len(found.pairs)
     return Verdict(
         test="twins",
         corpus="",
-        model=name,
-        outcome=said.outcome,
-        statement=said.statement,
+        model=told.model,
+        outcome="inconclusive",
+        statement="",
         level=settings.level,
         exact=False,
         assumption=words.ASSUMPTION,
@@ -102,24 +117,23 @@ def _concluded(found: Differences, models: Models, settings: TwinSettings, power
         p=own.p,
         units=len(found.target),
         unit=found.pairs.unit,
-        question=f"Was {name} trained on the published versions of these texts?",
+        question=f"Was {told.model} trained on the published versions of these texts?",
         compared=words.compared(told),
         trust=words.trust(told),
         null=_null(own, settings.level),
-        effect=effect,
+        effect_unit=_unit(settings.score),
         standardised=standardised(own.left),
-        planted=power,
-        checks=checks,
-        reasons=(words.withstood(told), *said.reasons),
-        advice=said.advice,
+        reasons=(words.withstood(told),),
         notes=words.notes(found, models),
         figures=_figures(found, own, beside),
         tables=(_rows(found, own), _curves(own, beside)),
         skipped=found.pairs.skipped,
-        situation=Situation(
-            documents=len(found.pairs), drafts=len(found.pairs), checkpoint=bool(models.placebos)
-        ),
+        situation=Situation(documents=number, drafts=number, checkpoint=bool(models.placebos)),
     )
+
+
+def _unit(score: str) -> str:
+    return "nats a token" if score == ALONE else f"of the score {score}"
 
 
 def information(found: Differences, own: Signs) -> Check:
@@ -136,7 +150,7 @@ def information(found: Differences, own: Signs) -> Check:
     )
 
 
-def controls(own: Signs, beside: dict[str, Signs]) -> tuple[Check, ...]:
+def controls(own: Signs, beside: Mapping[str, Signs]) -> tuple[Check, ...]:
     """Whether there is a placebo, and whether the target's Γ* exceeds that of every placebo."""
     there = Check(
         "placebo",
@@ -204,7 +218,7 @@ def _null(own: Signs, level: float) -> Null:
     return null_of(test, level, words.STATISTIC)
 
 
-def _figures(found: Differences, own: Signs, beside: dict[str, Signs]) -> dict[str, object]:
+def _figures(found: Differences, own: Signs, beside: Mapping[str, Signs]) -> dict[str, object]:
     return {
         "gamma": own.gamma,
         "p at gamma 1": own.p,
@@ -226,7 +240,7 @@ def _rows(found: Differences, own: Signs) -> Table:
     return Table("pairs", columns)
 
 
-def _curves(own: Signs, beside: dict[str, Signs]) -> Table:
+def _curves(own: Signs, beside: Mapping[str, Signs]) -> Table:
     """p at rising Γ for the target and every placebo."""
     highest = max((one.gamma or 1.0) for one in (own, *beside.values()))
     grid = np.geomspace(1.0, max(4.0, 2 * highest), CURVE)
