@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,6 @@ from pretrace.types import Bools, Doubles, Verdict
 
 DARK, SOFT = "#1c1c1c", "#777777"
 WIDTH = 7.6
-MONTHLY = 730
-"""Days of a series from which on its means are drawn by the month, and not by the week."""
 
 
 def drawn(verdict: Verdict) -> Sequence[Drawn]:
@@ -40,16 +38,9 @@ def drawn(verdict: Verdict) -> Sequence[Drawn]:
 
 def over_time(verdict: Verdict) -> Figure:
     """Means by the month (by the week for less than two years) of what is left of the scores."""
-    table = verdict.table("documents")
-    days = [date.fromisoformat(one) for one in table.columns["date"]]
-    left = np.asarray(table.columns["left"], dtype=np.float64)
-    by_month = (max(days) - min(days)).days >= MONTHLY
-    gathered: dict[date, list[float]] = {}
-    for day, value in zip(days, left.tolist(), strict=True):
-        begin = day.replace(day=1) if by_month else day - timedelta(days=day.weekday())
-        gathered.setdefault(begin, []).append(value)
-    times: Any = sorted(gathered)
-    means = np.array([float(np.mean(gathered[one])) for one in times])
+    table = verdict.table("series")
+    times: Any = [date.fromisoformat(one) for one in table.columns["from"]]
+    means = np.asarray(table.columns["mean"], dtype=np.float64)
     line: Any = date.fromisoformat(str(verdict.figures["cut-off"]))
     with canvas(WIDTH, 2.4) as (figure, axes):
         axes.plot(times, means, color=SOFT, linewidth=0.8, zorder=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from pretrace.verdicts.references import check_references
 from pretrace.verdicts.settings import ALONE
 
 MONTH = 30.44
+MONTHLY = 730
+"""Days of a series from which on its means are taken by the month, and not by the week."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +157,7 @@ def _written(
         reasons=words.ranked(found.own),
         notes=words.notes(found.series.skipped, len(found.series)),
         figures=_figures(found),
-        tables=(_cutoffs(found), _documents(found)),
+        tables=(_cutoffs(found), _over_time(found), _documents(found)),
         skipped=found.series.skipped,
         situation=_situation(found.series, bool(models.placebos)),
     )
@@ -231,8 +233,32 @@ def _cutoffs(found: Measured) -> Table:
 def _documents(found: Measured) -> Table:
     series = found.series
     days = tuple(str(date.fromordinal(day)) for day in series.days.tolist())
-    columns = {"document": series.names, "date": days, "score": series.target, "left": found.left}
+    columns: dict[str, tuple[str, ...] | Doubles] = {
+        "document": series.names,
+        "date": days,
+        "score": series.target,
+        "left": found.left,
+    }
     return Table("documents", columns)
+
+
+def _over_time(found: Measured) -> Table:
+    """Means of what is left by the month, or by the week for a series of less than two years, for the figure."""
+    days = [date.fromordinal(day) for day in found.series.days.tolist()]
+    monthly = np.ptp(found.series.days) >= MONTHLY
+    gathered: dict[date, list[float]] = {}
+    for day, value in zip(days, found.left.tolist(), strict=True):
+        begin = day.replace(day=1) if monthly else day - timedelta(days=day.weekday())
+        gathered.setdefault(begin, []).append(value)
+    begins = sorted(gathered)
+    return Table(
+        "series",
+        {
+            "from": tuple(map(str, begins)),
+            "mean": np.array([float(np.mean(gathered[one])) for one in begins]),
+            "documents": np.array([float(len(gathered[one])) for one in begins]),
+        },
+    )
 
 
 def _situation(series: Series, checkpoint: bool) -> Situation:
