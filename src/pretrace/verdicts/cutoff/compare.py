@@ -231,7 +231,12 @@ def _cutoffs(found: Measured) -> Table:
 def _documents(found: Measured) -> Table:
     series = found.series
     days = tuple(str(date.fromordinal(day)) for day in series.days.tolist())
-    columns = {"document": series.names, "date": days, "score": series.target, "left": found.left}
+    columns: dict[str, tuple[str, ...] | Doubles] = {
+        "document": series.names,
+        "date": days,
+        "score": series.target,
+        "left": found.left,
+    }
     return Table("documents", columns)
 
 

@@ -231,7 +231,7 @@ def _figures(found: Differences, own: Signs, beside: Mapping[str, Signs]) -> dic
 
 
 def _rows(found: Differences, own: Signs) -> Table:
-    columns = {
+    columns: dict[str, tuple[str, ...] | Doubles] = {
         found.pairs.unit: found.pairs.units,
         "difference": found.target,
         "left": own.left,
