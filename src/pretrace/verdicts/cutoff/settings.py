@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pretrace.settings import option
-from pretrace.verdicts.settings import ALONE, TEST, TestSettings
+from pretrace.verdicts.settings import TEST, TestSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class CutoffSettings(TestSettings):
         False, "Leave texts without a usable date out, and count them.", panel=TEST, essential=True
     )
     score: str = option(
-        ALONE,
+        "loss",
         "The score that reads every text, chosen before any result is seen; one expression, see `pretrace list`.",
         panel=TEST,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pretrace.settings import option
-from pretrace.verdicts.settings import ALONE, TEST, TestSettings
+from pretrace.verdicts.settings import TEST, TestSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +13,7 @@ class TwinSettings(TestSettings):
     """How twins are compared; ExpressionError for a value out of its range."""
 
     score: str = option(
-        ALONE,
+        "loss",
         "The score that reads every version, chosen before any result is seen; one expression, see `pretrace list`.",
         panel=TEST,
     )
