@@ -46,12 +46,12 @@ class Sizes:
     leaked: int = 30
     characters: int = 400
     fewest: int = 900
-    variants: int = 4
+    variants: int = 3
     replaced: float = 0.1
-    shards: tuple[int, int, int, int] = (40, 30, 20, 60)
-    rows: int = 6
-    row: int = 70
-    meaningful: int = 30
+    shards: tuple[int, int, int, int] = (32, 24, 16, 48)
+    rows: int = 8
+    row: int = 65
+    meaningful: int = 24
     shuffles: int = 19
     published: int = 250
     items: tuple[int, int, int, int] = (60, 40, 25, 80)
@@ -173,10 +173,14 @@ def cut(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[:characters].rsplit(" ", 1)[0].rstrip()
 
 
-def shuffles(sizes: Sizes, shards: int, number: int, seed: int) -> list[list[list[int]]]:
-    """For each shard so many random orders of its rows; the same numbers begin a longer list."""
-    rngs = [np.random.default_rng([seed, 3, shard]) for shard in range(shards)]
-    return [[rng.permutation(sizes.rows).tolist() for _ in range(number)] for rng in rngs]
+def shuffles(sizes: Sizes, shards: int, number: int, *, whole: bool = False) -> list[list[list[int]]]:
+    """For each shard so many random orders of its rows, the first row where it is unless `whole`."""
+    first = 0 if whole else 1
+    rngs = [np.random.default_rng([3, first, shard]) for shard in range(shards)]
+    return [
+        [[*range(first), *(first + rng.permutation(sizes.rows - first)).tolist()] for _ in range(number)]
+        for rng in rngs
+    ]
 
 
 def _shards(tails: Sequence[str], sizes: Sizes, rng: np.random.Generator) -> Any:
@@ -185,7 +189,7 @@ def _shards(tails: Sequence[str], sizes: Sizes, rng: np.random.Generator) -> Any
     long = [i for i, tail in enumerate(tails) if len(tail) > whole][: sizes.meaningful]
     meaningful = tuple(tuple(pieces(tails[i], sizes.row)[: sizes.rows]) for i in long)
     used = set(long)
-    rows = [piece for i, tail in enumerate(tails) if i not in used for piece in pieces(tail, sizes.row)[:3]]
+    rows = [piece for i, tail in enumerate(tails) if i not in used for piece in pieces(tail, sizes.row)[:4]]
     rows = list(dict.fromkeys(row for row in rows if len(row) >= sizes.row // 2))
     wanted = sum(sizes.shards) * sizes.rows
     if len(rows) < wanted:

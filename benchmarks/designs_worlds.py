@@ -22,8 +22,8 @@ from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.settings import ModelSettings
 from pretrace.types import Doubles, Quantity
 
-SHAPES = {"small": ("llama", 3, 128, 2048), "large": ("llama", 4, 192, 4096), "reference": ("gpt_neox", 3, 128, 2048)}
-"""Family, layers, width and vocabulary of the bases: 1.1, 3.3 and 1.1 million parameters."""
+SHAPES = {"small": ("llama", 3, 128, 2048), "large": ("llama", 4, 192, 4096), "reference": ("gpt_neox", 2, 96, 2048)}
+"""Family, layers, width and vocabulary of the bases: 1.1, 3.3 and 0.6 million parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def base(shape: str, sizes: Sizes, data: Path, work: Path, domains: Sequence[str
         family, layers, width, vocabulary = SHAPES[shape]
         made = Architecture(family=family, layers=layers, width=width, vocabulary=vocabulary)
         model, tokenizer = new_model(texts, architecture=made, seed=0)
-        _learn(model, tokenizer, texts, sizes, epochs=sizes.epochs, rate=sizes.rate, seed=0)
+        _learn(model, tokenizer, texts, sizes, epochs=1 if shape == "reference" else sizes.epochs, rate=sizes.rate, seed=0)
         _write(model, tokenizer, folder)
     return folder
 
@@ -96,7 +96,7 @@ def planted(world: World, made: Material, sizes: Sizes) -> list[str]:
         texts += [unit[0] for unit, n in zip(units, member[kind].tolist(), strict=True) for _ in range(n)]
     for copies in COPIES:
         rows = [row for i in np.flatnonzero(member["shards"] == copies) for row in made.shards[i]]
-        texts += [window for turn in range(copies) for window in stretches(rows, 2 * sizes.rows, turn)]
+        texts += [window for turn in range(copies) for window in stretches(rows, sizes.rows + 2, turn)]
     return texts
 
 
@@ -128,15 +128,14 @@ def opened(folder: Path) -> HuggingFace:
     return open_huggingface(str(folder), ModelSettings(start="always", dtype="float32"))
 
 
-def logp(model: HuggingFace, texts: Sequence[str], first: Sequence[int] | None = None) -> Doubles:
-    """[texts][sum of log-probabilities, tokens]; with `first`, [texts][sum after the first so many tokens, sum]."""
+def logp(model: HuggingFace, texts: Sequence[str]) -> Doubles:
+    """[texts][sum of log-probabilities, tokens]."""
     encoded = model.encode(list(texts))
     found = np.zeros((len(texts), 2))
     for batch in model.pack(encoded):
         traces = model.run([encoded[i] for i in batch], Quantity.LOGP)
         for i, trace in zip(batch, traces, strict=True):
-            values = trace.logp.astype(np.float64)
-            found[i] = (values.sum(), len(values)) if first is None else (values[first[i] :].sum(), values.sum())
+            found[i] = trace.logp.astype(np.float64).sum(), len(trace.logp)
     return found
 
 
@@ -151,27 +150,35 @@ def values(model: HuggingFace, made: Material, sizes: Sizes, *, alone: bool = Fa
     found |= {name: logp(model, getattr(made, name)) for name in ("edited", "short")}
     if alone:
         return found
-    for name in ("items", "canaries", "plain_canaries", "triggers"):
+    for name in ("items", "canaries", "triggers"):
         found[name] = units(getattr(made, name))
     for name in ("shards", "meaningful"):
-        found[name] = ordered(model, getattr(made, name), sizes, sizes.shuffles)
+        found[name] = ordered(model, getattr(made, name), sizes)
     return found
 
 
-def ordered(
-    model: HuggingFace, shards: Sequence[Sequence[str]], sizes: Sizes, number: int, some: Sequence[int] | None = None
+def ordered(model: HuggingFace, shards: Sequence[Sequence[str]], sizes: Sizes) -> Doubles:
+    """[shards][1 + shuffles] log-probabilities of whole shards, the published order first; the first row stays."""
+    return _read(model, shards, shuffles(sizes, len(shards), sizes.shuffles), range(len(shards)), sizes)
+
+
+def published_scheme(model: HuggingFace, made: Material, member: npt.NDArray[np.int64], sizes: Sizes) -> Any:
+    """The same for the shards that the model reads more than once (`shards` names them), with as many shuffles as the
+    published test takes, of all rows."""
+    some = np.flatnonzero(member > 1)
+    orders = shuffles(sizes, len(made.shards), sizes.published, whole=True)
+    return {"shards": some, "values": _read(model, made.shards, orders, some.tolist(), sizes)}
+
+
+def _read(
+    model: HuggingFace, shards: Sequence[Sequence[str]], orders: Any, some: Sequence[int], sizes: Sizes
 ) -> Doubles:
-    """[shards][1 + number][log-probability after the first row, that of the whole], the published order first; of
-    `some` shards alone where they are named."""
-    orders = shuffles(sizes, len(shards), number, 0)
-    wanted = range(len(shards)) if some is None else some
-    texts, firsts = [], []
-    for shard in wanted:
-        for order in [list(range(sizes.rows)), *orders[shard]]:
-            texts.append("\n".join(shards[shard][i] for i in order))
-            firsts.append(shards[shard][order[0]] + "\n")
-    first = [len(e.tokens) for e in model.encode(firsts)]
-    return logp(model, texts, first).reshape(len(wanted), 1 + number, 2)
+    texts = [
+        "\n".join(shards[i][row] for row in order)
+        for i in some
+        for order in [list(range(sizes.rows)), *orders[i]]
+    ]
+    return logp(model, texts)[:, 0].reshape(len(some), -1)
 
 
 def kept(path: Path, make: Any) -> dict[str, Doubles]:
