@@ -58,15 +58,39 @@ class Sizes:
     fresh: int = 19
     targets: int = 8
     others: int = 100
+    collection: int = 10
     background: int = 1200
     epochs: int = 2
     rate: float = 2e-3
     batch: int = 8
+    tiny: bool = False
 
     @property
     def plain(self) -> dict[str, Any]:
         """All of it in plain values."""
         return json.loads(json.dumps(asdict(self)))
+
+
+QUICK = Sizes(
+    documents=(14, 14, 14, 110),
+    leaked=4,
+    characters=80,
+    fewest=200,
+    shards=(6, 5, 5, 6),
+    rows=4,
+    row=16,
+    meaningful=4,
+    shuffles=9,
+    published=19,
+    items=(8, 7, 7, 10),
+    fresh=9,
+    others=12,
+    collection=5,
+    background=200,
+    epochs=1,
+    tiny=True,
+)
+"""Sizes of a run that only shows that everything works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +130,9 @@ def divided(texts: Sequence[str], sizes: Sizes, seed: int) -> tuple[list[str], l
     long = [text for text in texts if len(text) >= sizes.fewest]
     wanted = sum(sizes.documents) + sizes.leaked
     if len(long) < wanted:
-        raise TextsError(f"the experiment takes {wanted} texts of {sizes.fewest} characters, found {len(long)}.")
+        raise TextsError(
+            f"the experiment takes {wanted} texts of {sizes.fewest} characters, found {len(long)}."
+        )
     order = np.random.default_rng([seed, 1]).permutation(len(long))
     chosen = {int(i) for i in order[:wanted]}
     audited = [long[int(i)] for i in order[:wanted]]
@@ -127,7 +153,7 @@ def material(data: Path, domain: str, sizes: Sizes, seed: int = 0) -> Material:
     published = [some[i] for some, i in zip(variants, lot, strict=True)]
     tails = [" ".join(text[sizes.characters + 20 :].split()) for text in texts]
     meaningful, shards = _shards(tails, sizes, rng)
-    stems = [cut(" ".join(text[len(text) // 2 :].split()), 50) for text in background if len(text) > 200]
+    stems = [cut(" ".join(text[len(text) // 2 :].split()), 50) for text in background if len(text) >= 150]
     number, pool = sum(sizes.items), sorted(set(itertools.chain(*words.values())))
     stems = [stems[i % len(stems)] for i in range(3 * number)]
     return Material(

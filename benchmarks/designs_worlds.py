@@ -20,9 +20,14 @@ from benchmarks.audit_models import WINDOW, _write
 from benchmarks.designs_texts import BACKGROUND, COPIES, Material, Sizes, divided, read, shuffles
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.settings import ModelSettings
+from pretrace.tuning.plan import TrainingPlan
 from pretrace.types import Doubles, Quantity
 
-SHAPES = {"small": ("llama", 3, 128, 2048), "large": ("llama", 4, 192, 4096), "reference": ("gpt_neox", 2, 96, 2048)}
+SHAPES = {
+    "small": ("llama", 3, 128, 2048),
+    "large": ("llama", 4, 192, 4096),
+    "reference": ("gpt_neox", 2, 96, 2048),
+}
 """Family, layers, width and vocabulary of the bases: 1.1, 3.3 and 0.6 million parameters."""
 
 
@@ -63,10 +68,13 @@ def base(shape: str, sizes: Sizes, data: Path, work: Path, domains: Sequence[str
     folder = work / f"base-{shape}"
     if not (folder / "config.json").is_file():
         texts = [text for domain in domains for text in divided(read(data, domain), sizes, 0)[1]]
-        family, layers, width, vocabulary = SHAPES[shape]
+        family, layers, width, vocabulary = (
+            SHAPES[shape] if not sizes.tiny else (SHAPES[shape][0], 1, 16, 300)
+        )
         made = Architecture(family=family, layers=layers, width=width, vocabulary=vocabulary)
         model, tokenizer = new_model(texts, architecture=made, seed=0)
-        _learn(model, tokenizer, texts, sizes, epochs=1 if shape == "reference" else sizes.epochs, rate=sizes.rate, seed=0)
+        epochs = 1 if shape == "reference" else sizes.epochs
+        _learn(model, tokenizer, texts, _plan(sizes, epochs=epochs, rate=sizes.rate, seed=0))
         _write(model, tokenizer, folder)
     return folder
 
@@ -80,7 +88,8 @@ def train(world: World, made: Material, sizes: Sizes, data: Path, work: Path) ->
         loaded = load(str(work / f"base-{world.shape}"), ModelSettings(dtype="float32"))
         background = divided(read(data, world.domain), sizes, 0)[1]
         texts = [*planted(world, made, sizes), *(text[: sizes.characters] for text in background)]
-        _learn(loaded.model, loaded.tokenizer, texts, sizes, epochs=1, rate=sizes.rate / 2, seed=world.seed)
+        plan = _plan(sizes, epochs=1, rate=sizes.rate / 2, seed=world.seed)
+        _learn(loaded.model, loaded.tokenizer, texts, plan)
         _write(loaded.model, loaded.tokenizer, folder)
     return folder
 
@@ -106,19 +115,20 @@ def stretches(rows: Sequence[str], length: int, turn: int) -> list[str]:
     return ["\n".join(rows[a:b]) for a, b in zip(starts, [*starts[1:], len(rows)], strict=True)]
 
 
-def _learn(
-    model: Any, tokenizer: Any, texts: Iterable[str], sizes: Sizes, *, epochs: int, rate: float, seed: int
-) -> None:
+def _plan(sizes: Sizes, *, epochs: int, rate: float, seed: int) -> TrainingPlan:
+    return TrainingPlan(epochs=epochs, batch=sizes.batch, learning_rate=rate, warmup=0.05, seed=seed)
+
+
+def _learn(model: Any, tokenizer: Any, texts: Iterable[str], plan: TrainingPlan) -> None:
+    """Train the model on the texts, read as start, text, end."""
     from pretrace.backends.tokens import Tokens
     from pretrace.tuning.batches import windows
-    from pretrace.tuning.plan import TrainingPlan
     from pretrace.tuning.training import train as learn
 
     start = time.monotonic()
     end = [int(tokenizer.eos_token_id)]
     encoded = Tokens(tokenizer, start="always").encode(list(texts))
     whole = [[*e.prefix.tolist(), *e.tokens.tolist(), *end] for e in encoded]
-    plan = TrainingPlan(epochs=epochs, batch=sizes.batch, learning_rate=rate, warmup=0.05, seed=seed)
     found = learn(model, [window for one in whole for window in windows(one, WINDOW)], plan)
     print(f"  {found.tokens:,} tokens, losses {found.losses}, {time.monotonic() - start:.0f} s", flush=True)
 
