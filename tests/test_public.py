@@ -10,6 +10,7 @@ import pretrace
 PUBLIC = [
     "Audit",
     "AuditSettings",
+    "CollectionSettings",
     "Columns",
     "Corpus",
     "Evaluation",
@@ -25,6 +26,7 @@ PUBLIC = [
     "Trace",
     "__version__",
     "audit",
+    "collections",
     "compare",
     "count",
     "detect",

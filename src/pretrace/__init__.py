@@ -26,10 +26,12 @@ from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Text, Trace
+from pretrace.verdicts.collections import CollectionSettings, collections
 
 __all__ = [
     "Audit",
     "AuditSettings",
+    "CollectionSettings",
     "Columns",
     "Corpus",
     "Evaluation",
@@ -45,6 +47,7 @@ __all__ = [
     "Trace",
     "__version__",
     "audit",
+    "collections",
     "compare",
     "count",
     "detect",

@@ -106,6 +106,13 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files["drafts"] = _made(
         "drafts", patterns["my_posts"], range(1, 61, 2)
     )  # control documents: the same kind
+    files["articles"] = [
+        {**row, "id": f"{author} {row['id']}", "author": f"author {author}"}
+        for author in range(20)
+        for row in _made(
+            "a", patterns["my_posts"].replace("valley", f"valley of {author}"), range(author, 400, 40)
+        )
+    ]  # twenty collections of one kind
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")

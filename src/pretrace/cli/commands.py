@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pretrace import __version__
-from pretrace.cli import auditing, building, comparing, flagging, making, printing, scoring
+from pretrace.cli import auditing, building, collecting, comparing, flagging, making, printing, scoring
 from pretrace.cli.help import Command, Commands
 from pretrace.cli.options import command_of
 
@@ -57,7 +57,7 @@ def _add(
 
 
 _AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
-_add(app, _AUDITS, auditing.audit, flagging.flag)
+_add(app, _AUDITS, auditing.audit, flagging.flag, collecting.collections)
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)

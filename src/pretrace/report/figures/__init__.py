@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from pretrace.report.figures.collections import collections
 from pretrace.report.figures.drawn import Drawn
 from pretrace.types import Verdict, VerdictTest
 
-_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {}
+_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {"collections": collections}
 """What draws the figures of a test; a test without an entry has only that of its null distribution."""
 
 
