@@ -24,6 +24,7 @@ from benchmarks.designs_audits import Effort, Row, Seen
 from benchmarks.designs_conditional import collections
 from benchmarks.designs_lots import canaries, marks, options, order, triggers
 from benchmarks.designs_plots import draw_order, draw_power
+from benchmarks.designs_pairs import cutoff, twins
 from benchmarks.designs_summary import advice, pooled, summary
 from benchmarks.designs_texts import BACKGROUND, DOMAINS, KEPT_APART, OTHER, QUICK, Material, Sizes, material
 from benchmarks.designs_worlds import (
@@ -48,6 +49,8 @@ DESIGNS: Mapping[str, Measure] = {
     "options": options,
     "order": order,
     "collections": collections,
+    "cutoff": cutoff,
+    "twins": twins,
 }
 SCHEME = 3
 """Worlds on which the published test of the order is read too: it takes ten times as long as all else."""

@@ -122,6 +122,11 @@ class Remembered:
             made.append(Encoded(np.zeros(1, dtype=np.int32), ids, 0))
         return made
 
+    def spans(self, text: str, /) -> Ints:
+        """Where its tokens would be: a character each, as far as there are any."""
+        starts = np.arange(int(self.table[text][1]))
+        return np.stack([starts, starts + 1], axis=1).clip(max=len(text))
+
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """All texts at once."""
         return [tuple(i for i, e in enumerate(encoded) if e.predicted)]

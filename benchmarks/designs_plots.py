@@ -26,7 +26,7 @@ TITLES = {
     "options": ("order of options", "items"),
     "order": ("order of rows", "rows"),
     "collections": ("control collections", "documents a collection"),
-    "cutoff": ("cut-off", "documents a month"),
+    "cutoff": ("cut-off", "documents on each side"),
     "twins": ("twins", "pairs"),
 }
 
@@ -75,7 +75,11 @@ def draw_order(rows: Sequence[Row], path: Path) -> None:
             axes.set_title(f"{test or 'recombined shuffles'}, {passes} passes a shard", fontsize=8.5)
             axes.set_xlabel("rows")
         panels[0].set_ylabel("audits that accuse")
-        panels[0].legend(fontsize=7, frameon=False)
+        marks = [
+            Line2D([], [], color=colour, marker=marker, linestyle=line, markersize=4, label=words)
+            for words, colour, marker, line in TIMES.values()
+        ]
+        figure.legend(handles=marks, loc="outside lower center", ncol=3, frameon=False, fontsize=8)
     save_png(figure, path, dpi=150)
 
 

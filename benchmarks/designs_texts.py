@@ -40,7 +40,8 @@ WORD = re.compile(r"\b[a-z]{4,12}\b")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything; a tuple counts units that are read once, 4 times, 16 times, and never."""
+    """How much of everything; a tuple of four counts units that are read once, 4 times, 16 times, and never. `stream`
+    are the documents in the months before and after a cut-off that are compared."""
 
     documents: tuple[int, int, int, int] = (160, 100, 50, 320)
     leaked: int = 30
@@ -59,6 +60,7 @@ class Sizes:
     targets: int = 8
     others: int = 100
     collection: int = 10
+    stream: tuple[int, ...] = (5, 10, 15)
     background: int = 1200
     epochs: int = 2
     rate: float = 2e-3
@@ -72,20 +74,21 @@ class Sizes:
 
 
 QUICK = Sizes(
-    documents=(14, 14, 14, 110),
+    documents=(14, 7, 7, 100),
     leaked=4,
-    characters=80,
+    characters=60,
     fewest=200,
-    shards=(6, 5, 5, 6),
+    shards=(5, 5, 5, 5),
     rows=4,
     row=16,
     meaningful=4,
     shuffles=9,
     published=19,
-    items=(8, 7, 7, 10),
+    items=(7, 7, 7, 8),
     fresh=9,
     others=12,
     collection=5,
+    stream=(3,),
     background=200,
     epochs=1,
     tiny=True,
