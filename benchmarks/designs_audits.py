@@ -21,12 +21,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many audits: nulls and broken ones of a world, members of a cell, and those that go through the whole of a
-    public function; `draws` of a null distribution, and the units of the power curves."""
+    """How many audits of a world: nulls by their statistical core, members of a point of a curve; through the whole of
+    a public function nulls (`whole`), and members and broken ones (`few`); `draws` of a null distribution, and the
+    units of the curves."""
 
     nulls: int = 100
-    members: int = 100
-    whole: int = 60
+    members: int = 60
+    whole: int = 50
+    few: int = 12
     draws: int = 999
     units: tuple[int, ...] = (5, 10, 20, 40, 80, 120)
 
@@ -48,7 +50,8 @@ class Audit:
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
     """A world with all that was read of it: texts, how often each unit was read in training, and the values under its
-    model, its base and the reference; `other` are those of another domain's published documents."""
+    model and the reference; `base` holds what its base said of canaries of another law, and `other` what the model
+    said of another domain's published documents."""
 
     world: World
     made: Material
@@ -77,7 +80,7 @@ class Seen:
             made[world.domain],
             sizes,
             file(world.name),
-            file(f"base-{shape}-{world.domain}"),
+            file(f"base-{shape}-{world.domain}-plain"),
             file(f"base-reference-{world.domain}"),
             file(f"{world.name}-other")["published"],
             membership(world, sizes),

@@ -8,18 +8,28 @@ decides) runs as for a user.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
+
+from benchmarks.designs_audits import LEVEL, Audit, Effort, Ints, Remembered, Row, Seen, curve, written
+from pretrace.baselines import text_features
+from pretrace.scoring.plan import Models
 from pretrace.statistics.ranks import fewest_others, rank_p
+from pretrace.types import Corpus, Text, Verdict
 from pretrace.verdicts.collections import CollectionSettings, Company
 from pretrace.verdicts.collections import collections as rank_collections
 from pretrace.verdicts.collections.values import Scored
 
-from benchmarks.designs_audits import LEVEL, Audit, Effort, Ints, Remembered, Row, Seen, curve, written
-from pretrace.scoring.plan import Models
-from pretrace.types import Corpus, Text, Verdict
+MOST_CONTROLS, FEW_CONTROLS = 39, 19
+"""Control collections where the rank alone is taken, and where all of the public function runs, which fits a regression
+for every pair of them."""
 
-MOST_CONTROLS = 39
+
+def remember_features() -> None:
+    """From now on the features of a text are taken once: the same texts stand in hundreds of audits."""
+    text_features._described = cache(text_features._described)
 
 
 def corpus(name: str, texts: Sequence[str], places: Sequence[int], **meta: Sequence[str]) -> Corpus:
@@ -76,13 +86,12 @@ def collections(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Ro
     for copies in (1, 4, 16):
         pool = seen.places("documents", copies)
         found = [
-            whole(_suspect(seen, rng.choice(pool, size, replace=False)), never)
-            for _ in range(effort.whole // 3)
+            whole(_suspect(seen, rng.choice(pool, size, replace=False)), never) for _ in range(effort.few)
         ]
         rows.append(written(found, kind="member", copies=copies, units=size, level="public function"))
     far = seen.elsewhere.published[: len(seen.other)]
     broken = []
-    for _ in range(effort.whole):
+    for _ in range(effort.few):
         some = rng.choice(len(far), size, replace=False)
         broken.append(whole(corpus("suspect", [far[i] for i in some], some.tolist()), never))
     rows.append(written(broken, kind="broken: another domain", copies=0, units=size, level="public function"))
@@ -125,7 +134,7 @@ def _ranks(seen: Seen, effort: Effort, rng: np.random.Generator, *, residual: bo
         nulls.append(rank(order[:size], order[size:]))
     rows = [written(nulls, kind="null", copies=0, units=size)]
     enough = [n for n in effort.units if len(never) // n >= fewest_others(LEVEL)]
-    limited = Effort(effort.nulls, effort.members, effort.whole, effort.draws, tuple(enough))
+    limited = replace(effort, units=tuple(enough))
     pools = {copies: seen.places("documents", copies) for copies in (1, 4, 16)}
     rows += curve(pools, limited, rng, lambda units, _: rank(units, never))
     return [{**row, **cell} for row in rows]

@@ -36,10 +36,10 @@ def canaries(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """Random strings at the end of texts beside fresh ones; broken: strings of the digits 0 and 1 alone."""
     totals = seen.values["canaries"][..., 0]
     rows = by_lot(seen, effort, rng, totals, totals, "canaries")
-    if "plain_canaries" in seen.base:
-        plain = seen.base["plain_canaries"][..., 0]
-        every = np.arange(len(plain))
-        rows.append(_part(plain, every, effort, rng, kind="broken: another law of strings", copies=0))
+    plain = seen.base["plain_canaries"][..., 0]
+    rows.append(
+        _part(plain, np.arange(len(plain)), effort, rng, kind="broken: another law of strings", copies=0)
+    )
     return rows
 
 
@@ -78,8 +78,7 @@ def triggers(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
 
 
 def order(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Shards of rows with 19 recombined shuffles; broken: shards whose rows are pieces of one document in order. Where
-    the published scheme was read: its t-test over shards, at its 251 passes a shard and at as many as ours takes."""
+    """Shards of rows with 19 recombined shuffles; broken: shards whose rows are pieces of one document in order."""
     values = seen.values["shards"]
     rows = by_lot(seen, effort, rng, values, values, "shards")
     meaning = seen.values["meaningful"]
@@ -87,10 +86,10 @@ def order(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
     rows.append(_part(meaning, every, effort, rng, kind="broken: the order carries meaning", copies=0))
     for row in rows:
         row["rows"], row["passes"] = row["units"] * seen.sizes.rows, values.shape[1]
-    return rows + (_published(seen, effort, rng) if seen.published is not None else [])
+    return rows
 
 
-def _published(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
+def scheme(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """The t-test over shards of Oren et al. on the same models and shards, at two numbers of passes, and its nulls: one
     of the shuffles in the place of the published order."""
     assert seen.published is not None
@@ -116,7 +115,13 @@ def _published(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row
             nulls.append(Audit.of(shard_t_test(drawn)))
         made.append(written(nulls, kind="null", copies=0, units=len(values)))
         rows += [
-            {**row, "test": "t-test over shards", "rows": row["units"] * seen.sizes.rows, "passes": passes}
+            {
+                **row,
+                "design": "order",
+                "test": "t-test over shards",
+                "rows": row["units"] * seen.sizes.rows,
+                "passes": passes,
+            }
             for row in made
         ]
     return rows

@@ -1,24 +1,25 @@
 """The conditional designs on documents with dates and on pairs of versions, through their public functions.
 
-Dates are given by lot, so that nothing drifts: in a stream of members all documents before the cut-off are ones that the
-model read, and none after it. Twins are two versions of a document: two variants that were made in the same way, or a
+Dates are given by lot, so that nothing drifts: in a stream of members the model read all documents before the cut-off,
+and none after it. Twins are two versions of a document: two variants that were made in the same way, or a
 published version and a draft that differs from it by a rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
-
-from benchmarks.designs_audits import Audit, Effort, Ints, Remembered, Row, Seen, curve, written
-from benchmarks.designs_conditional import audited, backends, corpus, published
-from pretrace.scoring.plan import Models
 from pretrace.verdicts.cutoff import CutoffSettings
 from pretrace.verdicts.cutoff import cutoff as drop_at
 from pretrace.verdicts.twins import TwinSettings
 from pretrace.verdicts.twins import twins as compare
+
+from benchmarks.designs_audits import Audit, Effort, Ints, Remembered, Row, Seen, curve, written
+from benchmarks.designs_conditional import audited, backends, corpus, published
+from pretrace.scoring.plan import Models
 
 HALVES, BEFORE, MONTHS = 24, 4, 3
 """A stream is six years in parts of three months, of which four lie before the cut-off: 20 placebo cut-offs."""
@@ -27,8 +28,8 @@ DRAWS = 999
 
 
 def cutoff(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Streams through `cutoff` with a reference model: nulls of documents that were never read, and of a mixture of read
-    and unread ones without regard to date; members; broken: half of the documents after the cut-off are of another
+    """Streams through `cutoff` with a reference model: nulls of documents that were never read, and of read and
+    unread ones without regard to date; members; broken: half of the documents after the cut-off are of another
     domain."""
     target, reference = backends(seen)
     texts = [*seen.made.published, *seen.elsewhere.published[: len(seen.other)]]
@@ -50,13 +51,14 @@ def cutoff(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
     mixed = np.concatenate([never, seen.places("documents", 1), seen.places("documents", 4)])
     size = max(one for one in seen.sizes.stream if HALVES * one <= len(never))
     rows = []
-    for name, pool in {"null": never, "null: read without regard to date": mixed}.items():
-        found = [split(pool, size) for _ in range(effort.whole)]
+    parts = {"null": (never, effort.whole), "null: read without regard to date": (mixed, effort.few)}
+    for name, (pool, number) in parts.items():
+        found = [split(pool, size) for _ in range(number)]
         rows.append(written(found, kind=name, copies=0, units=size, level="public function"))
     rows += _streams(seen, effort, rng, audit)
     far = np.arange(len(seen.made.published), len(texts))
     drift = []
-    for _ in range(effort.whole):
+    for _ in range(effort.few):
         drawn = rng.permutation(never)[: HALVES * size]
         after = drawn[BEFORE * size :].copy()
         some = rng.choice(len(after), min(len(far), len(after) // 2), replace=False)
@@ -77,7 +79,7 @@ def _streams(seen: Seen, effort: Effort, rng: np.random.Generator, audit: object
             if BEFORE * size > len(pool) or (HALVES - BEFORE) * size > len(never):
                 continue
             found = []
-            for _ in range(max(1, effort.whole // 3)):
+            for _ in range(effort.few):
                 before = rng.choice(pool, BEFORE * size, replace=False).tolist()
                 after = rng.choice(never, (HALVES - BEFORE) * size, replace=False).tolist()
                 found.append(audit(before, after, size))  # type: ignore[operator]
@@ -94,7 +96,7 @@ def _day(half: int, place: int, size: int) -> str:
 def twins(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """Pairs through `twins` with the reference as a negative control: nulls and members of two variants that were made
     in the same way; nulls and members whose draft has more words replaced, as any model can tell; broken: drafts
-    without their end. One more null has no negative control that could stand against the rule of the drafts."""
+    without their end."""
     kinds = {"": seen.values["variants"], "edited": seen.values["edited"], "short": seen.values["short"]}
     rows = []
     for kind in kinds:
@@ -113,16 +115,21 @@ def _twins(seen: Seen, effort: Effort, rng: np.random.Generator, kind: str) -> l
         originals = corpus("texts", [seen.made.published[i] for i in chosen], chosen)
         beside = corpus("texts", [drafts[i] for i in chosen], chosen)
         settings = TwinSettings(draws=DRAWS, cache=False)
-        return audited(compare(originals, beside, Models(target, placebo=placebo), settings))
+        return audited(compare(originals, beside, Models(target, placebos=(placebo,)), settings))
 
-    names = {"": "null", "edited": "null: drafts of more odd words", "short": "broken: drafts without their end"}
+    names = {
+        "": "null",
+        "edited": "null: drafts of more odd words",
+        "short": "broken: drafts without their end",
+    }
     size = min(PAIRS, len(never))
-    found = [audit(rng.choice(never, size, replace=False)) for _ in range(effort.whole)]
+    number = effort.few if kind == "short" else effort.whole
+    found = [audit(rng.choice(never, size, replace=False)) for _ in range(number)]
     rows = [written(found, kind=names[kind], copies=0, units=size)]
     if kind != "short":
         pools = {copies: seen.places("documents", copies) for copies in (1, 4, 16)}
-        few = Effort(effort.nulls, max(1, effort.whole // 3), effort.whole, effort.draws, (10, 20, 40, 80))
-        few = few if not seen.sizes.tiny else Effort(1, 1, 1, DRAWS, (10,))
+        units = (10, 20, 40, 80) if not kind else (40,)
+        few = replace(effort, members=effort.few, units=units if not seen.sizes.tiny else (10,))
         rows += curve(pools, few, rng, audit)
     return [{**row, "drafts": kind or "alike", "level": "public function"} for row in rows]
 

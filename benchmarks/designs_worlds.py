@@ -151,20 +151,21 @@ def logp(model: HuggingFace, texts: Sequence[str]) -> Doubles:
 
 def values(model: HuggingFace, made: Material, sizes: Sizes, *, alone: bool = False) -> dict[str, Doubles]:
     """What a model says of all texts of a domain; of the documents only where `alone`."""
-
-    def units(some: Sequence[Sequence[str]]) -> Doubles:
-        flat = logp(model, [text for unit in some for text in unit])
-        return flat.reshape(len(some), -1, 2)
-
-    found = {"variants": units(made.variants)}
+    found = {"variants": _units(model, made.variants)}
     found |= {name: logp(model, getattr(made, name)) for name in ("edited", "short")}
     if alone:
         return found
-    for name in ("items", "canaries", "triggers"):
-        found[name] = units(getattr(made, name))
-    for name in ("shards", "meaningful"):
-        found[name] = ordered(model, getattr(made, name), sizes)
-    return found
+    found |= {name: _units(model, getattr(made, name)) for name in ("items", "canaries", "triggers")}
+    return found | {name: ordered(model, getattr(made, name), sizes) for name in ("shards", "meaningful")}
+
+
+def plain(model: HuggingFace, made: Material) -> dict[str, Doubles]:
+    """What a model says of canaries of another law."""
+    return {"plain_canaries": _units(model, made.plain_canaries)}
+
+
+def _units(model: HuggingFace, units: Sequence[Sequence[str]]) -> Doubles:
+    return logp(model, [text for unit in units for text in unit]).reshape(len(units), -1, 2)
 
 
 def ordered(model: HuggingFace, shards: Sequence[Sequence[str]], sizes: Sizes) -> Doubles:

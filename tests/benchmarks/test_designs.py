@@ -43,7 +43,7 @@ def call(monkeypatch: pytest.MonkeyPatch, folder: Path, data: Path, *more: objec
     """What `main` leaves on file."""
     out = folder / "designs.json"
     given = [folder / "work", "--quick", "--data", data, "--domains", DOMAIN, "--out", out]
-    given += ["--nulls", 20, "--members", 5, "--whole", 3, *more]
+    given += ["--nulls", 20, "--members", 5, "--whole", 2, "--few", 1, *more]
     monkeypatch.setattr(sys, "argv", ["designs", *map(str, given)])
     designs.main()
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
