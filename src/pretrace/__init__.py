@@ -25,8 +25,15 @@ from pretrace.scoring.plan import Models
 from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Text, Trace
+from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace
+from pretrace.verdicts.advise import advise
 from pretrace.verdicts.collections import CollectionSettings, collections
+from pretrace.verdicts.marking.canaries import check_canaries
+from pretrace.verdicts.marking.check import check_marks
+from pretrace.verdicts.marking.mark import mark, publish
+from pretrace.verdicts.marking.sealed import read_seal
+from pretrace.verdicts.marking.triggers import check_triggers
+from pretrace.verdicts.order import OrderSettings, order
 
 __all__ = [
     "Audit",
@@ -40,13 +47,19 @@ __all__ = [
     "Frequencies",
     "Models",
     "Options",
+    "OrderSettings",
     "PlantSettings",
     "PretraceError",
     "Run",
+    "Situation",
     "Text",
     "Trace",
     "__version__",
+    "advise",
     "audit",
+    "check_canaries",
+    "check_marks",
+    "check_triggers",
     "collections",
     "compare",
     "count",
@@ -58,11 +71,15 @@ __all__ = [
     "load_audit",
     "load_flags",
     "load_run",
+    "mark",
     "open_adapter",
     "open_corpus",
     "open_model",
     "open_proposer",
+    "order",
     "plant",
+    "publish",
+    "read_seal",
     "save_audit",
     "save_flags",
     "save_run",

@@ -275,6 +275,14 @@ def test_the_page_of_scores_is_what_the_docstrings_say() -> None:
     assert all(f"\n## {name}\n" in page for name in scores)
 
 
+def test_the_tables_of_tests_are_those_that_advise_goes_by() -> None:
+    make = generator()
+    for page, table in ((make.AUDITS, make.tests()), (make.README, make.short_tests())):
+        text = page.read_text(encoding="utf-8")
+        assert make.with_tests(text, table) == text, "run: python docs/generate.py"
+        assert table.count("\n| ") >= len(make.CHOICES)
+
+
 def test_every_paper_that_a_score_cites_is_listed() -> None:
     papers = generator().PAPERS
     cited = {name: scores.summary(name) for name in scores}

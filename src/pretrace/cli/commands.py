@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from pretrace import __version__
-from pretrace.cli import auditing, building, collecting, comparing, flagging, making, printing, scoring
+from pretrace.cli import (
+    advising,
+    auditing,
+    building,
+    collecting,
+    comparing,
+    flagging,
+    making,
+    marking,
+    ordering,
+    printing,
+    scoring,
+)
 from pretrace.cli.help import Command, Commands
 from pretrace.cli.options import command_of
 
@@ -56,8 +68,17 @@ def _add(
         to.command(name, cls=Command, rich_help_panel=panel)(command_of(function, plugins=plugins))
 
 
-_AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
-_add(app, _AUDITS, auditing.audit, flagging.flag, collecting.collections)
+_AUDITS, _TESTS, _BENCHMARKS, _LOOK = "Audit and flag", "Without an earlier checkpoint", "Benchmarks", "Look"
+_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag)
+_add(
+    app,
+    _TESTS,
+    marking.mark,
+    marking.check,
+    marking.canaries,
+    ordering.order,
+    collecting.collections,
+)
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
