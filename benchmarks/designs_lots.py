@@ -13,6 +13,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.designs_audits import Audit, Effort, Ints, Row, Seen, curve, written
+from benchmarks.order_literature import shard_t_test
 from pretrace.statistics.lots import lot_test
 from pretrace.types import Doubles
 
@@ -102,7 +103,7 @@ def scheme(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
         }
 
         def audit(units: Ints, _: int, passes: int = passes) -> Audit:
-            return Audit.of(shard_t_test(values[[place[int(one)] for one in units], :passes]))
+            return Audit.of(shard_t_test(list(values[[place[int(one)] for one in units], :passes])))
 
         made = curve(pools, effort, rng, audit)
         nulls = []
@@ -112,7 +113,7 @@ def scheme(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
                 :, : passes - 1
             ]
             drawn = np.take_along_axis(values, np.column_stack([lot, kept]), axis=1)
-            nulls.append(Audit.of(shard_t_test(drawn)))
+            nulls.append(Audit.of(shard_t_test(list(drawn))))
         made.append(written(nulls, kind="null", copies=0, units=len(values)))
         rows += [
             {
@@ -125,13 +126,6 @@ def scheme(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
             for row in made
         ]
     return rows
-
-
-def shard_t_test(values: Doubles) -> float:
-    """The published test (Oren et al. 2023, arXiv 2310.17623): Student's one-sided t-test over shards of the
-    log-probability in the published order, column 0 of `values` [shards, orders], less the mean of the others."""
-    away = values[:, 0] - values[:, 1:].mean(axis=1)
-    return float(stats.ttest_1samp(away, 0, alternative="greater").pvalue)
 
 
 def first_of(values: Doubles, chosen: Ints) -> Doubles:

@@ -10,10 +10,13 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.designs_audits import LEVEL, Row
+from benchmarks.designs_pairs import HALVES
 from pretrace.statistics.intervals import share_interval
 
 POWER = 0.8
 EXACT = ("marks", "canaries", "triggers", "options", "order", "collections")
+PARTS = {"cutoff": HALVES}
+"""Into how many parts, of as many documents as stand before the cut-off, a stream is divided."""
 UNITS = {
     "marks": "document",
     "canaries": "string",
@@ -121,7 +124,7 @@ def advice(rows: Sequence[Row], measured_on: str) -> dict[str, Mapping[str, Any]
         if not nulls:
             continue
         members = pooled([row for row in own if row["kind"] == "member" and main(row)], "copies", "units")
-        times = 1 if design != "order" else own[0]["rows"] // own[0]["units"]
+        times = own[0]["rows"] // own[0]["units"] if design == "order" else PARTS.get(design, 1)
         found = [needed(members, copies) for copies in (1, 4)]
         one, four = (None if value is None else value * times for value in found)
         alarms = f"{sum(row['accused'] for row in nulls)}/{sum(row['audits'] for row in nulls)}"

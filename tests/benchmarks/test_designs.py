@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from benchmarks import designs, designs_lots, designs_summary
 from benchmarks.designs_audits import Audit, Remembered, written
@@ -126,13 +125,6 @@ def test_a_remembered_model_gives_what_the_model_gave() -> None:
     run = detect(corpus, Models(Remembered("m", texts, values)), "loss", Options(cache=False))
     assert run.matrix[:, 0] == pytest.approx([-2.0, -2.5, -1.5])
     assert run.tokens.tolist() == [3, 4, 1]
-
-
-def test_the_published_t_test() -> None:
-    values = np.random.default_rng(0).normal(size=(12, 20))
-    away = values[:, 0] - values[:, 1:].mean(axis=1)
-    naive = stats.t.sf(away.mean() / (away.std(ddof=1) / np.sqrt(12)), 11)
-    assert designs_lots.shard_t_test(values) == pytest.approx(float(naive))
 
 
 def test_the_chosen_alternative_comes_first() -> None:
