@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.designs_audits import Effort, Row, Seen
 from benchmarks.designs_conditional import collections, remember_features
-from benchmarks.designs_lots import canaries, marks, options, order, scheme, triggers
+from benchmarks.designs_lots import canaries, gates, marks, options, order, scheme, triggers
 from benchmarks.designs_pairs import cutoff, twins
 from benchmarks.designs_plots import draw_order, draw_power
 from benchmarks.designs_summary import advice, pooled, summary
@@ -53,9 +53,9 @@ DESIGNS: Mapping[str, Measure] = {
     "cutoff": cutoff,
     "twins": twins,
 }
-SCHEME = "scheme"
-"""The published test of the order, on the first model of each domain that is not kept apart: its passes take as long as
-all else."""
+GATES, SCHEME = "gates", "scheme"
+"""Two further pieces on the order: its blind gates; and the published test, on the first model of each domain that is
+not kept apart, since its passes take as long as all else."""
 
 
 def worlds(domains: Sequence[str], seeds: int) -> list[World]:
@@ -100,14 +100,14 @@ def measure(
     keys = [
         {"design": name, "domain": world.domain, "seed": world.seed, "shape": world.shape}
         for world in made
-        for name in (*DESIGNS, SCHEME)
+        for name in (*DESIGNS, GATES, SCHEME)
         if name != SCHEME or (work / "values" / f"{world.name}-published.npz").is_file()
     ]
     for key in ledger.todo(keys):
         world = World(key["domain"], key["seed"], key["shape"])
         seen = Seen.read(world, texts, sizes, work)
         rng = np.random.default_rng([world.seed, zlib.crc32(f"{key['design']} {world.name}".encode())])
-        audits = {**DESIGNS, SCHEME: scheme}[key["design"]]
+        audits = {**DESIGNS, GATES: gates, SCHEME: scheme}[key["design"]]
         ledger.add(key, audits(seen, effort, rng), {})
 
 

@@ -7,15 +7,17 @@ was really drawn. The tests are the core that the public functions call on the s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import stats
 
-from benchmarks.designs_audits import Audit, Effort, Ints, Row, Seen, curve, written
+from benchmarks.designs_audits import LEVEL, Audit, Effort, Ints, Row, Seen, curve, written
 from benchmarks.order_literature import shard_t_test
 from pretrace.statistics.lots import lot_test
 from pretrace.types import Doubles
+from pretrace.verdicts.order.gates import gate_values, order_check
+from pretrace.verdicts.order.units import Unit
 
 NULL_UNITS = 40
 
@@ -88,6 +90,46 @@ def order(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
     for row in rows:
         row["rows"], row["passes"] = row["units"] * seen.sizes.rows, values.shape[1]
     return rows
+
+
+def gates(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """Order with its blind gates, which are made as `pretrace order` makes them: shards in random order that were never
+    read, and shards whose rows are pieces of one document in order."""
+    never, found = seen.places("shards", 0), []
+    kinds = {
+        "null": (seen.made.shards, seen.values["shards"], never),
+        "broken: the order carries meaning": (
+            seen.made.meaningful,
+            seen.values["meaningful"],
+            np.arange(len(seen.made.meaningful)),
+        ),
+    }
+    for kind, (shards, values, pool) in kinds.items():
+        size = round(0.8 * len(pool))
+        audits = []
+        for _ in range(effort.few):
+            some = rng.choice(pool, size, replace=False)
+            units = [_unit(shards[int(i)], rng if kind == "null" else None) for i in some]
+            seed = int(rng.integers(1 << 31))
+            drawn = (
+                values[some]
+                if kind != "null"
+                else first_of(values[some], rng.integers(values.shape[1], size=size))
+            )
+            p = tester(effort.draws)(drawn, seed).p
+            check = order_check(gate_values(units, seed=seed), cure="", seed=seed)
+            audits.append(Audit(p, p is not None and p <= LEVEL and check.status == "passed"))
+        more = {"rows": size * seen.sizes.rows, "passes": values.shape[1]}
+        found.append(
+            written(audits, kind=kind, copies=0, units=size, design="order", level="with gates", **more)
+        )
+    return found
+
+
+def _unit(rows: Sequence[str], rng: np.random.Generator | None) -> Unit:
+    """A shard as the test has it, in the order of its rows or in a random one."""
+    order = [0, *(1 + (np.arange(len(rows) - 1) if rng is None else rng.permutation(len(rows) - 1))).tolist()]
+    return Unit("shard", tuple(rows[i] for i in order), (tuple(range(1, len(rows))),), "\n")
 
 
 def scheme(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
