@@ -113,6 +113,14 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "a", patterns["my_posts"].replace("valley", f"valley of {author}"), range(author, 400, 40)
         )
     ]  # twenty collections of one kind
+    files["letters"] = [
+        {**row, "draft": row["text"].replace("valley", "village").replace("on time", "late")}
+        for row in _made("letters", patterns["my_posts"], range(24))
+    ]
+    files["diary"] = [
+        {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
+        for i, row in enumerate(_made("diary", patterns["unpublished"], range(252)))
+    ]
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")

@@ -380,6 +380,7 @@ def test_the_least_audit_has_the_sections_that_always_speak() -> None:
         "variants",
         "limits",
         "repeat",
+        "advice",
     ]
 
 

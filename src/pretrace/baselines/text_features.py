@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -50,20 +51,20 @@ def topic_differences(first: Sequence[str], second: Sequence[str], number: int, 
     return reduced(None if both is None else both[: len(first)] - both[len(first) :], number, seed=seed)
 
 
-def reduced(rows: object, number: int, *, seed: int = 0) -> Doubles:
+def reduced(rows: Any, number: int, *, seed: int = 0) -> Doubles:
     """Sparse rows along their `number` largest singular directions, fewer where they have fewer; [rows, 0] for None."""
     from sklearn.decomposition import TruncatedSVD
 
     if rows is None:
         return np.zeros((0, 0))
-    height, width = rows.shape  # type: ignore[attr-defined]
+    height, width = rows.shape
     most = min(number, width - 1, height - 1)
-    if most < 1 or not abs(rows).sum():  # type: ignore[arg-type]
+    if most < 1 or not abs(rows).sum():
         return np.zeros((height, 0))
     return np.asarray(TruncatedSVD(most, random_state=seed).fit_transform(rows), dtype=np.float64)
 
 
-def _tfidf(texts: Sequence[str]) -> object:
+def _tfidf(texts: Sequence[str]) -> Any:
     return Words(texts).learnt
 
 

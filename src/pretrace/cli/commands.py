@@ -21,6 +21,8 @@ from pretrace.cli import (
     printing,
     scoring,
 )
+from pretrace.cli import cutoff as cutoffs
+from pretrace.cli import twins as twin_texts
 from pretrace.cli.help import Command, Commands
 from pretrace.cli.options import command_of
 
@@ -78,6 +80,8 @@ _add(
     marking.canaries,
     ordering.order,
     collecting.collections,
+    cutoffs.cutoff,
+    twin_texts.twins,
 )
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate)
 _add(app, "Models and counts", making.tune, making.plant, making.count)

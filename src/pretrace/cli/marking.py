@@ -222,7 +222,7 @@ def _opened(outputs: MarkOutputs) -> Backend | None:
 
 def _made(corpus: Corpus, settings: MarkSettings, outputs: MarkOutputs, model: Backend | None) -> Candidates:
     """The variants of a rewriter or of a proposer of words, which are opened here."""
-    from pretrace.backends import open_proposer
+    from pretrace.backends.proposals import open_proposer
     from pretrace.building.instructed import open_instructed
     from pretrace.verdicts.marking.mark import model_candidates
 

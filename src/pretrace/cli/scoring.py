@@ -123,7 +123,7 @@ def _record(
         "command": "evaluate" if evaluation else "score",
         "scores": settings.scores,
         "windows": settings.windows,
-        "columns": asdict(source.columns),
+        "columns": source.columns.recorded,
         "opening": {name: value for name, value in asdict(target.opening).items() if value is not None},
     }
     if evaluation and (evaluation.tune_share or evaluation.reference_share):

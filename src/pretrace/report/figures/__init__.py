@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pretrace.report.figures import marks
+from pretrace.report.figures import cutoff, marks, twins
 from pretrace.report.figures.collections import collections
 from pretrace.report.figures.drawn import Drawn
 from pretrace.report.figures.order import order_figures
@@ -17,6 +17,8 @@ _DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {
     "order": order_figures,
     "options": order_figures,
     "collections": collections,
+    "cutoff": cutoff.drawn,
+    "twins": twins.drawn,
 }
 """What draws the figures of a test; a test without an entry has only that of its null distribution."""
 

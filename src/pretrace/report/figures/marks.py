@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from pretrace.report.audit_plots import HELD, HILL, SIGN, TAIL, WIDTH
+from pretrace.report.chance_plots import HELD, HILL, SIGN, TAIL, WIDTH
 from pretrace.report.figures.drawn import Drawn
 from pretrace.report.plots import axis_range
 from pretrace.report.svg import canvas

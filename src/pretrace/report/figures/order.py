@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pretrace.report.audit_plots import HELD, HILL, SIGN, WIDTH
+from pretrace.report.chance_plots import HELD, HILL, SIGN, WIDTH
 from pretrace.report.figures.drawn import Drawn
 from pretrace.report.svg import canvas
 from pretrace.report.wording import plural
