@@ -133,41 +133,43 @@ def _unit(rows: Sequence[str], rng: np.random.Generator | None) -> Unit:
 
 
 def scheme(seen: Seen, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """The t-test over shards of Oren et al. on the same models and shards, at two numbers of passes, and its nulls: one
-    of the shuffles in the place of the published order."""
+    """The t-test over shards of Oren et al. on the same models and shards, all rows shuffled as they do, at their
+    number of passes and at ours; and the test by lot on those very values at our number. Nulls take one of the shuffles
+    for the published order."""
     assert seen.published is not None
     shards, values = seen.published["shards"].tolist(), seen.published["values"]
     place = {shard: i for i, shard in enumerate(shards)}
+    ours, lot = seen.values["shards"].shape[1], tester(effort.draws)
+    tests: list[tuple[str, int, Callable[[Doubles, int], Audit]]] = [
+        ("t-test over shards", ours, _t_test),
+        ("t-test over shards", values.shape[1], _t_test),
+        ("by lot, all rows shuffled", ours, lot),
+    ]
     rows = []
-    for passes in (seen.values["shards"].shape[1], values.shape[1]):
+    for name, passes, test in tests:
         pools = {copies: seen.places("shards", copies) for copies in (4, 16)} | {
             1: np.zeros(0, dtype=np.int64)
         }
 
-        def audit(units: Ints, _: int, passes: int = passes) -> Audit:
-            return Audit.of(shard_t_test(list(values[[place[int(one)] for one in units], :passes])))
+        def audit(units: Ints, seed: int, passes: int = passes, test: Callable[..., Audit] = test) -> Audit:
+            return test(values[[place[int(one)] for one in units], :passes], seed)
 
         made = curve(pools, effort, rng, audit)
-        nulls = []
-        for _ in range(effort.nulls):
-            lot = rng.integers(1, values.shape[1], size=len(values))
-            kept = rng.permuted(np.tile(np.arange(1, values.shape[1]), (len(values), 1)), axis=1)[
-                :, : passes - 1
-            ]
-            drawn = np.take_along_axis(values, np.column_stack([lot, kept]), axis=1)
-            nulls.append(Audit.of(shard_t_test(list(drawn))))
+        nulls = [test(_shuffled(values, passes, rng), i) for i in range(effort.nulls)]
         made.append(written(nulls, kind="null", copies=0, units=len(values)))
-        rows += [
-            {
-                **row,
-                "design": "order",
-                "test": "t-test over shards",
-                "rows": row["units"] * seen.sizes.rows,
-                "passes": passes,
-            }
-            for row in made
-        ]
+        more = {"design": "order", "test": name, "passes": passes}
+        rows += [{**row, **more, "rows": row["units"] * seen.sizes.rows} for row in made]
     return rows
+
+
+def _t_test(values: Doubles, _: int) -> Audit:
+    return Audit.of(shard_t_test(list(values)))
+
+
+def _shuffled(values: Doubles, passes: int, rng: np.random.Generator) -> Doubles:
+    """So many of the shuffles of each shard, in random order, without the published order."""
+    places = rng.permuted(np.tile(np.arange(1, values.shape[1]), (len(values), 1)), axis=1)
+    return np.take_along_axis(values, places[:, : min(passes, values.shape[1] - 1)], axis=1)
 
 
 def first_of(values: Doubles, chosen: Ints) -> Doubles:

@@ -103,7 +103,7 @@ def summary(rows: Sequence[Row], draws: int, keep: Callable[[Row], bool]) -> lis
     for one in pooled(taken, *names):
         p = [value for row in taken if all(row.get(n) == one[n] for n in names) for value in row["p"]]
         low, high = binomial_interval(one["audits"])
-        steps = law_steps(one["design"], draws) if one["test"] is None else None
+        steps = law_steps(one["design"], draws) if one["test"] is None and one["level"] is None else None
         extra: dict[str, Any] = {
             "binomial": [low, high],
             "above_uniform": round(above_uniform(p), 4) if p else None,
