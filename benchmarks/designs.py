@@ -160,7 +160,7 @@ def main() -> None:
 def finish(ledger: Ledger, out: Path, needed: Path | None, effort: Effort) -> None:
     """Sum up all rows, draw the figures, and write what `pretrace advise` says."""
     rows = ledger.content["rows"]
-    names = ("design", "copies", "units", "rows", "test", "value", "level", "passes")
+    names = ("design", "copies", "units", "rows", "test", "value", "drafts", "level", "passes")
     found = ledger.save(
         summary=summary(rows, effort.draws, lambda row: row["domain"] != KEPT_APART),
         kept_apart=summary(rows, effort.draws, lambda row: row["domain"] == KEPT_APART),

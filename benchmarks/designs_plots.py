@@ -33,7 +33,11 @@ TITLES = {
 
 def draw_power(rows: Sequence[Row], path: Path) -> None:
     """A panel a design: the share of audits of members that accuse, by units, a line for each number of copies."""
-    own = [row for row in rows if row.get("test") is None and row.get("value") != "alone"]
+    own = [
+        row
+        for row in rows
+        if row.get("test") is None and row.get("value") != "alone" and row.get("drafts") != "edited"
+    ]
     names = [name for name in TITLES if any(row["design"] == name for row in own)]
     across = min(4, max(1, len(names)))
     down = -(-len(names) // across)
@@ -94,6 +98,9 @@ def _panel(axes: Any, rows: Sequence[Row], across: str) -> None:
                 x, y, color=colour, marker=marker, linestyle=line, markersize=4, linewidth=1.3, label=words
             )
             axes.vlines(x, low, high, color=colour, linewidth=0.8)
-    if any(row["copies"] in TIMES for row in rows):
+    sizes = sorted({row[across] for row in rows if row["copies"] in TIMES})
+    if sizes:
         axes.set_xscale("log")
+        axes.set_xticks(sizes, [str(size) for size in sizes])
+        axes.set_xticks([], minor=True)
     axes.set_ylim(-0.03, 1.03)

@@ -120,7 +120,7 @@ def advice(rows: Sequence[Row], measured_on: str) -> dict[str, Mapping[str, Any]
     made: dict[str, Mapping[str, Any]] = {}
     for design, unit in UNITS.items():
         own = [row for row in rows if row["design"] == design and row.get("test") is None]
-        nulls = [row for row in own if row["kind"] == "null" and main(row)]
+        nulls = [row for row in own if row["kind"].startswith("null") and main(row)]
         if not nulls:
             continue
         members = pooled([row for row in own if row["kind"] == "member" and main(row)], "copies", "units")
@@ -146,6 +146,8 @@ def main(row: Row) -> bool:
             if row["kind"] == "member"
             else row.get("level") == "public function"
         )
+    if row["kind"] == "member" and row.get("drafts") == "edited":
+        return False
     return row.get("level") in (None, "public function")
 
 
