@@ -22,9 +22,7 @@ from pretrace.verdicts.collections import CollectionSettings, Company
 from pretrace.verdicts.collections import collections as rank_collections
 from pretrace.verdicts.collections.values import Scored
 
-MOST_CONTROLS, FEW_CONTROLS = 39, 19
-"""Control collections where the rank alone is taken, and where all of the public function runs, which fits a regression
-for every pair of them."""
+MOST_CONTROLS = 39
 
 
 def remember_features() -> None:
