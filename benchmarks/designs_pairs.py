@@ -12,14 +12,14 @@ from dataclasses import replace
 from datetime import date
 
 import numpy as np
-from pretrace.verdicts.cutoff import CutoffSettings
-from pretrace.verdicts.cutoff import cutoff as drop_at
-from pretrace.verdicts.twins import TwinSettings
-from pretrace.verdicts.twins import twins as compare
 
 from benchmarks.designs_audits import Audit, Effort, Ints, Remembered, Row, Seen, curve, written
 from benchmarks.designs_conditional import audited, backends, corpus, published
 from pretrace.scoring.plan import Models
+from pretrace.verdicts.cutoff import CutoffSettings
+from pretrace.verdicts.cutoff import cutoff as drop_at
+from pretrace.verdicts.twins import TwinSettings
+from pretrace.verdicts.twins import twins as compare
 
 HALVES, BEFORE, MONTHS = 24, 4, 3
 """A stream is six years in parts of three months, of which four lie before the cut-off: 20 placebo cut-offs."""
