@@ -87,7 +87,7 @@ def _check_local(model: str, settings: ModelSettings) -> None:
     for name in ("served_model", "tokenizer", "requests", "request_timeout"):
         if getattr(settings, name) is not None:
             raise ModelError(
-                f"--{name.replace('_', '-')} is for models on servers (vllm:URL, sglang:URL, tgi:URL, completions:URL), "
+                f"--{name.replace('_', '-')} is for models on servers (vllm:URL, sglang:URL, tgi:URL, completions:URL) "
                 f"and {model} is opened here: leave it out."
             )
 

@@ -201,9 +201,7 @@ class ScorePlan:
 
     def _not_offered(self, name: str, model: str, missing: Quantity) -> ModelError:
         """Which scores cannot be had of this model, and what to do."""
-        without = [
-            one for one, score in self.scores.items() if not _asks(score, model, missing)
-        ]
+        without = [one for one, score in self.scores.items() if not _asks(score, model, missing)]
         lacking = ", ".join(one for one in self.scores if one not in without)
         simple = ", or take a score of log-probabilities alone, such as loss, min_k or ref"
         rest = f', or take the others: --scores "{",".join(without)}"' if without else simple

@@ -30,7 +30,10 @@ class Workload:
         """The workload as a sentence."""
         what = "requests" if served_kind(self.model) else "batches"
         kept = f"; {self.known:,} more are answered already" if self.known else ""
-        return f"{self.model}: {self.requests:,} {what} with {self.tokens:,} tokens, {self.passes:,} texts and forms{kept}"
+        size = (
+            f"{self.requests:,} {what} with {self.tokens:,} tokens, {self.passes:,} texts and forms of texts"
+        )
+        return f"{self.model}: {size}{kept}"
 
 
 def workload(

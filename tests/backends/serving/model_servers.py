@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
-PAUSE = threading.Event()
 
 
 class Model:
@@ -71,6 +68,9 @@ class ModelServer(ThreadingHTTPServer):
         self.shift = 0.0  # added to every number: another model
         self.key = ""
         self.slow = 0.0
+        self.over = threading.Event()
+        self.ends: int | None = None  # so many more answers, then none until the end
+        self.held: list[dict[str, Any]] = []
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.keys: set[str | None] = set()
         self.active = self.most = 0
@@ -79,6 +79,9 @@ class ModelServer(ThreadingHTTPServer):
     @property
     def root(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Whoever asked went away: that is not a mistake of ours."""
 
     def prompts(self, since: int = 0) -> list[Any]:
         """All prompts that were asked, one entry each."""
@@ -97,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.server
         server.keys.add(self.headers["Authorization"])
         if self._hindered():
-            return
+            return None
         if self.path == "/info":
             return self._json(200, {"model_id": server.names[0], "max_input_tokens": server.limit})
         if self.path == "/v1/models":
@@ -119,13 +122,26 @@ class _Handler(BaseHTTPRequestHandler):
             server.active += 1
             server.most = max(server.most, server.active)
         try:
+            if self._held(body):
+                server.over.wait()
             if server.slow:
-                PAUSE.wait(server.slow)
+                server.over.wait(server.slow)
             status, answer = self._answer(body)
         finally:
             with server.count:
                 server.active -= 1
         self._json(status, answer)
+
+    def _held(self, body: dict[str, Any]) -> bool:
+        """Whether no more answers are given; those that wait are written down."""
+        server = self.server
+        with server.count:
+            if server.ends is None:
+                return False
+            server.ends -= 1
+            if server.ends < 0:
+                server.held.append(body)
+            return server.ends < 0
 
     def _hindered(self) -> bool:
         """Whether something else than an answer was sent."""
@@ -344,6 +360,7 @@ def serving(server: ModelServer) -> Iterator[ModelServer]:
     try:
         yield server
     finally:
+        server.over.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -15,6 +15,7 @@ from tiny import SENTENCES
 
 from pretrace import Models, detect, open_corpus, open_model
 from pretrace.backends import known_backends, open_tokenizer
+from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
 from pretrace.cache.traces import open_store
 from pretrace.errors import MissingPackageError, ModelError
@@ -62,7 +63,7 @@ def test_log_probabilities_are_those_of_the_weights(
 @pytest.mark.parametrize("kind", ["vllm", "tgi"])
 def test_cut_texts_are_cut_alike(kind: str, opened: Open, model_folder: Path) -> None:
     texts = ["Ärger über Öl – naïve café, 東京 and 🙂 too. " * 3, *SENTENCES]
-    for limit in range(5, 40, 3):
+    for limit in (5, 17, 30):
         here = open_model(str(model_folder), max_tokens=limit)
         same(asked(here, texts), asked(opened(kind, max_tokens=limit), texts))
 
@@ -140,7 +141,7 @@ def test_a_server_in_trouble_is_refused_by_name(
         ("vllm", "reordered", "in another order"),
         ("sglang", "reordered", "in another order"),
         ("completions", "reordered", "in another order"),
-        ("tgi", "one less", "log-probabilities for"),
+        ("tgi", "one less", "other tokens"),
         ("vllm", "one less", "log-probabilities for"),
         ("sglang", "cached", "--disable-radix-cache"),
         ("tgi", "none", "--enable-prefill-logprobs"),
@@ -148,18 +149,14 @@ def test_a_server_in_trouble_is_refused_by_name(
         ("vllm", "none", "--max-logprobs"),
     ],
 )
-def test_what_is_wrong_is_said(
-    kind: str, trouble: str, says: str, opened: Open, server: ModelServer
-) -> None:
+def test_what_is_wrong_is_said(kind: str, trouble: str, says: str, opened: Open, server: ModelServer) -> None:
     server.trouble = trouble
     with pytest.raises(ModelError, match=says):
         opened(kind)
 
 
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions"])
-def test_the_tokenizer_of_another_model_is_refused(
-    kind: str, server: ModelServer, tmp_path: Path
-) -> None:
+def test_the_tokenizer_of_another_model_is_refused(kind: str, server: ModelServer, tmp_path: Path) -> None:
     from tiny import make_tokenizer
     from tokenizers import normalizers
 
@@ -182,8 +179,9 @@ def test_a_request_that_fails_is_repeated(
 
 
 def test_a_slow_server(opened: Open, server: ModelServer) -> None:
-    model = opened("vllm", request_timeout=0.2)
-    server.slow = 1.0
+    model = opened("vllm")
+    model.connection.client = Client(f"{server.root}/v1", requests=1, seconds=0.2, retries=0)  # type: ignore[attr-defined]
+    server.slow = 60.0  # until the test is over
     with pytest.raises(ModelError, match="did not answer in time: allow it more"):
         asked(model, SENTENCES)
 
@@ -245,7 +243,9 @@ def test_settings_of_the_other_kind(model_folder: Path, opened: Open) -> None:
         open_tokenizer("vllm:http://localhost:1")
 
 
-def test_what_a_server_cannot_give_is_refused_by_name(opened: Open, server: ModelServer, model_folder: Path) -> None:
+def test_what_a_server_cannot_give_is_refused_by_name(
+    opened: Open, server: ModelServer, model_folder: Path
+) -> None:
     model = opened()
     before, corpus = len(server.asked), open_corpus(SENTENCES)
     with pytest.raises(ModelError, match=r"MOMENTS .*, which min_k_plus_plus needs.*--scores \"loss,zlib\""):
@@ -307,7 +307,9 @@ def test_servers_are_listed() -> None:
     assert {"vllm:URL", "sglang:URL", "tgi:URL", "completions:URL"} <= set(known_backends())
 
 
-def test_two_models_are_told_apart(plain: Model, started: Model, model_folder: Path, reference_folder: Path) -> None:
+def test_two_models_are_told_apart(
+    plain: Model, started: Model, model_folder: Path, reference_folder: Path
+) -> None:
     with serving(ModelServer(plain)) as one, serving(ModelServer(started)) as other:
         first = open_model(f"vllm:{one.root}", tokenizer=str(model_folder))
         second = open_model(f"vllm:{other.root}", tokenizer=str(reference_folder))

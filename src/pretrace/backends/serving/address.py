@@ -1,4 +1,4 @@
-"""Where a model is served: kind of server, address and name, as `--model vllm:http://host:8000` writes them; the key."""
+"""Where a model is served: kind of server, address and name (`--model vllm:http://host:8000`), and the key."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Client:
     Raises MissingPackageError without the extra `server`.
     """
 
-    def __init__(self, url: str, *, requests: int, seconds: float, retries: int = RETRIES) -> None:
+    def __init__(self, url: str, *, requests: int, seconds: float, retries: int | None = None) -> None:
         try:
             import openai
         except ImportError:
@@ -45,7 +45,7 @@ class Client:
             base_url=url,
             api_key=self._key or "none",  # servers of one's own ask for none, the client insists on one
             timeout=seconds,
-            max_retries=retries,
+            max_retries=RETRIES if retries is None else retries,
             # A redirect could carry texts and key elsewhere, so none is followed.
             http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )

@@ -160,18 +160,20 @@ def _check_tokenizer(connection: Connection, check: Check, tokens: Tokens) -> No
     """ModelError where the server cuts a text of the check into other tokens than the tokenizer here; nothing where
     it takes no text."""
     make = TEXT_REQUESTS.get(connection.address.kind)
-    if make is None:
-        return
+    if make is None or not connection.route.asks_ids:
+        return  # the check itself sends text
     start = len(tokens.prefix)
     for prompt in check.prompts[:2]:
         try:
             body = connection.client.ask(connection.route.path, make([prompt], connection.model))
         except NotTakenError:
             return
-        found = connection.read(body, [prompt])[0].ids or ()
-        own = prompt.ids[start:]
-        if found and found[-len(own) :] != own:  # a start token of the server's own may stand in front
-            check.same_tokens(Prompt(own), Answer((), found))
+        answer, own = connection.read(body, [prompt])[0], prompt.ids[start:]
+        found = answer.ids or own
+        if (
+            found[-len(own) :] != own or answer.ids is None
+        ):  # a start token of the server's own may stand in front
+            check.same_cut(Prompt(own, words=prompt.words), answer)
 
 
 def _prompt(text: str, tokens: Tokens) -> Prompt:

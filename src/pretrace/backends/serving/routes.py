@@ -39,7 +39,8 @@ class Answer:
     """What a server said of one prompt.
 
     `logp` has one entry a token, None where nothing was predicted; it is empty where the server offers none. `ids`
-    and `words` are the tokens as the server has them, None where it does not say. `likeliest` says of each token
+    are the tokens as the server has them and `words` the same as text, with what it wrote, None where it does not
+    say. `likeliest` says of each token
     whether it is the likeliest at its place. `cached` counts tokens that were not computed but remembered.
     """
 
@@ -209,8 +210,8 @@ def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> list[Answer]:
         return [_echo_answer(part, None, after) for part, after in zip(parts, rest, strict=True)]
     answers = []
     for prompt, choice in zip(prompts, choices, strict=True):
-        said, number = choice.get("logprobs") or {}, len(prompt.ids)
-        said = {"token_ids": choice.get("prompt_token_ids"), **said}
+        said, own = choice.get("logprobs") or {}, choice.get("prompt_token_ids")
+        said, number = {"token_ids": own, **said}, len(own or prompt.ids)
         answers.append(_echo_answer(said, number, _written(said, number, choice, prompt.text)))
     return answers
 
@@ -223,7 +224,7 @@ def _echo_answer(said: Json, number: int | None, after: Generated) -> Answer:
     return Answer(
         logp=tuple(logp),
         ids=tuple(int(one) for one in said.get("token_ids") or ())[:number] or None,
-        words=tuple(str(word) for word in said.get("tokens") or ())[:number] or None,
+        words=tuple(str(word) for word in said.get("tokens") or ()) or None,
         likeliest=tuple(_is_best(own, top) for own, top in zip(logp, best, strict=False)),
         generated=after,
     )
@@ -275,5 +276,5 @@ ROUTES: Mapping[str, tuple[Route, ...]] = {
     ),
 }
 """The routes of each kind of server, in the order in which they are tried."""
-TEXT_REQUESTS = {"vllm": _vllm_text, "sglang": _sglang_text}
+TEXT_REQUESTS = {"vllm": _vllm_text, "sglang": _sglang_text, "completions": _echo_text}
 """The same question with text instead of ids, which shows the tokens of the server's own tokenizer."""

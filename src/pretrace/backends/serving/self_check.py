@@ -95,11 +95,30 @@ class Check:
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {self.route.cure}.")
         if answer.cached:
             raise ModelError(
-                f"{self.name} remembers the beginning of a text and leaves out its log-probabilities: {self.route.cure}."
+                f"{self.name} remembers how a text begins and leaves out its log-probabilities: {self.route.cure}."
             )
 
     def same_tokens(self, prompt: Prompt, answer: Answer) -> None:
         """ModelError unless the answer has our tokens, one number each, and none for the first."""
+        self.same_cut(prompt, answer)
+        if len(answer.logp) != len(prompt.ids):
+            raise ModelError(
+                f"{self.name} gives {len(answer.logp)} log-probabilities for {len(prompt.ids)} tokens: its tokenizer or its "
+                "start token is not the one here. Name its own with --tokenizer, or try --start never or always."
+            )
+        if answer.logp[0] is not None:
+            raise ModelError(
+                f"{self.name} gives a log-probability for the very first token, which nothing precedes: it puts a "
+                "token of its own in front, or its numbers are shifted by one. They cannot be used."
+            )
+        if not sound(answer):
+            raise ModelError(
+                f"{self.name} gives numbers that are no log-probabilities (above 0, missing, or -9999): what it "
+                "computes is not passed on. They cannot be used."
+            )
+
+    def same_cut(self, prompt: Prompt, answer: Answer) -> None:
+        """ModelError unless the server cuts a text into the tokens that the tokenizer here gives."""
         if answer.ids is not None and answer.ids != prompt.ids:
             raise ModelError(
                 f"{self.name} reads other tokens than the tokenizer here gives: name the server's own with --tokenizer "
@@ -110,21 +129,6 @@ class Check:
             raise ModelError(
                 f"{self.name} cuts a text into other tokens than the tokenizer here does: name the server's own with "
                 "--tokenizer (or another start rule with --start)."
-            )
-        if len(answer.logp) != len(prompt.ids):
-            raise ModelError(
-                f"{self.name} gives {len(answer.logp)} log-probabilities for {len(prompt.ids)} tokens: its tokenizer or "
-                "its start token is not the one here. Name its own with --tokenizer, or try --start never or always."
-            )
-        if answer.logp[0] is not None:
-            raise ModelError(
-                f"{self.name} gives a log-probability for the very first token, which nothing precedes: it puts a token "
-                "of its own in front, or its numbers are shifted by one. They cannot be used."
-            )
-        if not sound(answer):
-            raise ModelError(
-                f"{self.name} gives numbers that are no log-probabilities (above 0, missing, or -9999): what it "
-                "computes is not passed on. They cannot be used."
             )
 
     def _in_order(self, prompts: Sequence[Prompt], answers: Sequence[Answer]) -> None:
@@ -208,11 +212,11 @@ def _difference(one: Answer, other: Answer) -> float:
 
 
 def _same_words(ours: Sequence[str], theirs: Sequence[str] | None) -> bool:
-    """Whether tokens are the same as text, apart from how a space is written and from start tokens in front."""
+    """Whether tokens stand among others in the same order, as text, apart from how a space is written."""
     if not ours or not theirs:
         return True
-    plain = [[word.strip(" \u0120\u2581") for word in some] for some in (ours, theirs[-len(ours) :])]
-    return plain[0] == plain[1]
+    own, other = ([word.strip(" \u0120\u2581") for word in some] for some in (ours, theirs))
+    return any(other[start : start + len(own)] == own for start in range(len(other) - len(own) + 1))
 
 
 def _ids(ids: Sequence[int]) -> str:
