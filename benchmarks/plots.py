@@ -73,9 +73,7 @@ def draw_servers(found: dict[str, Any], path: Path) -> None:
         axes.plot(rate, [place] * len(rate), "|", color=INK, markersize=7)
         axes.text(max(rate), place, f"  {value:,.0f}", va="center", fontsize=8, color=INK)
     axes.set_xlim(0, max(max(rate) for rate in rates) * 1.25)
-    axes.set_title(
-        f"tokens a second; largest difference {found['largest_difference']:.1e} nats", fontsize=8
-    )
+    axes.set_title(f"tokens a second; largest difference {found['largest_difference']:.1e} nats", fontsize=8)
     _plain(axes)
     figure.suptitle(f"{found['texts']['number']} {found['texts']['corpus']}, {found['model']}", fontsize=8)
     save_png(figure, path, dpi=150)

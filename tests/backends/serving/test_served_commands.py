@@ -59,10 +59,10 @@ def test_score_and_evaluate_give_what_the_weights_give(
 ) -> None:
     texts, scores = written(tmp_path / "t.jsonl", 24), "loss,min_k,lowercase,zlib,ref"
     beside = ("--scores", scores, "--reference-model", reference_folder)
-    for command in ("score", "evaluate"):
-        here, there = tmp_path / f"{command}-here", tmp_path / f"{command}-there"
-        assert call(command, texts, "--model", model_folder, *beside, "--out", here)[0] == 0
-        code, _, said = call(command, texts, *target(server, model_folder), *beside, "--out", there)
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert call("score", texts, "--model", model_folder, *beside, "--out", here)[0] == 0
+    for command, more in {"score": (), "evaluate": ("--resamples", 100)}.items():
+        code, _, said = call(command, texts, *target(server, model_folder), *beside, *more, "--out", there)
         assert code == 0, said
         np.testing.assert_allclose(load_run(there).matrix, load_run(here).matrix, atol=1e-4)
     facts = load_run(there).settings["models"]["target"]
@@ -75,6 +75,7 @@ def test_a_server_as_placebo_and_as_reference(
 ) -> None:
     texts, url = written(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
     beside = ("--scores", "loss,ref", "--reference-model", url, "--placebo", url, "--tokenizer", model_folder)
+    beside = (*beside, "--resamples", "100")
     code, _, said = call(
         "evaluate",
         texts,
@@ -209,7 +210,7 @@ def test_the_key_is_in_no_file_and_no_message(
     monkeypatch.setenv("PRETRACE_API_KEY", "sk-canary")
     monkeypatch.setenv("OPENAI_LOG", "debug")
     texts, out = written(tmp_path / "t.jsonl", 24), tmp_path / "RUN"
-    how = ("evaluate", texts, *target(server, model_folder), "--scores", "loss", "--out", out)
+    how = ("score", texts, *target(server, model_folder), "--scores", "loss", "--out", out)
     shown = list(call(*how)[1:])
     server.key = "sk-right"
     code, *said = call(*how)

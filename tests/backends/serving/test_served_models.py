@@ -142,7 +142,7 @@ def test_a_server_in_trouble_is_refused_by_name(
         ("sglang", "reordered", "in another order"),
         ("completions", "reordered", "in another order"),
         ("tgi", "one less", "other tokens"),
-        ("vllm", "one less", "log-probabilities for"),
+        ("vllm", "one less", "numbers for"),
         ("sglang", "cached", "--disable-radix-cache"),
         ("tgi", "none", "--enable-prefill-logprobs"),
         ("completions", "none", "--logits_all true"),
@@ -251,7 +251,7 @@ def test_what_a_server_cannot_give_is_refused_by_name(
     with pytest.raises(ModelError, match=r"MOMENTS .*, which min_k_plus_plus needs.*--scores \"loss,zlib\""):
         detect(corpus, model, "loss,min_k_plus_plus,zlib")
     labelled = Models(model, labelled=corpus)
-    with pytest.raises(ModelError, match="HIDDEN .*, which probe needs"):
+    with pytest.raises(ModelError, match=r"HIDDEN .*, which probe needs"):
         detect(corpus, labelled, "probe")
     with pytest.raises(ModelError, match="log-probabilities only"):
         model.run(model.encode(SENTENCES), Quantity.MOMENTS)

@@ -145,7 +145,10 @@ class Client:
                 "later with the same command, or ask less at once (--requests). What it has answered is kept."
             )
         if status >= 500:
-            return f"{self.url} fails ({status}), after {RETRIES} more tries: {reason} What it has answered so far is kept."
+            return (
+                f"{self.url} fails ({status}), after {RETRIES} more tries: {reason} "
+                "What it has answered so far is kept."
+            )
         long = any(
             word in reason.lower()
             for word in ("context length", "too long", "max_model_len", "must have less")

@@ -103,8 +103,8 @@ class Check:
         self.same_cut(prompt, answer)
         if len(answer.logp) != len(prompt.ids):
             raise ModelError(
-                f"{self.name} gives {len(answer.logp)} log-probabilities for {len(prompt.ids)} tokens: its tokenizer or its "
-                "start token is not the one here. Name its own with --tokenizer, or try --start never or always."
+                f"{self.name} gives {len(answer.logp)} numbers for {len(prompt.ids)} tokens: its tokenizer or "
+                "its start token is not the one here. Name its own with --tokenizer, or try --start never or always."
             )
         if answer.logp[0] is not None:
             raise ModelError(
@@ -201,7 +201,10 @@ class Check:
         )
 
 
-_STEADY = "Start the server without a prefix cache (vLLM: --no-enable-prefix-caching) and with --dtype float32 or bfloat16."
+_STEADY = (
+    "Start the server without a prefix cache (vLLM: --no-enable-prefix-caching) and with "
+    "--dtype float32 or bfloat16."
+)
 
 
 def _difference(one: Answer, other: Answer) -> float:
