@@ -94,12 +94,8 @@ def scored(
     with trained() as on_step:
         models = with_texts(models, wanted, parts, how.method, seed=settings.seed, on_step=on_step)
     with watched("reading") as progress:
-        options = Options(
-            cache=settings.cache,
-            seed=settings.seed,
-            progress=progress,
-            settings=_record(source, target, settings, evaluation, parts),
-        )
+        record = _record(source, target, settings, evaluation, parts)
+        options = Options(cache=settings.cache, seed=settings.seed, progress=progress, settings=record)
         run = detect(parts.test, models, plan, options)
     if evaluation is None:
         return run
@@ -131,7 +127,7 @@ def _record(
         "command": "evaluate" if evaluation else "score",
         "scores": settings.scores,
         "windows": settings.windows,
-        "columns": asdict(source.columns),
+        "columns": source.columns.recorded,
         "opening": {name: value for name, value in asdict(target.opening).items() if value is not None},
     }
     if evaluation and (evaluation.tune_share or evaluation.reference_share):
