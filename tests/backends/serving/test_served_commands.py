@@ -40,10 +40,11 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return called
 
 
-def written(path: Path, number: int, *, words: int = 12, seed: int = 0) -> Path:
+def written(path: Path, number: int, *, words: int = 12, seed: int = 0, labels: bool = True) -> Path:
     rng = np.random.default_rng(seed)
     rows = [
-        {"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, words)), "label": i % 2}
+        {"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, words))}
+        | ({"label": i % 2} if labels else {})
         for i in range(number)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -92,7 +93,8 @@ def test_a_server_as_placebo_and_as_reference(
 
 
 def test_flag(call: Call, server: ModelServer, model_folder: Path, tmp_path: Path) -> None:
-    texts, known = written(tmp_path / "t.jsonl", 24), written(tmp_path / "k.jsonl", 40, seed=1)
+    texts = written(tmp_path / "t.jsonl", 24, labels=False)
+    known = written(tmp_path / "k.jsonl", 40, seed=1, labels=False)
     sets = (texts, "--nonmembers", known, "--out", tmp_path / "FLAGS")
     code, _, said = call("flag", *sets, *target(server, model_folder))
     assert code == 2
@@ -118,9 +120,9 @@ def test_audit_with_servers_as_target_and_placebo(
         parameter.data.mul_(0.7)
     net.save_pretrained(other)
     make_tokenizer().save_pretrained(other)
-    suspect = written(tmp_path / "s.jsonl", 30, words=60)
-    heldout = written(tmp_path / "h.jsonl", 30, words=60, seed=1)
-    how = ("--heldout", heldout, "--generator", "none", "--classifiers", "bag_of_words", "--tokens", 20)
+    suspect = written(tmp_path / "s.jsonl", 30, words=60, labels=False)
+    heldout = written(tmp_path / "h.jsonl", 30, words=60, seed=1, labels=False)
+    how = ("--heldout", heldout, "--generator", "none", "--classifiers", "words", "--tokens", 20)
     with serving(ModelServer(Model(other), name="older")) as older:
         placebo = ("--placebo", f"sglang:{older.root}")
         code, out, said = call("audit", suspect, *how, *target(server, model_folder), *placebo, "--plan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from pretrace.errors import ModelError
@@ -36,7 +36,7 @@ class Address:
 def served_kind(model: str) -> Kind | None:
     """The kind of server that a `--model` value names; None for a model with weights here."""
     kind, colon, _ = model.partition(":")
-    return cast(Kind, kind) if colon and kind in KINDS else None
+    return kind if colon and kind in KINDS else None
 
 
 def parse_address(model: str) -> Address:
