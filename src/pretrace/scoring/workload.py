@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from pretrace.backends.serving.address import served_kind
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import open_store
 from pretrace.rewrites import Neighbors
 from pretrace.scoring.evidence import CHUNK, remaining_batches
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.types import Backend, Corpus, Needs, Quantity, View
+from pretrace.types import Backend, Corpus, Needs, Quantity, Trace, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,12 @@ def workload(
 
 
 def _of_model(needs: Needs, name: str, named: dict[str, Backend]) -> tuple[tuple[View, Quantity], ...]:
-    return tuple(
+    found = (
         (view, quantity)
         for view, quantity in needs.views.items()
         if view.model == name or (name == "target" and view.model not in named)
     )
+    return tuple(sorted(found, key=lambda one: one[0].rewrite != "plain"))  # as they are read
 
 
 def _work(
@@ -70,17 +73,26 @@ def _work(
     cache: bool,
 ) -> Workload:
     requests = tokens = passes = known = 0
+    nothing = np.zeros(0, dtype=np.float32)
+    later = Trace(nothing.astype(np.int32), nothing)  # what this run itself will have answered by then
+    seen: set[bytes] = set()
     with open_store(backend.fingerprint if cache else None) as store:
         for corpus, views in parts:
             for view, quantity in views if corpus is not None else ():
                 for texts in _forms(corpus, view, plan):
                     encoded = backend.encode(texts)
-                    there = store.get([text_key(text) for text in texts], quantity)
+                    keys = [text_key(text) for text in texts]
+                    there = store.get(keys, quantity)
+                    known += sum(one is not None for one in there)
+                    there = [
+                        later if one is None and key in seen else one
+                        for key, one in zip(keys, there, strict=True)
+                    ]
                     left = remaining_batches(backend, encoded, there)
+                    seen |= set(keys) if cache else set()
                     requests += len(left)
                     tokens += sum(encoded[i].length for batch in left for i in batch)
                     passes += sum(map(len, left))
-                    known += sum(one is not None for one in there)
     return Workload(backend.name, requests, tokens, passes, known)
 
 
