@@ -90,7 +90,7 @@ def _held(address: Address, client: Client) -> dict[str, Mapping[str, Any]]:
         return {str(found["model_id"]): found} if isinstance(found, dict) and "model_id" in found else {}
     found = client.find("/v1/models" if address.kind == "sglang" else "/models")
     listed = found.get("data") if isinstance(found, dict) else found
-    held = {
+    held: dict[str, Mapping[str, Any]] = {
         str(one["id"]): one
         for one in listed or ()
         if isinstance(one, dict) and isinstance(one.get("id"), str)
