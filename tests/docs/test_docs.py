@@ -44,6 +44,13 @@ STAND_INS = {
 """Model names of the docs, and the fixtures of tests/conftest.py whose models stand in for them."""
 MINUTES = {"demo"}
 """Commands that take minutes: only their arguments are looked at."""
+SERVERS_OWN = {
+    "--no-enable-prefix-caching",
+    "--disable-radix-cache",
+    "--enable-prefill-logprobs",
+    "--logits_all",
+}
+"""Options that servers are started with."""
 LANGUAGES = {"python", "toml", "console", "sh", "json", "text"}
 
 _FILE = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
@@ -251,6 +258,7 @@ def test_options_exist(page: Path) -> None:
         command = waiting.pop()
         waiting += getattr(command, "commands", {}).values()
         options.update(name for parameter in command.params for name in parameter.opts)
+    options |= SERVERS_OWN if page.name == "servers.md" else set()
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options
 

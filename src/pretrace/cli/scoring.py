@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.cli.paths import Source
-from pretrace.cli.printing import finished
+from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import trained, watched
 from pretrace.corpora import open_corpus, windows
 from pretrace.results.atomic import check_writable
@@ -41,8 +41,9 @@ Out = Annotated[
 def score(source: Source, target: Target, settings: ScoreSettings, out: Out) -> None:
     """Score texts: one row a text, one column a score, higher = more member-like."""
     run = scored(source, target, settings, None, out)
-    save_run(run, out)
-    finished(run, out)
+    if run is not None:
+        save_run(run, out)
+        finished(run, out)
 
 
 def evaluate(
@@ -50,15 +51,18 @@ def evaluate(
 ) -> None:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
     run = scored(source, target, settings, evaluation, out)
-    save_run(run, out)
-    finished(run, out)
+    if run is not None:
+        save_run(run, out)
+        finished(run, out)
 
 
 def scored(
     source: Source, target: Target, settings: ScoreSettings, evaluation: EvaluationSettings | None, out: Path
-) -> Run:
-    """The run, evaluated where `evaluation` is given; a PretraceError as early as a mistake can be known."""
+) -> Run | None:
+    """The run, evaluated where `evaluation` is given, None after a dry run; a PretraceError as early as a mistake can
+    be known."""
     from pretrace.scoring.models import named_placebos, open_models, with_texts
+    from pretrace.scoring.workload import workload
 
     how = evaluation or EvaluationSettings()
     plan = ScorePlan.parse(settings.scores)
@@ -80,18 +84,18 @@ def scored(
         placebo_revision=how.placebo_revision,
         cache=settings.cache,
     )
+    plan.check_servers(wanted.roles)
     models = open_models(wanted)
     parts = parts or divide(windows(corpus, models.target))
     parts = replace(parts, reference=parts.reference or given)
+    if settings.dry_run:
+        foretold(workload(parts.test, models, plan, labelled=parts.reference, cache=settings.cache))
+        return None
     with trained() as on_step:
         models = with_texts(models, wanted, parts, how.method, seed=settings.seed, on_step=on_step)
     with watched("reading") as progress:
-        options = Options(
-            cache=settings.cache,
-            seed=settings.seed,
-            progress=progress,
-            settings=_record(source, target, settings, evaluation, parts),
-        )
+        record = _record(source, target, settings, evaluation, parts)
+        options = Options(cache=settings.cache, seed=settings.seed, progress=progress, settings=record)
         run = detect(parts.test, models, plan, options)
     if evaluation is None:
         return run
