@@ -149,7 +149,7 @@ def _written(
         unit="document",
         question=f"Was {name} trained on these texts until {day}?",
         compared=words.compared(name, day, settings, inside, len(found.windows.placebos)),
-        trust=words.trust(found.own, checks),
+        trust=words.trust(found.own, checks, settings.level),
         null=_null(found.own, settings),
         effect=found.effect,
         effect_unit=words.unit_of(settings.score),

@@ -61,10 +61,10 @@ def ranked(own: Jumps) -> tuple[str, ...]:
     )
 
 
-def trust(own: Jumps, checks: Sequence[Check]) -> tuple[str, ...]:
+def trust(own: Jumps, checks: Sequence[Check], level: float) -> tuple[str, ...]:
     """How far the answer can be trusted, in plain words."""
     said = list(ranked(own))
-    if own.breakdown is not None and own.p is not None:
+    if own.breakdown is not None and own.p is not None and own.p <= level:
         said.append(
             f"The result would stand even if something else changed the texts at the cut-off, as long as that was less "
             f"than {own.breakdown:.2f} times the largest change at any other date."
