@@ -26,4 +26,5 @@ def check_references(models: Models, references: Sequence[Backend]) -> None:
 
 
 def _identity(model: Backend) -> str:
-    return str(model.facts.get("weights") or model.fingerprint)
+    weights = model.facts.get("weights")
+    return str(weights) if weights not in (None, "unknown") else model.fingerprint
