@@ -81,8 +81,8 @@ def collections(
     """Whether the target knows `suspect` better than each of `controls`, collections of the same kind, by rank.
 
     p = (1 + controls whose mean value is at least the suspect collection's) / (1 + controls), exact if the collections
-    are exchangeable where the model was trained on none of them or on any of them alike (`shared/verdicts.md`,
-    section 3). Controls that it was trained on cost power and no validity. TextsError for fewer controls than the
+    are exchangeable where the model was trained on none of them or on any of them alike.
+    Controls that it was trained on cost power and no validity. TextsError for fewer controls than the
     level takes, for a collection with fewer than 5 documents of its own, and for texts without a score;
     ExpressionError, ModelError for a value that lacks its models.
     """
