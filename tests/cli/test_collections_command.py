@@ -95,6 +95,23 @@ def test_one_file_with_a_column_gives_the_same_ranks(ask, files, tmp_path):
     assert "--power" in said
 
 
+def test_dates_are_checked_where_a_column_has_them(ask, files, tmp_path):
+    _, whole = files
+    rows = [json.loads(line) for line in whole.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        row["day"] = (
+            "2024-05-01" if row["author"] == "author 0" else f"2012-03-{1 + int(row['author'][7:]):02}"
+        )
+    whole.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    code, said = ask(
+        whole, "--collection-column", "author", "--suspect", "author 0", "--date-column", "day",
+        "--model", "fake:author0", "--out", tmp_path / "RESULT",
+    )  # fmt: skip
+    assert code == 4
+    assert "stands apart from the others by its dates" in said
+    assert "mean date" in load_verdict(tmp_path / "RESULT").table("collections").columns
+
+
 def test_reference_models_are_taken_off(ask, files, tmp_path):
     paths, _ = files
     out = tmp_path / "RESULT"
@@ -108,6 +125,7 @@ def test_reference_models_are_taken_off(ask, files, tmp_path):
         "collection", "document", "score", "score of none", "score of author7", "log length", "zlib ratio", "value",
     )  # fmt: skip
     assert set(found.settings["references"]) == {"none", "author7"}
+    assert len(found.settings["control collections"]) == 19
 
 
 def test_a_placebo_that_ranks_it_as_high_withholds_an_accusation(ask, files, tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 from pretrace.auditing.watch import Timed, Unwatched, Watch
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Backend, Check, Corpus, Doubles, Power, Skipped, Verdict
 from pretrace.verdicts.collections import words
 from pretrace.verdicts.collections.blind import alike_check, blind_features
@@ -80,8 +81,8 @@ def collections(
     """Whether the target knows `suspect` better than each of `controls`, collections of the same kind, by rank.
 
     p = (1 + controls whose mean value is at least the suspect collection's) / (1 + controls), exact if the collections
-    are exchangeable where the model was trained on none of them or on any of them alike (`shared/verdicts.md`,
-    section 3). Controls that it was trained on cost power and no validity. TextsError for fewer controls than the
+    are exchangeable where the model was trained on none of them or on any of them alike.
+    Controls that it was trained on cost power and no validity. TextsError for fewer controls than the
     level takes, for a collection with fewer than 5 documents of its own, and for texts without a score;
     ExpressionError, ModelError for a value that lacks its models.
     """
@@ -136,13 +137,14 @@ def _record(
 ) -> dict[str, Any]:
     """Everything needed to repeat the test."""
     company = work.company
+    hashes = [str(record_corpus(one)["sha256"]) for one in controls]
     more = {
+        "control collections": dict(zip(work.gathered.names[1:], hashes, strict=True)),
         "references": {one.name: dict(one.facts) for one in company.references},
         "generator": dict(company.generator.facts) if company.generator is not None else None,
     }
-    named = {f"control {number}": one for number, one in enumerate(controls, 1)}
-    corpora = {"corpus": suspect, **named}
-    return record(corpora, models, work.settings, score=str(work.reader.score), seconds=seconds, more=more)
+    score = str(work.reader.score)
+    return record({"corpus": suspect}, models, work.settings, score=score, seconds=seconds, more=more)
 
 
 def _score(settings: CollectionSettings, models: Models, company: Company) -> str:
