@@ -59,3 +59,21 @@ def _plain(axes: Any) -> None:
     axes.tick_params(labelsize=8, length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
+
+
+def draw_servers(found: dict[str, Any], path: Path) -> None:
+    """Tokens a second of the weights here and of the server, each repeat a point."""
+    figure = Figure(figsize=(4.6, 2.0), layout="constrained")
+    axes = figure.subplots()
+    names = {"server": f"vLLM {found['vllm']} server", "here": "weights opened here"}
+    rates = [found["tokens_a_second"][name] for name in names]
+    middle = [sorted(rate)[len(rate) // 2] for rate in rates]
+    axes.barh(list(names.values()), middle, color=[OTHER, OURS], height=0.6)
+    for place, (value, rate) in enumerate(zip(middle, rates, strict=True)):
+        axes.plot(rate, [place] * len(rate), "|", color=INK, markersize=7)
+        axes.text(max(rate), place, f"  {value:,.0f}", va="center", fontsize=8, color=INK)
+    axes.set_xlim(0, max(max(rate) for rate in rates) * 1.25)
+    axes.set_title(f"tokens a second; largest difference {found['largest_difference']:.1e} nats", fontsize=8)
+    _plain(axes)
+    figure.suptitle(f"{found['texts']['number']} {found['texts']['corpus']}, {found['model']}", fontsize=8)
+    save_png(figure, path, dpi=150)

@@ -1,6 +1,8 @@
-"""Writes docs/scores.md from the docstrings, parameters and needs of the registered scores.
+"""Writes docs/scores.md from the docstrings, parameters and needs of the registered scores, and the tables of tests in
+docs/audits.md and README.md from the list that `pretrace advise` goes by.
 
-Run `python docs/generate.py` after adding or changing a score; a test compares the page with what this makes.
+Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
+(`src/pretrace/verdicts/needed.json`); a test compares the pages with what this makes.
 """
 
 from __future__ import annotations
@@ -14,8 +16,13 @@ from pathlib import Path
 from pretrace.rewrites import Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
+from pretrace.verdicts.advise import needed
+from pretrace.verdicts.choices import CHOICES, Choice
 
 PAGE = Path(__file__).with_name("scores.md")
+AUDITS = Path(__file__).with_name("audits.md")
+README = Path(__file__).parent.with_name("README.md")
+BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
 
 INTRO = """\
 # Scores
@@ -179,5 +186,50 @@ def _papers() -> str:
     return "## Papers\n\n" + "".join(f"- {_prose(name)}: {_prose(title)}\n" for name, title in PAPERS.items())
 
 
+def tests() -> str:
+    """The table of all tests: what each needs, its kind, false alarms, documents for power 0.8."""
+    head = (
+        "| test | what it needs | exact or conditional | false alarms | power 0.8 at one copy | at four copies |\n"
+        "|---|---|---|---|---|---|\n"
+    )
+    notes = [
+        f"- *{choice.title}*: {needed()[choice.name].measured_on}.\n"
+        for choice in CHOICES
+        if needed()[choice.name].measured_on
+    ]
+    return head + "".join(map(_test, CHOICES)) + "\nMeasured on:\n\n" + "".join(notes)
+
+
+def short_tests() -> str:
+    """What one may have, the command for it, and how its answer is founded."""
+    head = "| you have | type | exact or conditional |\n|---|---|---|\n"
+    return head + "".join(
+        f"| {choice.needs} | {_called(choice)} | {choice.kind_words} |\n" for choice in CHOICES
+    )
+
+
+def with_tests(page: str, table: str) -> str:
+    """The page with the table between its two markers; ValueError where they are missing."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page has no {BEGIN.strip()} or no {END}")
+    return f"{before}{begin}\n{table}\n{end}{after}"
+
+
+def _test(choice: Choice) -> str:
+    found = needed()[choice.name]
+    power = (found.documents(1), found.documents(4)) if choice.accuses else ("accuses nobody",) * 2
+    name = f"{choice.title} ({_called(choice)})"
+    return f"| {' | '.join((name, choice.needs, choice.kind_words, found.alarms, *power))} |\n"
+
+
+def _called(choice: Choice) -> str:
+    """The commands of a test, by their names."""
+    return ", ".join(f"`{' '.join(command.split()[:2])}`" for command in choice.commands)
+
+
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
+    for page, table in ((AUDITS, tests()), (README, short_tests())):
+        page.write_text(with_tests(page.read_text(encoding="utf-8"), table), encoding="utf-8")

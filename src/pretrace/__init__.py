@@ -18,36 +18,68 @@ from pretrace.corpora import Columns, known_corpora, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.flagging import FlagSettings, flag
 from pretrace.frequencies import Frequencies, count
-from pretrace.runs import load_audit, load_flags, load_run, save_audit, save_flags, save_run
+from pretrace.runs import (
+    load_audit,
+    load_flags,
+    load_run,
+    load_verdict,
+    save_audit,
+    save_flags,
+    save_run,
+    save_verdict,
+)
 from pretrace.scoring.detect import Options, detect, evaluate
 from pretrace.scoring.holdout import set_aside
 from pretrace.scoring.plan import Models
 from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Text, Trace
+from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace, Verdict
+from pretrace.verdicts.advise import advise
+from pretrace.verdicts.collections import CollectionSettings, collections
+from pretrace.verdicts.cutoff import CutoffSettings, cutoff
+from pretrace.verdicts.marking.canaries import check_canaries
+from pretrace.verdicts.marking.check import check_marks
+from pretrace.verdicts.marking.mark import mark, publish
+from pretrace.verdicts.marking.sealed import read_seal
+from pretrace.verdicts.marking.triggers import check_triggers
+from pretrace.verdicts.order import OrderSettings, order
+from pretrace.verdicts.twins import TwinSettings, drafts_in, twins
 
 __all__ = [
     "Audit",
     "AuditSettings",
+    "CollectionSettings",
     "Columns",
     "Corpus",
+    "CutoffSettings",
     "Evaluation",
     "FlagSettings",
     "Flagged",
     "Frequencies",
     "Models",
     "Options",
+    "OrderSettings",
     "PlantSettings",
     "PretraceError",
     "Run",
+    "Situation",
     "Text",
     "Trace",
+    "TwinSettings",
+    "Verdict",
     "__version__",
+    "advise",
     "audit",
+    "check_canaries",
+    "check_marks",
+    "check_triggers",
+    "collections",
     "compare",
     "count",
+    "cutoff",
     "detect",
+    "drafts_in",
     "evaluate",
     "flag",
     "gap",
@@ -55,14 +87,21 @@ __all__ = [
     "load_audit",
     "load_flags",
     "load_run",
+    "load_verdict",
+    "mark",
     "open_adapter",
     "open_corpus",
     "open_model",
     "open_proposer",
+    "order",
     "plant",
+    "publish",
+    "read_seal",
     "save_audit",
     "save_flags",
     "save_run",
+    "save_verdict",
     "set_aside",
     "tune",
+    "twins",
 ]

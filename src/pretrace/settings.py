@@ -63,6 +63,12 @@ def cache_option(panel: str = RUN) -> Any:
     return option(True, said, name="no-cache", panel=panel)
 
 
+def dry_run_option(panel: str = RUN) -> Any:
+    """The field that asks for the cost alone."""
+    said = "Say how many requests and tokens the models will be asked, and stop: no text is read by a model."
+    return option(False, said, panel=panel)
+
+
 def option_of(one: Field[Any]) -> Option | None:
     """How a field is given on the command line; None for one that is not."""
     found: Option | None = one.metadata.get("option")

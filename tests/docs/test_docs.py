@@ -44,6 +44,13 @@ STAND_INS = {
 """Model names of the docs, and the fixtures of tests/conftest.py whose models stand in for them."""
 MINUTES = {"demo"}
 """Commands that take minutes: only their arguments are looked at."""
+SERVERS_OWN = {
+    "--no-enable-prefix-caching",
+    "--disable-radix-cache",
+    "--enable-prefill-logprobs",
+    "--logits_all",
+}
+"""Options that servers are started with."""
 LANGUAGES = {"python", "toml", "console", "sh", "json", "text"}
 
 _FILE = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
@@ -106,6 +113,21 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files["drafts"] = _made(
         "drafts", patterns["my_posts"], range(1, 61, 2)
     )  # control documents: the same kind
+    files["articles"] = [
+        {**row, "id": f"{author} {row['id']}", "author": f"author {author}"}
+        for author in range(20)
+        for row in _made(
+            "a", patterns["my_posts"].replace("valley", f"valley of {author}"), range(author, 400, 40)
+        )
+    ]  # twenty collections of one kind
+    files["letters"] = [
+        {**row, "draft": row["text"].replace("valley", "village").replace("on time", "late")}
+        for row in _made("letters", patterns["my_posts"], range(24))
+    ]
+    files["diary"] = [
+        {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
+        for i, row in enumerate(_made("diary", patterns["unpublished"], range(252)))
+    ]
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
@@ -236,6 +258,7 @@ def test_options_exist(page: Path) -> None:
         command = waiting.pop()
         waiting += getattr(command, "commands", {}).values()
         options.update(name for parameter in command.params for name in parameter.opts)
+    options |= SERVERS_OWN if page.name == "servers.md" else set()
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options
 
@@ -266,6 +289,14 @@ def test_the_page_of_scores_is_what_the_docstrings_say() -> None:
     page = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
     assert page == made, "run: python docs/generate.py"
     assert all(f"\n## {name}\n" in page for name in scores)
+
+
+def test_the_tables_of_tests_are_those_that_advise_goes_by() -> None:
+    make = generator()
+    for page, table in ((make.AUDITS, make.tests()), (make.README, make.short_tests())):
+        text = page.read_text(encoding="utf-8")
+        assert make.with_tests(text, table) == text, "run: python docs/generate.py"
+        assert table.count("\n| ") >= len(make.CHOICES)
 
 
 def test_every_paper_that_a_score_cites_is_listed() -> None:

@@ -27,7 +27,7 @@ from pretrace.auditing.settings import AuditSettings
 from pretrace.auditing.snippets import SnippetSettings
 from pretrace.errors import OutputError
 from pretrace.report import audit_plots as plots
-from pretrace.report import facts, wording
+from pretrace.report import chance_plots, facts, wording
 from pretrace.report.audit import SECTIONS, render, repeating, write
 from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
@@ -366,6 +366,7 @@ def test_the_least_audit_has_the_sections_that_always_speak() -> None:
         "power",
         "variants",
         "limits",
+        "advice",  # bare() is inconclusive
     ]
     assert [section.anchor for section in speaking(SECTIONS, base())] == [
         "test",
@@ -379,6 +380,7 @@ def test_the_least_audit_has_the_sections_that_always_speak() -> None:
         "variants",
         "limits",
         "repeat",
+        "advice",
     ]
 
 
@@ -435,7 +437,7 @@ def test_control_documents_are_dots_of_their_own() -> None:
 
 
 def drawn(null: Null) -> Axes:
-    return plots.against_chance(null).axes[0]
+    return chance_plots.against_chance(null).axes[0]
 
 
 def bars(axes: Axes) -> dict[str, float]:

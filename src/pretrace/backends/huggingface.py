@@ -15,7 +15,7 @@ from pretrace.backends import precision
 from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Reading, Sweep, read
 from pretrace.backends._neurons import Firings, find_feed_forward
-from pretrace.backends.loading import load
+from pretrace.backends.loading import context_of, load
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
@@ -42,7 +42,7 @@ class HuggingFace:
         self.settings = settings
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
-        context = _context(model.config)
+        context = context_of(model.config)
         limits = [n for n in (settings.max_tokens, context) if n]
         self.tokens = Tokens(tokenizer, start=settings.start, max_tokens=min(limits, default=None))
         self.tokenizer_hash = self.tokens.hash
@@ -244,13 +244,3 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
     return HuggingFace(
         loaded.model, loaded.tokenizer, name=loaded.name, weights=loaded.weights, settings=settings
     )
-
-
-def _context(config: Any) -> int | None:
-    """The length a model was built for, None where its configuration does not say."""
-    text = config.get_text_config()
-    for field in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
-        value = getattr(text, field, None)
-        if isinstance(value, int) and value > 0:
-            return value
-    return None

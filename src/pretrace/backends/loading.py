@@ -8,11 +8,13 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
 
+from pretrace.backends.serving.address import served_kind
 from pretrace.backends.settings import ModelSettings as ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import Located, locate, weights_hash
@@ -59,6 +61,7 @@ def load(model: str, settings: ModelSettings) -> Loaded:
 
     Raises ModelError where there is no model, or none that may be opened safely.
     """
+    _check_local(model, settings)
     device = device_of(settings.device)
     dtype = dtype_of(settings.dtype, device)
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
@@ -72,6 +75,54 @@ def load(model: str, settings: ModelSettings) -> Loaded:
         located.label,
         digest,
     )
+
+
+def _check_local(model: str, settings: ModelSettings) -> None:
+    """ModelError for a model on a server, and for settings that only a server follows."""
+    if served_kind(model):
+        raise ModelError(
+            f"{model} stands behind a server, and this takes weights that are opened here: name a hub id, a folder or "
+            "a .gguf file."
+        )
+    for name in ("served_model", "tokenizer", "requests", "request_timeout"):
+        if getattr(settings, name) is not None:
+            raise ModelError(
+                f"--{name.replace('_', '-')} is for models on servers (vllm:URL, sglang:URL, tgi:URL, completions:URL) "
+                f"and {model} is opened here: leave it out."
+            )
+
+
+class FoundTokenizer(NamedTuple):
+    """A transformers tokenizer, with the context and the vocabulary of its model where a configuration is there."""
+
+    tokenizer: Any
+    context: int | None
+    vocabulary: int | None
+
+
+def tokenizer_of(model: str, settings: ModelSettings) -> FoundTokenizer:
+    """The tokenizer of a hub id or a folder, which need hold nothing else. Raises ModelError."""
+    folder = Path(model).expanduser()
+    if not (folder / "tokenizer.json").is_file() or (folder / "config.json").is_file():
+        from transformers import AutoConfig
+
+        located = locate(model, weights=False)
+        if not located.gguf:
+            config = from_pretrained(AutoConfig, located, settings, {}).get_text_config()
+            return FoundTokenizer(load_tokenizer(located, settings), context_of(config), config.vocab_size)
+    else:
+        located = Located(model, folder)
+    return FoundTokenizer(load_tokenizer(located, settings), None, None)
+
+
+def context_of(config: Any) -> int | None:
+    """The length a model was built for, None where its configuration does not say."""
+    text = config.get_text_config()
+    for field in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
+        value = getattr(text, field, None)
+        if isinstance(value, int) and value > 0:
+            return value
+    return None
 
 
 def open_tokens(model: str, settings: ModelSettings) -> Tokens:

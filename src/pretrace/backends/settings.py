@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pretrace.settings import MODEL, TEXTS, option
 
@@ -15,6 +15,7 @@ class ModelSettings:
     "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs accelerate).
     `max_tokens` None means the model's own context. `trust_remote_code` runs Python code that comes with
     the model, `allow_pickle` opens weights whose format can run code: both only for origins you trust.
+    `served_model`, `tokenizer`, `requests` and `request_timeout` are for models behind servers, and refused for others.
     """
 
     revision: str | None = option(None, "Branch, tag or commit of a hub model.", panel=MODEL)
@@ -35,7 +36,10 @@ class ModelSettings:
         least=2,
     )
     token_budget: int | None = option(
-        None, "Tokens that go through the model at once; 2048 on a CPU unless given.", panel=MODEL, least=1
+        None,
+        "Tokens that go through the model at once, or into one request; 2048 on a CPU and to a server unless given.",
+        panel=MODEL,
+        least=1,
     )
     trust_remote_code: bool = option(
         False, "Run Python code that comes with the model. It can do anything you can.", panel=MODEL
@@ -43,6 +47,29 @@ class ModelSettings:
     allow_pickle: bool = option(
         False, "Open weights stored as a pickle. Opening one can run any code.", panel=MODEL
     )
+    served_model: str | None = option(
+        None, "Server: the model's name there, where it holds several.", panel=MODEL
+    )
+    tokenizer: str | None = option(
+        None,
+        "Server: the model's tokenizer, a hub id or a folder; the one the server names unless given.",
+        panel=MODEL,
+        path="in",
+    )
+    requests: int | None = option(
+        None, "Server: requests under way at once; 8 unless given.", panel=MODEL, least=1, most=1024
+    )
+    request_timeout: float | None = option(
+        None, "Server: seconds until a request is repeated; 120 unless given.", panel=MODEL, least=0.1
+    )
+
+    def for_weights(self) -> ModelSettings:
+        """The settings without those that only a server follows."""
+        return replace(self, served_model=None, tokenizer=None, requests=None, request_timeout=None)
+
+    def for_server(self) -> ModelSettings:
+        """The settings without those that only weights follow."""
+        return replace(self, dtype="auto", device="auto", device_map=None, allow_pickle=False)
 
 
 @dataclass(frozen=True, slots=True)

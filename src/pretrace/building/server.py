@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
+from pretrace.backends.serving.address import api_key, holds_secret, split_url
 from pretrace.cache.generated import Batch, Draw, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.types import Sampling, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
-KEY = "OPENAI_API_KEY"
+KEY = "OPENAI_API_KEY"  # the name messages give; PRETRACE_API_KEY comes first where it is set
 _SECONDS = 120.0
 _RETRIES = 4  # the client waits longer before each: about ten seconds together
 _PARALLEL = 8
@@ -31,17 +30,13 @@ class Address(NamedTuple):
     def of(cls, source: str) -> Address:
         """The address in `server:http://host:port/v1#model-name`; ModelError where it is written otherwise."""
         url, _, model = source.removeprefix("server:").partition("#")
-        try:
-            parts = urlsplit(url)
-            reachable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            reachable = False
-        if not reachable or not model:
+        parts = split_url(url)
+        if parts is None or not model:
             raise ModelError(
                 f"a server is written server:http://host:port/v1#model-name, with the name the server knows the model "
                 f"by; found {source[:100]!r}."
             )
-        if parts.username is not None or parts.password is not None or parts.query:
+        if holds_secret(parts):
             raise ModelError(
                 f"an address is recorded with what was made, and this one may hold a secret: put the key in {KEY} and "
                 "leave user, password and query out of the address."
@@ -62,7 +57,7 @@ def open_server(
         from openai import OpenAI
     except ImportError:
         raise MissingPackageError("openai", "a model on a server", "server") from None
-    key = os.environ.get(KEY) or "none"  # servers of one's own ask for none, the client insists on one
+    key = api_key() or "none"  # servers of one's own ask for none, the client insists on one
     client = OpenAI(base_url=address.url, api_key=key, timeout=seconds, max_retries=retries)
     return ServerInstructed(client, address, cache=cache)
 

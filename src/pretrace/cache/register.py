@@ -27,8 +27,10 @@ def note_audit(entry: Mapping[str, Any], folder: Path | None = None) -> None:
             os.close(handle)
 
 
-def earlier_audits(texts: str, weights: str, folder: Path | None = None) -> tuple[dict[str, Any], ...]:
-    """What was noted of audits of the same texts (by their hash) and weights, oldest first.
+def earlier_audits(
+    texts: str, weights: str | None = None, folder: Path | None = None
+) -> tuple[dict[str, Any], ...]:
+    """What was noted of audits of the same texts (by their hash) and weights, or any weights, oldest first.
 
     A line that cannot be read is passed over: the register informs, and no audit should fail for it.
     """
@@ -42,6 +44,10 @@ def earlier_audits(texts: str, weights: str, folder: Path | None = None) -> tupl
             entry = json.loads(line)
         except ValueError:
             continue
-        if isinstance(entry, dict) and entry.get("texts") == texts and entry.get("weights") == weights:
+        if (
+            isinstance(entry, dict)
+            and entry.get("texts") == texts
+            and weights in (None, entry.get("weights"))
+        ):
             found.append(entry)
     return tuple(found)

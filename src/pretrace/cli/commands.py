@@ -8,7 +8,22 @@ from typing import Annotated
 import typer
 
 from pretrace import __version__
-from pretrace.cli import auditing, building, comparing, flagging, making, printing, scoring, sharded
+from pretrace.cli import (
+    advising,
+    auditing,
+    building,
+    collecting,
+    comparing,
+    flagging,
+    making,
+    marking,
+    ordering,
+    printing,
+    scoring,
+    sharded,
+)
+from pretrace.cli import cutoff as cutoffs
+from pretrace.cli import twins as twin_texts
 from pretrace.cli.help import Command, Commands
 from pretrace.cli.options import command_of
 
@@ -56,8 +71,19 @@ def _add(
         to.command(name, cls=Command, rich_help_panel=panel)(command_of(function, plugins=plugins))
 
 
-_AUDITS, _BENCHMARKS, _LOOK = "Audit and flag", "Benchmarks", "Look"
-_add(app, _AUDITS, auditing.audit, flagging.flag)
+_AUDITS, _TESTS, _BENCHMARKS, _LOOK = "Audit and flag", "Without an earlier checkpoint", "Benchmarks", "Look"
+_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag)
+_add(
+    app,
+    _TESTS,
+    marking.mark,
+    marking.check,
+    marking.canaries,
+    ordering.order,
+    collecting.collections,
+    cutoffs.cutoff,
+    twin_texts.twins,
+)
 _add(app, "Score and evaluate", scoring.score, scoring.evaluate, sharded.merge)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)

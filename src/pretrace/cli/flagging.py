@@ -17,7 +17,7 @@ from pretrace.errors import ExpressionError
 from pretrace.flagging.planning import FLAGGING, FlagSettings
 from pretrace.results.atomic import check_writable
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
-from pretrace.settings import CONTROLS, like, option
+from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Flagged
 
 _SHOWN = 10
@@ -55,17 +55,20 @@ class FlagInputs:
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     companions: Companions = field(default_factory=Companions)
+    dry_run: bool = dry_run_option()
 
 
 def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSettings, given: Given) -> int:
     """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
     together. Exit code 3 when any is flagged or they stand out as a whole, 0 when neither, 4 when there is no answer:
     the two sets differ as texts, or the known ones are too few for "none" to mean anything."""
+    from pretrace.cli.printing import foretold
     from pretrace.cli.progress import watched
     from pretrace.flagging import flag as flag_texts
     from pretrace.flagging import plan
     from pretrace.runs import save_flags
     from pretrace.scoring.models import check_placebo, named_placebos, open_models, with_texts
+    from pretrace.scoring.workload import workload
 
     _check(settings, inputs.companions)
     wanted = ModelsSettings(
@@ -79,9 +82,15 @@ def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSetti
     check_writable(inputs.out)
     corpus = source.open()
     known = open_corpus(inputs.nonmembers, source.columns)
-    for note in plan(corpus, known, settings).notes:  # said before a model is opened, while it costs nothing
+    planned = plan(corpus, known, settings)
+    for note in planned.notes:  # said before a model is opened, while it costs nothing
         print(f"pretrace: note: {note}", file=sys.stderr)
-    models = with_texts(open_models(wanted), wanted, seed=settings.seed)
+    settings.plan.check_servers(wanted.roles)
+    models = open_models(wanted)
+    if inputs.dry_run:
+        foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
+        return 0
+    models = with_texts(models, wanted, seed=settings.seed)
     with watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress)
     made = replace(made, settings={**made.settings, "command": dict(given)})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from rich.box import SIMPLE
@@ -17,6 +18,9 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import Estimate, Run
 
+if TYPE_CHECKING:
+    from pretrace.scoring.workload import Workload
+
 _PREVIEW = 5
 _COLUMNS = 4
 
@@ -27,6 +31,14 @@ def finished(run: Run, out: Path) -> None:
     results(run, console)
     losses(run, console)
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+
+
+def foretold(work: Sequence[Workload]) -> None:
+    """Print what a run would ask of each model."""
+    console = Console(highlight=False)
+    console.print("Dry run: no text went through a model.")
+    for one in work:
+        console.print(Plain(one.line), soft_wrap=True)
 
 
 def results(run: Run, console: Console) -> None:

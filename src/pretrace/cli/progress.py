@@ -20,6 +20,7 @@ from pretrace.scoring.evidence import Progress, Silent
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep, TrainingStep
+    from pretrace.types import AuditPlan
 
 
 class Bar:
@@ -130,6 +131,9 @@ class Stages:
     def __init__(self, outlook: Outlook | None = None) -> None:
         self.outlook = outlook or Outlook()
         self._told = self.outlook.clock()
+
+    def planned(self, plan: AuditPlan, /) -> None:
+        """Nothing is shown: only an audit has such a plan."""
 
     def plan(self, stages: Sequence[Stage], /) -> None:
         """All stages that lie ahead."""

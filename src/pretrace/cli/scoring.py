@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from operator import add
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pretrace.cli.paths import Source
-from pretrace.cli.printing import finished
+from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import trained, watched
-from pretrace.cli.sharded import score_shards, surveyed, write_unreadable
+from pretrace.cli.sharded import Sharded, score_shards, surveyed, write_unreadable
 from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
@@ -33,6 +34,9 @@ from pretrace.scoring.settings import (
 )
 from pretrace.settings import Option
 from pretrace.types import Corpus, Run
+
+if TYPE_CHECKING:
+    from pretrace.scoring.workload import Workload
 
 Out = Annotated[
     Path,
@@ -94,6 +98,8 @@ class _Command:
         if corpus is None:
             return self._in_shards(stream, plan)
         run = self._at_once(corpus, plan)
+        if run is None:
+            return 0
         save_run(run, self.out, beside=(lambda folder: write_unreadable(unread, folder)) if unread else None)
         finished(run, self.out)
         return 0
@@ -103,17 +109,20 @@ class _Command:
         """How an evaluation is made, or would be."""
         return self.evaluation or EvaluationSettings()
 
-    def _at_once(self, corpus: Corpus, plan: ScorePlan) -> Run:
-        """The run over texts that are in memory."""
+    def _at_once(self, corpus: Corpus, plan: ScorePlan) -> Run | None:
+        """The run over texts that are in memory; None after a dry run."""
         if self.evaluation:
             check_labels(corpus)
         plan.check_texts(corpus)  # here as well: tuning takes long
         given = self._reference()
         divide = partial(_divided, settings=self.settings, evaluation=self.evaluation)
         parts = None if self.settings.windows else divide(corpus)
-        opened = self._open()
+        opened = self._open(plan)
         parts = parts or divide(windows(corpus, opened.target))
         parts = replace(parts, reference=parts.reference or given)
+        if self.settings.dry_run:
+            foretold(self._workload(parts.test, opened, plan, parts.reference))
+            return None
         models = self._with_texts(opened, parts)
         with watched("reading") as progress:
             run = detect(parts.test, models, plan, self._options(progress, parts))
@@ -130,13 +139,35 @@ class _Command:
         sharded = surveyed(stream, self.source, self.job, self.out, labelled=labelled)
         plan.check_texts(sharded.first)
         parts = Parts(None, self._reference(), sharded.first)
-        models = self._with_texts(self._open(), parts)
+        opened = self._open(plan)
+        if self.settings.dry_run:
+            foretold(self._foreseen(sharded, opened, plan, parts.reference))
+            return 0
+        models = self._with_texts(opened, parts)
         return score_shards(sharded, models, plan, self._options(Silent(), parts), self.evaluation)
 
-    def _open(self) -> Models:
+    def _open(self, plan: ScorePlan) -> Models:
         from pretrace.scoring.models import open_models
 
+        plan.check_servers(self._wanted.roles)
         return open_models(self._wanted)
+
+    def _workload(
+        self, corpus: Corpus, models: Models, plan: ScorePlan, reference: Corpus | None
+    ) -> tuple[Workload, ...]:
+        from pretrace.scoring.workload import workload
+
+        return workload(corpus, models, plan, labelled=reference, cache=self.settings.cache)
+
+    def _foreseen(
+        self, sharded: Sharded, models: Models, plan: ScorePlan, reference: Corpus | None
+    ) -> tuple[Workload, ...]:
+        """The work of this worker's shards, whether or not they have parts already."""
+        found: tuple[Workload, ...] = ()
+        for corpus in sharded.mine:
+            some = self._workload(corpus, models, plan, None if found else reference)
+            found = tuple(map(add, found, some)) if found else some
+        return found
 
     @property
     def _wanted(self) -> ModelsSettings:
@@ -200,7 +231,7 @@ def _record(
         "command": "evaluate" if evaluation else "score",
         "scores": settings.scores,
         "windows": settings.windows,
-        "columns": {name: column for name, column in asdict(source.columns).items() if name != "more"},
+        "columns": source.columns.recorded,
         "opening": {name: value for name, value in asdict(target.opening).items() if value is not None},
     }
     if evaluation and (evaluation.tune_share or evaluation.reference_share):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +46,7 @@ class Sharded:
     how: JobSettings
     out: Path
     found: Survey
+    unread: list[Unreadable]
     size: int
 
     @property
@@ -57,6 +59,13 @@ class Sharded:
         """The texts of the first shard, on which what concerns a corpus as a whole is checked."""
         return Corpus(self.stream.name, next(shards.shards(self.stream, self.size)).texts)
 
+    @property
+    def mine(self) -> Iterator[Corpus]:
+        """The texts of each shard that is this worker's."""
+        for shard in shards.shards(self.stream, self.size):
+            if self.how.turn.takes(shard.index):
+                yield Corpus(self.stream.name, shard.texts)
+
 
 def surveyed(stream: TextStream, source: Source, how: JobSettings, out: Path, *, labelled: bool) -> Sharded:
     """The command, once its source was read from end to end; TextsError for what is wrong with that."""
@@ -66,11 +75,7 @@ def surveyed(stream: TextStream, source: Source, how: JobSettings, out: Path, *,
     found = survey(stream, shards.SHARD, unread.append)
     if labelled:
         check_labelled(found, stream.name)
-    with explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    if unread:
-        write_unreadable(unread, folder)
-    return Sharded(stream=stream, source=source, how=how, out=out, found=found, size=shards.SHARD)
+    return Sharded(stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=shards.SHARD)
 
 
 def write_unreadable(unread: list[Unreadable], folder: Path) -> None:
@@ -97,7 +102,7 @@ def score_shards(
         ahead = Ahead(progress, found.texts * plan.passes * (2 if models.placebo else 1))
         with Worker(models, plan, replace(options, progress=ahead)) as worker:
             job = _job(sharded, worker, options, evaluation)
-            job.save(sharded.folder)
+            _begin(sharded, job)
             parts = job.parts(sharded.folder)
             made = work(job, stream, worker, parts, turn=turn, size=sharded.size)
     if turn.of > 1:
@@ -108,6 +113,16 @@ def score_shards(
         return 0
     _finish(job, sharded.folder, stream, sharded.out)
     return 0
+
+
+def _begin(sharded: Sharded, job: Job) -> None:
+    """Make the folder of parts, with what the survey found."""
+    folder = sharded.folder
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if sharded.unread:
+        write_unreadable(sharded.unread, folder)
+    job.save(folder)
 
 
 def _job(sharded: Sharded, worker: Worker, options: Options, evaluation: EvaluationSettings | None) -> Job:
@@ -132,7 +147,7 @@ def _job(sharded: Sharded, worker: Worker, options: Options, evaluation: Evaluat
         settings=recorded(models, options, texts, {}, worker.scores.facts),
         source={
             "texts": str(path.resolve()) if path.exists() else source.texts,
-            "columns": {name: one for name, one in asdict(source.columns).items() if name != "more"},
+            "columns": source.columns.recorded,
             "skip_unreadable": sharded.how.skip_unreadable,
         },
         evaluation=None

@@ -73,6 +73,11 @@ class Columns:
         given = (getattr(self, field.name) for field in fields(self) if field.name != "more")
         return {name for name in (*given, *self.more) if name}
 
+    @property
+    def recorded(self) -> dict[str, str | None]:
+        """The names of the four columns, as a run records them."""
+        return {"text": self.text, "label": self.label, "id": self.id, "group": self.group}
+
     def pick(self, found: Collection[str], source: str) -> Columns:
         """The columns to read of those found, "" for the ones that are not there.
 

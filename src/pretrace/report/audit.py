@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrace.report import facts, wording
+from pretrace.report import advice, facts, wording
 from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
-from pretrace.report.audit_plots import power_curve
+from pretrace.report.chance_plots import power_curve
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
@@ -194,7 +194,7 @@ def repeating(audit: Audit) -> Section | None:
 
 
 SECTIONS: Sections[Audit] = (
-    deciding_test, plan, placebo, leans, checks, power, gap, texts, variants, limits, repeating,
+    deciding_test, plan, placebo, leans, checks, power, gap, texts, variants, limits, repeating, advice.of_audit,
 )  # fmt: skip
 """The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
 

@@ -114,7 +114,12 @@ def _source(recorded: object) -> str:
 
 
 def _opened(recorded: Mapping[str, Any], name: str) -> str:
-    given = {name: recorded[name] for name in ("revision", "dtype") if recorded.get(name)}
+    fields = {
+        "revision": "revision",
+        "dtype": "dtype",
+        "tokenizer_from": "tokenizer",
+    }  # the last of a server's model
+    given = {name: recorded[field] for field, name in fields.items() if recorded.get(field)}
     more = "".join(f", {key}={value!r}" for key, value in given.items())
     return f"pretrace.open_model({str(recorded.get('name') or name)!r}{more})"
 

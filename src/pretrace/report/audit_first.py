@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
+from pretrace.report.chance_plots import against_chance
 from pretrace.report.frame import fill
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
@@ -149,7 +150,7 @@ def _drawn(audit: Audit) -> dict[str, object]:
             f"A histogram of the {sum(audit.null.counts)} results that chance gave, the result of this audit at "
             f"{wording.brief(audit.null.observed, 3)}, and a line at {wording.brief(audit.null.critical, 3)}."
         )
-        values["hill"] = to_svg(plots.against_chance(audit.null), name="hill", label=label)
+        values["hill"] = to_svg(against_chance(audit.null), name="hill", label=label)
     return values
 
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.flagging.words import expected, whole
-from pretrace.report import facts, wording
+from pretrace.report import advice, facts, wording
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.plots import CHANCE, KINDS, axis_range
 from pretrace.report.svg import canvas, to_svg
@@ -111,7 +111,7 @@ def repeating(flagged: Flagged) -> Section:
     return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}))
 
 
-SECTIONS: Sections[Flagged] = (deciding_test, texts, checks, limits, repeating)
+SECTIONS: Sections[Flagged] = (deciding_test, texts, checks, limits, repeating, advice.of_flags)
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from pretrace.report import facts, wording
+from pretrace.report import advice, facts, wording
 from pretrace.report.audit_first import UNSTATED, Row, when
-from pretrace.report.audit_plots import against_chance, power_curve
+from pretrace.report.chance_plots import against_chance, power_curve
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.svg import to_svg
@@ -22,6 +22,7 @@ from pretrace.types import Doubles, Table, Verdict
 
 MOST_ROWS = 50
 """Rows of a table in the report; its csv file has all."""
+THIS = "this test"
 _TITLES = ("Nothing was found", "Inconclusive")
 _PARTS = {"corpus": "The texts", "software": "Software", "timings": "Time taken"}
 
@@ -74,7 +75,7 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
             "the line and beyond lie the results that chance gives in at most "
             f"{wording.share(verdict.level)} of such tests."
         )
-        found.append((to_svg(against_chance(verdict.null), name="hill", label=label), caption))
+        found.append((to_svg(against_chance(verdict.null, this=THIS), name="hill", label=label), caption))
     return found
 
 
@@ -108,7 +109,9 @@ def power(verdict: Verdict) -> Section | None:
     curve = ""
     if found.curve:
         label = f"The chance that this test finds training, by the number of {verdict.unit}s."
-        curve = to_svg(power_curve(found, verdict.units), name="power", label=label)
+        curve = to_svg(
+            power_curve(found, verdict.units, this=THIS, unit=verdict.unit), name="power", label=label
+        )
     values = {
         "power": found,
         "curve": curve,
@@ -136,7 +139,7 @@ def repeating(verdict: Verdict) -> Section:
     return Section("To repeat this", "repeat", fill("verdict/repeating.html", values))
 
 
-SECTIONS: Sections[Verdict] = (deciding_test, checks, power, tables, repeating)
+SECTIONS: Sections[Verdict] = (deciding_test, checks, power, tables, repeating, advice.of_verdict)
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
 
 

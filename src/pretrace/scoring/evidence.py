@@ -20,6 +20,7 @@ from pretrace.types import (
     Proposer,
     Quantity,
     States,
+    Streaming,
     Text,
     Trace,
     View,
@@ -145,18 +146,32 @@ def trace(
         if not e.predicted and traces[i] is None:
             traces[i] = _empty(e, want.quantity)
             progress.advance(1, e.length, 0.0, False)
-    for batch in _batches(backend, encoded, traces):
-        begin = time.perf_counter()
-        made = backend.run([encoded[i] for i in batch], want.quantity, want.states)
+    begin = time.perf_counter()
+    for batch, made in _passes(backend, encoded, remaining_batches(backend, encoded, traces), want):
         store.put([keys[i] for i in batch], made)
         for i, one in zip(batch, made, strict=True):
             traces[i] = _fixed(one)
         tokens = sum(encoded[i].length for i in batch)
-        progress.advance(len(batch), tokens, time.perf_counter() - begin, True)
+        now = time.perf_counter()
+        progress.advance(len(batch), tokens, now - begin, True)
+        begin = now
     return [found for found in traces if found is not None]
 
 
-def _batches(
+def _passes(
+    backend: Backend, encoded: Sequence[Encoded], batches: Sequence[tuple[int, ...]], want: Want
+) -> Iterator[tuple[tuple[int, ...], list[Trace]]]:
+    """Each batch with its traces: in order, or as they are answered where a back end works on several at once."""
+    rows = ([encoded[i] for i in batch] for batch in batches)
+    if isinstance(backend, Streaming):
+        for i, made in backend.stream(list(rows), want.quantity, want.states):
+            yield batches[i], made
+        return
+    for batch, row in zip(batches, rows, strict=True):
+        yield batch, backend.run(row, want.quantity, want.states)
+
+
+def remaining_batches(
     backend: Backend, encoded: Sequence[Encoded], traces: Sequence[Trace | None]
 ) -> list[tuple[int, ...]]:
     """The planned batches of which nothing is known yet, then the gaps of the others packed anew."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from pretrace.backends import open_adapter, open_model
+from pretrace.backends.serving.address import served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.frequencies import Frequencies
@@ -46,19 +47,22 @@ def open_models(settings: ModelsSettings) -> Models:
     Raises a PretraceError where one cannot be opened; a wrong adapter or count table is found before any is.
     """
     beside, opening = settings.companions, settings.target.opening
+    alone = len({served_kind(name) is None for name in settings.named}) == 1
     counts = Frequencies.load(beside.counts) if beside.counts else None
     if beside.tuned:
         read_adapter(beside.tuned)
-    target = _opened(settings.target.model, opening)
+    target = _opened(settings.target.model, opening, alone)
+    if served_kind(settings.target.model):
+        opening = replace(opening, served_model=None)  # the others are other models
     models = Models(target, counts=counts)
     if beside.reference_model:
-        reference = _opened(beside.reference_model, replace(opening, revision=None))
+        reference = _opened(beside.reference_model, replace(opening, revision=None), alone)
         models = replace(models, reference=reference)
     if beside.neighbors:
         proposer = _proposer(beside.neighbors, target, opening, cache=settings.cache)
         models = replace(models, proposer=proposer)
     at = replace(opening, revision=settings.placebo_revision)
-    placebos = tuple(_opened(name, at) for name in settings.placebos)
+    placebos = tuple(_opened(name, at, alone) for name in settings.placebos)
     if settings.several:
         return replace(models, placebos=placebos)
     return replace(models, placebo=replace(models, target=placebos[0]) if placebos else None)
@@ -96,7 +100,11 @@ def with_texts(
     return replace(models, tuned=tuned, placebo=placebo)
 
 
-def _opened(model: str, opening: ModelSettings) -> Backend:
+def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:
+    """The model; where a run has weights here and servers, each is given the settings it follows. `alone` says that
+    it has one kind, which is given all of them and refuses the others'."""
+    if not alone:
+        opening = opening.for_server() if served_kind(model) else opening.for_weights()
     return open_model(model, **asdict(opening))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.serving.address import served_kind
 from pretrace.errors import ModelError, TableError, TextsError
 from pretrace.rewrites import Neighbors, Rewrite, Selective, rewrites
 from pretrace.scores import parse
@@ -188,10 +189,27 @@ class ScorePlan:
         for view, quantity in (self.needs | self.reference).views.items():
             missing = quantity & ~named[view.model].offers
             if missing:
-                cure = _OFFER_CURES.get(missing, "use --model with local weights.")
-                raise ModelError(
-                    f"{named[view.model].name} cannot give {missing.name}, which one of the scores needs; {cure}"
-                )
+                raise self._not_offered(named[view.model].name, view.model, missing)
+
+    def check_servers(self, named: Mapping[str, str]) -> None:
+        """ModelError where a score needs more of a model on a server than log-probabilities; `named` is what each is
+        opened from. For use before anything is sent."""
+        for view, quantity in (self.needs | self.reference).views.items():
+            model = named.get(view.model, "")
+            if served_kind(model) and (missing := quantity & ~Quantity.LOGP):
+                raise self._not_offered(model, view.model, missing)
+
+    def _not_offered(self, name: str, model: str, missing: Quantity) -> ModelError:
+        """Which scores cannot be had of this model, and what to do."""
+        without = [one for one, score in self.scores.items() if not _asks(score, model, missing)]
+        lacking = ", ".join(one for one in self.scores if one not in without)
+        simple = ", or take a score of log-probabilities alone, such as loss, min_k or ref"
+        rest = f', or take the others: --scores "{",".join(without)}"' if without else simple
+        words = " and ".join(said for one, said in _OFFERED.items() if one in missing)
+        cure = _OFFER_CURES.get(missing, _LOCAL) if served_kind(name) is None else _LOCAL
+        return ModelError(
+            f"{name} cannot give {missing.name} ({words}), which {lacking} needs: {cure}{rest}."
+        )
 
     def fit(
         self,
@@ -220,6 +238,12 @@ class ScorePlan:
         }
         facts = {name: dict(score.facts) for name, score in ready.items() if isinstance(score, Fitted)}
         return FittedScores(ready, shuffled, facts)
+
+
+def _asks(score: Score | Recipe, model: str, wanted: Quantity) -> bool:
+    """Whether a score wants some of these quantities of a model."""
+    needs = score.needs | score.reference if isinstance(score, Recipe) else score.needs
+    return any(view.model == model and quantity & wanted for view, quantity in needs.views.items())
 
 
 def _united(scores: Iterable[Score | Recipe]) -> Needs:
@@ -255,6 +279,13 @@ _CURES = {
     "labelled": "is fitted on texts whose labels are known, about 100 members and 100 non-members: pass a file "
     "of them with --reference, or let evaluate set a part of the texts aside with --reference-share 0.2.",
 }
+_LOCAL = "open its weights here (--model with a hub id, a folder or a .gguf file)"
 _OFFER_CURES = {
-    Quantity.NEURONS: "na_pdd works where the activation function of the feed-forward layers can be found.",
+    Quantity.NEURONS: "na_pdd works where the activation function of the feed-forward layers can be found",
+}
+_OFFERED = {
+    Quantity.LOGP: "log-probabilities",
+    Quantity.MOMENTS: "the whole distribution of the next token",
+    Quantity.NEURONS: "feed-forward neurons",
+    Quantity.HIDDEN: "hidden states",
 }

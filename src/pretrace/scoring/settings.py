@@ -16,6 +16,7 @@ from pretrace.settings import (
     TEXTS,
     cache_option,
     check_ranges,
+    dry_run_option,
     like,
     option,
     seed_option,
@@ -32,7 +33,8 @@ class Target:
     """The model in question, and how it and every other model of the run is opened."""
 
     model: str = option(
-        help="A hub id, a model folder, a .gguf file, or smollm2 (packaged).",
+        help="A hub id, a model folder, a .gguf file, smollm2 (packaged), or a server: vllm:URL, sglang:URL, tgi:URL, "
+        "completions:URL.",
         panel=MODEL,
         path="in",
         essential=True,
@@ -89,6 +91,7 @@ class ScoreSettings:
     )
     seed: int = seed_option()
     cache: bool = cache_option()
+    dry_run: bool = dry_run_option()
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -153,6 +156,18 @@ class ModelsSettings:
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     several: bool = False
     cache: bool = True
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """What the models that scores ask are opened from, by the names that views use; a tuned one is the target."""
+        found = {"target": self.target.model, "tuned": self.target.model}
+        reference = self.companions.reference_model
+        return found | ({"reference": reference} if reference else {})
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What every model is opened from."""
+        return (*self.roles.values(), *self.placebos)
 
 
 def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSettings) -> None:

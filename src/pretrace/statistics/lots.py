@@ -52,6 +52,16 @@ def lot_effects(values: Sequence[npt.ArrayLike]) -> Doubles:
     return np.array([row[0] - row[1:].mean() for row in rows], dtype=np.float64)
 
 
+def chance_of_hits(chances: Sequence[float]) -> Doubles:
+    """The distribution of the number of hits, [units + 1], of independent draws with these chances each: the
+    Poisson-binomial law, added up unit by unit (binomial where all chances are equal)."""
+    found = np.ones(1)
+    for chance in chances:
+        require(0 <= chance <= 1, f"a chance lies between 0 and 1, found {chance}.")
+        found = np.append(found, 0.0) * (1 - chance) + np.insert(found, 0, 0.0) * chance
+    return np.asarray(found)
+
+
 def _drawn(rows: Sequence[Doubles], draws: int, seed: int) -> Iterator[Doubles]:
     """The statistic of fresh draws, in pieces; units with as many alternatives are drawn together."""
     rng = np.random.default_rng(seed)

@@ -27,7 +27,7 @@ from pretrace.types.audit import (
     TextClassifier,
 )
 from pretrace.types.flagging import Flagged, FlagOutcome, Judged, Known, SetTest
-from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Tuned, Written
+from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Streaming, Tuned, Written
 from pretrace.types.results import (
     EXTREMES,
     Comparison,
@@ -125,6 +125,7 @@ __all__ = [
     "State",
     "States",
     "Status",
+    "Streaming",
     "Survival",
     "Table",
     "TablePart",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,17 @@ class Backend(Protocol):
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = ..., /) -> list[Trace]:
         """One pass over texts that fit together; traces in the batch's order, each with all the states."""
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """What a back end has besides that works on several batches at once, such as one behind a server."""
+
+    def stream(
+        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = ..., /
+    ) -> Iterator[tuple[int, list[Trace]]]:
+        """The traces of each batch as soon as they are there, with the batch's number."""
         ...
 
 

@@ -29,8 +29,10 @@ class Table:
 class Situation:
     """What the one who asks has, as far as a result or an answer says: numbers of documents, 0 where there are none.
 
-    `collections` counts other collections of the same kind, `months` the span of dated texts. `access` is what the
-    model offers: "weights", "logprobs" (a server that gives log-probabilities of a prompt) or "text" alone.
+    `unseen` counts control documents, `rows` those of a set in random order, `items` multiple-choice items with a list
+    of options, `canaries` random strings that stand in the texts, `collections` other collections of the same kind,
+    `months` the span of dated texts. `documents` are the texts in question, 0 also where it was not said. `access` is
+    what the model offers: "weights", "logprobs" (a server that gives log-probabilities of a prompt) or "text" alone.
     """
 
     unpublished: int = 0
@@ -38,6 +40,8 @@ class Situation:
     drafts: int = 0
     unseen: int = 0
     rows: int = 0
+    items: int = 0
+    canaries: int = 0
     collections: int = 0
     dated: int = 0
     months: float = 0.0

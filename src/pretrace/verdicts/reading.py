@@ -75,7 +75,7 @@ class Reader:
 
 
 def chosen_score(score: str, models: Models) -> str:
-    """The score to read with: the one that was named, else `ref` beside a reference model and `loss` without.
+    """The score to read with: the one that was named; else `ref(difference=True)` with a reference model, or `loss`.
 
     ExpressionError, ModelError or TableError for one that cannot be had; TextsError for more than one score.
     """

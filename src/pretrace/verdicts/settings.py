@@ -15,7 +15,8 @@ TEST = "Test"
 """The group of options on the test itself."""
 POWER_BATCH = 4
 """Windows a step when texts are planted to measure the power, as in an audit."""
-ALONE, BESIDE = "loss", "ref"
+ALONE: str = "loss"
+BESIDE: str = "ref(difference=True)"
 """The score of a text where no reference model is given, and where one is: the mean log-probability, and the same less
 that of the reference model."""
 

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from pretrace.report.figures import cutoff, marks, twins
+from pretrace.report.figures.collections import collections
 from pretrace.report.figures.drawn import Drawn
+from pretrace.report.figures.order import order_figures
 from pretrace.types import Verdict, VerdictTest
 
-_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {}
+_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {
+    "marks": marks.differences,
+    "canaries": marks.differences,
+    "triggers": marks.hits,
+    "order": order_figures,
+    "options": order_figures,
+    "collections": collections,
+    "cutoff": cutoff.drawn,
+    "twins": twins.drawn,
+}
 """What draws the figures of a test; a test without an entry has only that of its null distribution."""
 
 

@@ -1,0 +1,102 @@
+"""A model behind a real vLLM server against the same weights opened here: numbers and speed.
+
+`scripts/try-vllm` starts the server and calls this, which writes benchmarks/results/vllm.json and vllm.png. Both are
+asked the same texts by `pretrace`, nothing comes from a cache, and the repeats are interleaved: here, server, here, …
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import commit, machine
+from benchmarks.plots import draw_servers
+from benchmarks.texts import some_texts
+from pretrace import open_model
+from pretrace.cache.traces import open_store
+from pretrace.scoring.evidence import trace
+from pretrace.types import Backend, Quantity, Trace
+
+RESULTS = Path(__file__).parent / "results"
+LENGTH = 256  # tokens a text
+
+
+def save(folder: Path) -> None:
+    """The packaged SmolLM2 as a folder that a server can open: float32 weights and the tokenizer."""
+    model = open_model("smollm2")
+    model.model.save_pretrained(folder)  # type: ignore[attr-defined]
+    model.tokenizer.save_pretrained(folder)  # type: ignore[attr-defined]
+
+
+def read(model: Backend, texts: list[str]) -> tuple[list[Trace], float]:
+    """The traces and the seconds they took."""
+    begin = time.perf_counter()
+    found = trace(model, texts, Quantity.LOGP, store=open_store(None))
+    return found, time.perf_counter() - begin
+
+
+def measured(here: Backend, there: Backend, texts: list[str], repeats: int) -> dict[str, Any]:
+    """Differences of the two in nats, tokens a second of each repeat, and how often both were asked."""
+    seconds: dict[str, list[float]] = {"here": [], "server": []}
+    for _ in range(repeats):
+        ours, took = read(here, texts)
+        seconds["here"].append(took)
+        theirs, took = read(there, texts)
+        seconds["server"].append(took)
+    for one, other in zip(ours, theirs, strict=True):
+        assert np.array_equal(one.tokens, other.tokens)
+    gaps = np.concatenate([np.abs(a.logp - b.logp) for a, b in zip(ours, theirs, strict=True)])
+    means = [abs(float(a.logp.mean()) - float(b.logp.mean())) for a, b in zip(ours, theirs, strict=True)]
+    tokens = sum(map(len, ours))
+    return {
+        "tokens": tokens,
+        "largest_difference": float(gaps.max()),
+        "median_difference": float(np.median(gaps)),
+        "largest_difference_of_a_mean": max(means),
+        "tokens_a_second": {name: [tokens / one for one in took] for name, took in seconds.items()},
+        "server_over_here": statistics.median(seconds["here"]) / statistics.median(seconds["server"]),
+    }
+
+
+def main() -> None:
+    """Parse, measure, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--url", default="http://127.0.0.1:8123")
+    parser.add_argument("--vllm", default="unknown")
+    parser.add_argument("--texts", type=int, default=48)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    if given.save:
+        save(given.save)
+        return
+    corpus, texts = some_texts(given.texts)
+    here = open_model(str(given.folder), max_tokens=LENGTH)
+    begin = time.perf_counter()
+    there = open_model(f"vllm:{given.url}", tokenizer=str(given.folder), max_tokens=LENGTH)
+    checked = time.perf_counter() - begin
+    found = {
+        "commit": commit(),
+        "machine": machine(),
+        "vllm": given.vllm,
+        "model": "SmolLM2-135M-Instruct, float32 from Q4_1",
+        "texts": {"corpus": corpus, "number": len(texts), "longest": LENGTH},
+        "self_check": {"seconds": checked, "moved": there.facts["moved"]},
+        **measured(here, there, texts, given.repeats),
+    }
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "vllm.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    draw_servers(found, given.out / "vllm.png")
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""From `vllm:http://host:8000` to a model that can be asked: its name, its tokenizer, its limit, its check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from pretrace.backends.loading import tokenizer_of
+from pretrace.backends.serving.address import Address, parse_address
+from pretrace.backends.serving.backend import Connection, Served
+from pretrace.backends.serving.client import Client, NotTakenError
+from pretrace.backends.serving.known_answers import recognised
+from pretrace.backends.serving.routes import ROUTES, TEXT_REQUESTS, Answer, Prompt, Route
+from pretrace.backends.serving.self_check import SENTENCES, Check, Probed
+from pretrace.backends.settings import ModelSettings
+from pretrace.backends.tokens import Tokens
+from pretrace.errors import ModelError
+
+REQUESTS, SECONDS = 8, 120.0
+"""Requests under way at once, and seconds for each, unless told otherwise."""
+_LOCAL = ("revision", "dtype", "device", "device_map", "allow_pickle")
+_OTHER_SERVERS = {
+    "llamacpp": "this is llama.cpp's own server, which gives log-probabilities of generated tokens only: open its "
+    "GGUF file itself (--model FILE.gguf)",
+    "library": "this is Ollama, which gives log-probabilities of generated tokens only: open the weights or the GGUF "
+    "file itself, or serve them with vLLM",
+}
+"""What servers call the owner of their models, and why they cannot be used."""
+
+
+def open_served(model: str, settings: ModelSettings) -> Served:
+    """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
+    check_settings(model, settings)
+    address = parse_address(model)
+    client = Client(
+        address.url, requests=settings.requests or REQUESTS, seconds=settings.request_timeout or SECONDS
+    )
+    try:
+        return _opened(address, client, settings)
+    except BaseException:
+        client.close()
+        raise
+
+
+def check_settings(model: str, settings: ModelSettings) -> None:
+    """ModelError for settings that only a model with weights here can follow."""
+    default = ModelSettings()
+    for one in fields(settings):
+        if one.name in _LOCAL and getattr(settings, one.name) != getattr(default, one.name):
+            raise ModelError(
+                f"--{one.name.replace('_', '-')} is for weights that are opened here, and {model.partition(':')[0]}: "
+                "names a server, which has opened its own: leave it out."
+            )
+
+
+def _opened(address: Address, client: Client, settings: ModelSettings) -> Served:
+    held = _held(address, client)
+    name = _chosen(address.model or settings.served_model or "", held, address)
+    facts = held.get(name, {})
+    tokenizer = settings.tokenizer or _own_tokenizer(name, facts)
+    found, limit, vocabulary = tokenizer_of(tokenizer, settings)
+    whole = Tokens(found, start=settings.start)
+    limits = [n for n in (settings.max_tokens, _limit(facts) or (limit and limit - 1)) if n]
+    tokens = Tokens(found, start=settings.start, max_tokens=min(limits, default=None))
+    connection, check, probed = _checked(address, client, name, whole)
+    named = {"kind": address.kind, "model": name, "tokenizer": tokens.hash, "prefix": tokens.prefix.tolist()}
+    return Served(
+        connection,
+        tokens,
+        check,
+        known=recognised(probed, url=address.url, named=named),
+        facts={
+            "server": address.url,
+            "kind": address.kind,
+            "served_model": name,
+            "tokenizer_from": tokenizer,
+            "moved": probed.wobble,
+            "vocabulary": vocabulary or whole.rust.get_vocab_size(with_added_tokens=True),
+        },
+        budget=settings.token_budget,
+    )
+
+
+def _held(address: Address, client: Client) -> dict[str, Mapping[str, Any]]:
+    """The models that a server says it holds, with what it says of each; empty where it does not say."""
+    if address.kind == "tgi":
+        found = client.find("/info")
+        return {str(found["model_id"]): found} if isinstance(found, dict) and "model_id" in found else {}
+    found = client.find("/v1/models" if address.kind == "sglang" else "/models")
+    listed = found.get("data") if isinstance(found, dict) else found
+    held: dict[str, Mapping[str, Any]] = {
+        str(one["id"]): one
+        for one in listed or ()
+        if isinstance(one, dict) and isinstance(one.get("id"), str)
+    }
+    for one in held.values():
+        why = _OTHER_SERVERS.get(str(one.get("owned_by")))
+        if why:
+            raise ModelError(f"{address.url}: {why}.")
+    return held
+
+
+def _chosen(wanted: str, held: Mapping[str, Any], address: Address) -> str:
+    """The name of the model; ModelError where it is not served, or none was named and there are several."""
+    names = ", ".join(sorted(held)[:10]) + (", …" if len(held) > 10 else "")
+    if wanted and held and wanted not in held:
+        raise ModelError(f"{address.url} serves no model {wanted!r}: it has {names}.")
+    if wanted:
+        return wanted
+    if len(held) == 1:
+        return next(iter(held))
+    if held:
+        raise ModelError(f"{address.url} serves several models, name one with --served-model: {names}.")
+    raise ModelError(
+        f"{address.url} does not say which models it serves: name one with --served-model, and check that the address "
+        "and the kind of server are right."
+    )
+
+
+def _own_tokenizer(name: str, facts: Mapping[str, Any]) -> str:
+    """The folder or hub id that the server itself says the model is from."""
+    source = str(facts.get("root") or facts.get("model_id") or name)
+    if Path(source).is_absolute() and not Path(source).is_dir():
+        raise ModelError(
+            f"the tokenizer of {name} is wanted here, to know its tokens: name a hub id or a folder with --tokenizer "
+            f"(the server has {source}, which is no folder on this machine)."
+        )
+    return source
+
+
+def _limit(facts: Mapping[str, Any]) -> int | None:
+    """The longest prompt that a server takes beside the one token it writes, None where it does not say."""
+    for field, more in (("max_model_len", 1), ("max_input_tokens", 0), ("max_input_length", 0)):
+        if isinstance(facts.get(field), int) and facts[field] > more:
+            return int(facts[field]) - more
+    return None
+
+
+def _checked(
+    address: Address, client: Client, model: str, tokens: Tokens
+) -> tuple[Connection, Check, Probed]:
+    """The first route that the server takes, with what it answered; ModelError where none can be used."""
+    prompts = tuple(_prompt(text, tokens) for text in SENTENCES)
+    routes = ROUTES[address.kind]
+    for route in routes:
+        connection = Connection(address, client, route, model)
+        check = Check(connection.name, route, prompts, _extending(tokens, route))
+        try:
+            _check_tokenizer(connection, check, tokens)
+            return connection, check, check.run(connection.ask)
+        except NotTakenError:
+            if route is routes[-1]:
+                raise
+    raise AssertionError("every kind of server has a route")
+
+
+def _check_tokenizer(connection: Connection, check: Check, tokens: Tokens) -> None:
+    """ModelError where the server cuts a text of the check into other tokens than the tokenizer here; nothing where
+    it takes no text."""
+    make = TEXT_REQUESTS.get(connection.address.kind)
+    if make is None or not connection.route.asks_ids:
+        return  # the check itself sends text
+    start = len(tokens.prefix)
+    for prompt in check.prompts[:2]:
+        try:
+            body = connection.client.ask(connection.route.path, make([prompt], connection.model))
+        except NotTakenError:
+            return
+        answer, own = connection.read(body, [prompt])[0], prompt.ids[start:]
+        found = answer.ids or own
+        if answer.ids is None or not _begins(found, own):
+            check.same_cut(Prompt(own, words=prompt.words), answer)
+
+
+def _begins(found: tuple[int, ...], own: tuple[int, ...]) -> bool:
+    """Whether the server's tokens are ours, after at most two start tokens of its own; the last may be cut off."""
+    size = len(own)
+    return len(found) >= size and any(
+        found[start : start + size] == own[: len(found) - start] for start in range(3)
+    )
+
+
+def _prompt(text: str, tokens: Tokens) -> Prompt:
+    ids = tokens.encode([text])[0]
+    words = tuple(text[a:b] for a, b in tokens.spans(text))
+    return Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
+
+
+def _extending(tokens: Tokens, route: Route) -> Callable[[Prompt, Answer], Prompt | None]:
+    """What makes of a prompt the one with the token more that the server wrote; None where it cannot be told."""
+
+    def extend(prompt: Prompt, answer: Answer) -> Prompt | None:
+        written, number = answer.generated, len(prompt.ids)
+        if route.asks_ids and written.id is not None:
+            return Prompt((*prompt.ids, int(written.id)))
+        made = _prompt(prompt.text + (written.text or ""), tokens)
+        if len(made.ids) != number + 1 or made.ids[:number] != prompt.ids or "\ufffd" in made.text:
+            return None  # a part of a character, or a token that merges with the one before it
+        return made if written.id in (None, made.ids[number]) else None
+
+    return extend

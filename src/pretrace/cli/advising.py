@@ -1,0 +1,249 @@
+"""`pretrace advise`: told or asked what there is, say which test can be made, and what to type."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text as Plain
+
+from pretrace.corpora import Columns
+from pretrace.registry import require
+from pretrace.settings import Option, check_ranges, option
+from pretrace.types import Situation
+from pretrace.verdicts.advise import Advice, Advised, Names
+from pretrace.verdicts.advise import advise as advised
+from pretrace.verdicts.looking import Seen, look
+
+HAVE = "What you have"
+OFFERS = ("weights", "logprobs", "text")
+CANNOT_ANSWER, STOPPED = 4, 130
+_STATES = {
+    "applies": "This can be made now:",
+    "could": "This could be made:",
+    "cannot": "This cannot be made with this model:",
+}
+
+
+def _number(help: str) -> Any:
+    return option(None, help, panel=HAVE, least=0, essential=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseSettings:
+    """What the one who asks has; None where that was not said. ExpressionError for a number below 0."""
+
+    documents: int | None = _number("Documents in question; counted where TEXTS is given.")
+    unpublished: int | None = _number("Texts that are not yet published.")
+    unseen: int | None = _number(
+        "Control documents: texts of the same kind that the model cannot have seen, such as drafts or later texts."
+    )
+    checkpoint: bool = option(
+        False,
+        "There is an earlier checkpoint of the model, or the base it was tuned from.",
+        panel=HAVE,
+        essential=True,
+    )
+    collections: int | None = _number("Other collections of the same site, kind and period.")
+    rows: int | None = _number("Rows of a set that was published in random order.")
+    items: int | None = _number("Multiple-choice items whose options stand in random order.")
+    canaries: int | None = _number("Random strings, such as hashes and UUIDs, that stand in the texts.")
+    drafts: int | None = _number("Published texts of which there is also an unpublished draft.")
+    dated: int | None = _number("Texts of one source that have a date.")
+    months: float | None = option(
+        None, "Months that the dated texts span.", panel=HAVE, least=0, essential=True
+    )
+    access: str = option(
+        "",
+        "What the model offers: weights; logprobs (a server that gives log-probabilities of a prompt); or text "
+        "alone. Weights unless named.",
+        panel=HAVE,
+        essential=True,
+    )
+
+    def __post_init__(self) -> None:
+        require(self.access in ("", *OFFERS), f"--access is one of {', '.join(OFFERS)}, found {self.access}.")
+        check_ranges(self)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What was said, by the name of the field."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value not in (None, "") and value is not False
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseInputs:
+    """The file to look at, names for the commands, and how the answer is printed."""
+
+    model: str = option("MODEL", "The model in question, for the commands.", essential=True)
+    json: bool = option(False, "Print the answer as JSON, and nothing else.", essential=True)
+    columns: Columns = field(default_factory=Columns)
+
+
+_TEXTS = Option(
+    "The texts in question, to be looked at: how many there are, and which columns hold dates, answer options or "
+    "drafts. Anything that `pretrace audit` takes.",
+    metavar="TEXTS",
+    path="in",
+    essential=True,
+)
+
+
+def advise(
+    settings: AdviseSettings, inputs: AdviseInputs, texts: Annotated[str | None, _TEXTS] = None
+) -> int:
+    """Which test can I use? Say what you have: it prints which tests apply, what each assumes, how many documents it
+    needs, and the command to type. At a terminal it asks. Exit code 4 where no verdict is possible."""
+    told, seen = settings.told, Seen(Situation(), Names(), ())
+    if texts is not None:
+        seen = look(texts, inputs.columns)
+    asked = not told and texts is None and not inputs.json and sys.stdin.isatty() and sys.stderr.isatty()
+    if asked:
+        told = _answers()
+    found = advised(
+        replace(seen.situation, **told),
+        texts if texts not in (None, "-") else Names().texts,
+        model=inputs.model,
+        names=seen.names,
+    )
+    informed = asked or bool(told) or texts is not None
+    if inputs.json:
+        print(json.dumps(plain(found, seen.said), ensure_ascii=False, indent=1))
+    else:
+        _print(found, seen.said, informed=informed)
+    return CANNOT_ANSWER if informed and not found.possible else 0
+
+
+def plain(advice: Advice, seen: tuple[str, ...]) -> dict[str, Any]:
+    """The advice in plain values, for --json."""
+    easiest = advice.easiest
+    return {
+        "possible": advice.possible,
+        "easiest": easiest.choice.name if easiest else None,
+        "situation": asdict(advice.situation),
+        "seen": list(seen),
+        "tests": [
+            {
+                "name": row.choice.name,
+                "title": row.choice.title,
+                "state": row.state,
+                "missing": row.missing,
+                "needs": row.choice.needs,
+                "null": row.choice.kind,
+                "assumes": row.choice.assumes,
+                "accuses": row.choice.accuses,
+                "needed": asdict(row.needed),
+                "commands": list(row.commands),
+            }
+            for row in advice.rows
+        ],
+    }
+
+
+def _print(advice: Advice, seen: tuple[str, ...], *, informed: bool) -> None:
+    console = Console(highlight=False)
+    for sentence in seen:
+        console.print(Plain(sentence), soft_wrap=True)
+    if seen:
+        console.print(Plain("Nobody can see from a file whether its order is random: say --rows N if it is."))
+        console.print()
+    state = ""
+    for row in advice.rows:
+        if informed and row.state != state:
+            state = row.state
+            console.print(Plain(_STATES[state], style="bold"))
+        for line in lines(row, informed=informed):
+            console.print(Plain(line), soft_wrap=True)
+    if not informed:
+        console.print(
+            Plain("Say what you have, such as --unseen 40: pretrace advise --help."), soft_wrap=True
+        )
+    else:
+        console.print(Plain(_closing(advice), style="bold"), soft_wrap=True)
+
+
+def lines(row: Advised, *, informed: bool) -> Iterator[str]:
+    """A test as lines for a terminal."""
+    choice = row.choice
+    yield f"  {choice.title} ({choice.kind_words})"
+    if row.missing and informed:
+        yield f"    {'why' if row.state == 'cannot' else 'missing'}: {row.missing}"
+    else:
+        yield f"    needs: {choice.needs}"
+    yield f"    {'assumes' if choice.accuses else 'note'}: {choice.assumes}"
+    if choice.accuses:
+        yield f"    for power 0.8: {row.needed.power}"
+    if row.state != "cannot":
+        for command in row.commands:
+            yield f"    $ {command}"
+
+
+def _closing(advice: Advice) -> str:
+    """Whether a verdict is possible, and else what would make one possible most easily."""
+    able = [row.choice for row in advice.rows if row.state == "applies"]
+    if able and not any(choice.accuses for choice in able):
+        return (
+            "No test can accuse with this: what applies can end only with “nothing shown” or “inconclusive”."
+        )
+    if able:
+        return f"A verdict is possible. The strongest test that applies: {able[0].title}."
+    easiest = advice.easiest
+    assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
+    missing = easiest.missing
+    return f"No verdict is possible with this. Most easily had: {easiest.choice.title}. Missing: {missing}."
+
+
+_QUESTIONS = {
+    "documents": "How many texts do you want to ask about?",
+    "unseen": "How many texts of the same kind do you have that the model cannot have seen (drafts, later texts)?",
+    "unpublished": "How many texts do you have that are not yet published?",
+    "collections": "How many other collections of the same site, kind and period could you get?",
+    "rows": "If it is a data set in random order: how many rows?",
+    "items": "If it has multiple-choice items with options in random order: how many items?",
+    "canaries": "How many random strings, such as hashes or UUIDs, stand in the texts?",
+    "drafts": "Of how many published texts do you also have an unpublished draft?",
+    "dated": "How many of the texts have a date?",
+}
+
+
+def _answers() -> dict[str, Any]:
+    """What the one at the terminal has, a question a line; leaves with the code of a stop at Ctrl-C or Ctrl-D."""
+    try:
+        typer.echo("Enter alone means none.", err=True)
+        told: dict[str, Any] = {name: _asked(question) for name, question in _QUESTIONS.items()}
+        told["months"] = _asked("Over how many months?") if told["dated"] else 0
+        earlier = "Is there an earlier checkpoint of the model, or the base it was tuned from?"
+        told["checkpoint"] = typer.confirm(earlier, default=False, err=True)
+        offers = "What does the model offer (weights, logprobs, text)? Enter alone means weights."
+        told["access"] = typer.prompt(
+            offers, default="weights", show_default=False, value_proc=_offer, err=True
+        )
+    except typer.Abort:
+        raise typer.Exit(STOPPED) from None
+    return told
+
+
+def _asked(question: str) -> int:
+    answer: int = typer.prompt(question, default="0", show_default=False, value_proc=_count, err=True)
+    return answer
+
+
+def _count(written: str) -> int:
+    if not written.strip().isdecimal():
+        raise typer.BadParameter(f"a whole number such as 40 was wanted, found {written!r}")
+    return int(written)
+
+
+def _offer(written: str) -> str:
+    if written.strip() not in OFFERS:
+        raise typer.BadParameter(f"one of {', '.join(OFFERS)} was wanted, found {written!r}")
+    return written.strip()

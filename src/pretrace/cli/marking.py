@@ -1,0 +1,306 @@
+"""`pretrace mark`, `check` and `canaries`: check all that can be checked, open models, test, write, print."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from rich.console import Console
+from rich.text import Text as Plain
+
+from pretrace.backends.settings import ModelSettings
+from pretrace.cli.options import Given, Only
+from pretrace.cli.paths import Source
+from pretrace.cli.verdicts import finished, opened
+from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.results.atomic import check_writable
+from pretrace.scoring.settings import Target
+from pretrace.settings import MODEL, RUN, Option, like, option
+from pretrace.types import Corpus, Verdict
+from pretrace.verdicts.marking.settings import CanarySettings, CheckSettings, MarkSettings
+from pretrace.verdicts.settings import TEST, Beside, TestSettings
+
+if TYPE_CHECKING:
+    from pretrace.types import Backend
+    from pretrace.verdicts.marking.advice import SampleSize
+    from pretrace.verdicts.marking.sealed import Seal
+    from pretrace.verdicts.marking.variants import Candidates
+
+_PLANTING = Only(("level", "power_epochs", "power_method"), essential=False)
+_TRIGGERS = "Servers that give text only"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkOutputs:
+    """Where the marked texts and the sealed file go, and the model for the sample size."""
+
+    out: Path = option(
+        help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with it.",
+        panel=RUN,
+        path="out",
+        essential=True,
+    )
+    sealed: Path = option(
+        help="New file for all variants and the draw, readable by its owner alone. Keep it secret and safe; it is "
+        "never overwritten.",
+        panel=RUN,
+        path="out",
+        essential=True,
+    )
+    model: str | None = option(
+        None,
+        "An open model like the one that may come, with weights here: a copy of it reads the texts, which says how "
+        "many texts the test needs.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    opening: ModelSettings = field(default_factory=ModelSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckInputs:
+    """What the sealed file is held against, and where the result goes."""
+
+    commitment: str | None = option(
+        None,
+        "The SHA-256 that was published, or the file that holds it.",
+        panel=TEST,
+        path="in",
+        essential=True,
+    )
+    texts: str | None = option(
+        None,
+        "The texts as they were published, to be compared with the sealed file; given as TEXTS is elsewhere.",
+        panel=TEST,
+        path="in",
+        essential=True,
+    )
+    model: str | None = option(
+        None,
+        "The model in question: a hub id, a model folder, a .gguf file, or smollm2. With --answers its name, for the "
+        "report.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    opening: ModelSettings = field(default_factory=ModelSettings)
+    prompts: Path | None = option(
+        None,
+        "Write the beginnings of the trigger sentences to this file (JSON lines: id, prompt), and end.",
+        panel=_TRIGGERS,
+        path="out",
+        essential=True,
+    )
+    answers: str | None = option(
+        None,
+        "A file with what a model answered to them (id, answer); no model is opened.",
+        panel=_TRIGGERS,
+        path="in",
+        essential=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckBeside:
+    """Models beside the target, and where the result goes, which --prompts does without."""
+
+    reference_model: str | None = like(Beside, "reference_model")
+    placebo: tuple[str, ...] = like(Beside, "placebo")
+    placebo_revision: str | None = like(Beside, "placebo_revision")
+    placebo_note: str = like(Beside, "placebo_note")
+    requested_by: str = like(Beside, "requested_by")
+    out: Path | None = like(Beside, "out", default=None)
+
+    def chosen(self) -> Beside:
+        """The same with a folder for the result; ExpressionError where there is none."""
+        if self.out is None:
+            raise ExpressionError("a test writes its result to a folder: name it with --out.")
+        return Beside(**{one.name: getattr(self, one.name) for one in fields(self)})
+
+
+def mark(
+    source: Source,
+    settings: MarkSettings,
+    outputs: MarkOutputs,
+    planting: Annotated[TestSettings, _PLANTING],
+) -> None:
+    """Mark texts before you publish them: of several variants of each text a lot decides which one you publish. The
+    variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace check` says exactly
+    whether a model was trained on what you published."""
+    from pretrace.verdicts.marking import mark as marking
+    from pretrace.verdicts.marking.advice import words_of
+    from pretrace.verdicts.marking.variants import checked_texts
+
+    if settings.words == "causal" and outputs.model is None:
+        raise ModelError(
+            "--words causal lets --model propose the words: give --model, or --words causal:MODEL."
+        )
+    marking.check_places(outputs.out, outputs.sealed)
+    columns = replace(source.columns, more=settings.variant_column)
+    corpus = checked_texts(replace(source, columns=columns).open())
+    candidates = marking.own_candidates(corpus, settings, source.columns)
+    model = _opened(outputs)
+    candidates = candidates or _made(corpus, settings, outputs, model)
+    seal = marking.mark(corpus, candidates, settings)
+    size = _measured(seal, model, replace(planting, seed=settings.seed, cache=settings.cache))
+    advice = words_of(size, planting.level)
+    seal = marking.with_advice(seal, advice)
+    commitment = marking.publish(seal, outputs.out, outputs.sealed)
+    _printed(seal, advice, commitment, outputs)
+
+
+def check(
+    sealed: Annotated[
+        Path,
+        Option("The sealed file that `pretrace mark` wrote.", metavar="SEALED", path="in", essential=True),
+    ],
+    inputs: CheckInputs,
+    companions: CheckBeside,
+    settings: CheckSettings,
+    given: Given,
+) -> int:
+    """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
+    training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
+    from pretrace.corpora import open_corpus
+    from pretrace.verdicts.marking.seal_checks import check_published
+    from pretrace.verdicts.marking.sealed import read_seal
+    from pretrace.verdicts.marking.triggers import write_prompts
+
+    if inputs.prompts is not None:
+        if inputs.answers is not None:
+            raise ExpressionError("--prompts writes what --answers answers: give one of them.")
+        check_writable(inputs.prompts, folder=False)
+        number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
+        print(
+            f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, and keep id and answer."
+        )
+        return 0
+    beside = companions.chosen()
+    if inputs.commitment is None:
+        raise TextsError(
+            "a test takes the commitment that was published: give --commitment, a SHA-256 or its file."
+        )
+    check_writable(beside.out)
+    answered = inputs.answers is not None
+    _check(inputs, beside, settings)
+    seal = read_seal(sealed, inputs.commitment)
+    notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
+    verdict = (_by_answers if answered else _by_model)(seal, inputs, beside, settings, notes)
+    return finished(verdict, beside.out, given)
+
+
+def canaries(source: Source, target: Target, beside: Beside, settings: CanarySettings, given: Given) -> int:
+    """Does a model know the random strings of these texts (hashes, UUIDs)? Each is compared with fresh strings of the
+    same format. Exit code 3 for "consistent with training", 0 for "nothing shown" (with --power), 4 when there is no
+    answer."""
+    from pretrace.cli.progress import Stages
+    from pretrace.verdicts.marking.canaries import check_canaries, natural_canaries
+
+    check_writable(beside.out)
+    corpus = source.open()
+    found = natural_canaries(corpus, settings)
+    models = opened(target, beside, cache=settings.cache)
+    verdict = check_canaries(
+        corpus, models, settings, canaries=found, statements=beside.statements, watch=Stages()
+    )
+    return finished(verdict, beside.out, given)
+
+
+def _opened(outputs: MarkOutputs) -> Backend | None:
+    """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
+    from pretrace.auditing.power import check_plantable
+    from pretrace.backends import open_model
+
+    if outputs.model is None:
+        return None
+    model = open_model(outputs.model, **asdict(outputs.opening))
+    check_plantable(model)
+    return model
+
+
+def _made(corpus: Corpus, settings: MarkSettings, outputs: MarkOutputs, model: Backend | None) -> Candidates:
+    """The variants of a rewriter or of a proposer of words, which are opened here."""
+    from pretrace.backends.proposals import open_proposer
+    from pretrace.building.instructed import open_instructed
+    from pretrace.verdicts.marking.mark import model_candidates
+
+    names = ("dtype", "device", "trust_remote_code", "allow_pickle")
+    how = {name: getattr(outputs.opening, name) for name in names}
+    if settings.rewriter is not None:
+        rewriter = open_instructed(settings.rewriter, cache=settings.cache, **how)
+        return model_candidates(corpus, settings, rewriter=rewriter)
+    own = {} if settings.words == "causal" else how
+    proposer = open_proposer(str(settings.words), model, cache=settings.cache, **own)
+    return model_candidates(corpus, settings, proposer=proposer)
+
+
+def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> SampleSize | None:
+    from pretrace.cli.progress import Stages
+    from pretrace.scoring.plan import Models
+    from pretrace.verdicts.marking.advice import sample_size
+
+    return None if model is None else sample_size(seal, Models(model), settings, watch=Stages())
+
+
+def _printed(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkOutputs) -> None:
+    """What was done, what to do next, and whether the texts are enough."""
+    console = Console(highlight=False)
+    console.print(Plain(f"{len(seal.documents):,} texts of {seal.name} are marked.", style="bold"))
+    sizes = [len(one.variants) for one in seal.documents]
+    between = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    for line in (f"One of {between} variants of each was drawn.", *seal.notes, *advice):
+        console.print(Plain(f"- {line}"))
+    for one in seal.unmarked[:3]:
+        console.print(Plain(f"- Not marked: {one.id!r} ({one.reason})."))
+    for line in (
+        f"Publish these texts, unchanged: {outputs.out / 'published.jsonl'}",
+        f"Publish or timestamp this commitment: {commitment}",
+        f"Keep this file secret and safe: {outputs.sealed}",
+    ):
+        console.print(Plain(line), soft_wrap=True)
+
+
+def _check(inputs: CheckInputs, beside: Beside, settings: CheckSettings) -> None:
+    """A PretraceError for what fits together badly, before anything is read or opened."""
+    if inputs.answers is None:
+        if inputs.model is None:
+            raise ModelError(
+                "name the model in question with --model; for a server that gives text only, see --prompts."
+            )
+        if settings.score or beside.reference_model:
+            settings.plan(reference=beside.reference_model is not None)
+        return
+    unused = {
+        "--reference-model": beside.reference_model,
+        "--placebo": beside.placebo or beside.placebo_revision,
+        "--score": settings.score,
+        "--power": settings.power,
+    }
+    found = [name for name, value in unused.items() if value]
+    if found:
+        raise ExpressionError(
+            f"{found[0]} has no use with --answers, where no model is opened: leave it away."
+        )
+
+
+def _by_model(
+    seal: Seal, inputs: CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
+) -> Verdict:
+    from pretrace.cli.progress import Stages
+    from pretrace.verdicts.marking.check import check_marks
+
+    target = Target(model=str(inputs.model), opening=inputs.opening)
+    models = opened(target, beside, cache=settings.cache)
+    return check_marks(seal, models, settings, statements=beside.statements, notes=notes, watch=Stages())
+
+
+def _by_answers(
+    seal: Seal, inputs: CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
+) -> Verdict:
+    from pretrace.verdicts.marking.triggers import check_triggers, read_answers
+
+    answers = read_answers(str(inputs.answers))
+    model = inputs.model or "the model that answered"
+    return check_triggers(seal, answers, settings, model=model, statements=beside.statements, notes=notes)

@@ -1,0 +1,28 @@
+"""`pretrace order`: was a set with rows, or answer options, in random order among the training texts?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pretrace.cli.options import Given
+from pretrace.cli.paths import Source
+from pretrace.results.atomic import check_writable
+from pretrace.scoring.settings import Target
+from pretrace.verdicts.order.settings import OrderSettings
+from pretrace.verdicts.settings import Beside
+
+
+def order(source: Source, target: Target, settings: OrderSettings, beside: Beside, given: Given) -> int:
+    """Was this set, whose rows stand in random order, used? Compares the published order of rows, or of answer options,
+    with others. Exit code 3 when consistent with training, 0 when nothing was found, 4 when inconclusive."""
+    from pretrace.cli.progress import Stages
+    from pretrace.cli.verdicts import finished, opened
+    from pretrace.verdicts.order import order as test
+
+    check_writable(beside.out)
+    # the label column of a benchmark holds its answers, which are no part of this
+    columns = replace(source.columns, label=source.columns.label or "", more=settings.columns)
+    corpus = replace(source, columns=columns).open()
+    models = opened(target, beside, cache=settings.cache)
+    verdict = test(corpus, models, settings, watch=Stages(), statements=beside.statements)
+    return finished(verdict, beside.out, given)

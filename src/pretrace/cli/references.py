@@ -1,0 +1,54 @@
+"""Options and models of the tests that take what several reference models predict off the target's scores."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from pretrace.cli.verdicts import opened
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Target
+from pretrace.settings import MODEL, like, option
+from pretrace.types import Backend
+from pretrace.verdicts.settings import Beside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideSeveral:
+    """Models beside the target, any number of reference models among them, and where the result goes."""
+
+    reference_model: tuple[str, ...] = option(
+        (),
+        "A model of another family or with another cut-off: what it predicts of a text's score is taken off. Name it "
+        "before you look at a result; any --model value. May be given more than once.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    placebo: tuple[str, ...] = like(Beside, "placebo")
+    placebo_revision: str | None = like(Beside, "placebo_revision")
+    placebo_note: str = like(Beside, "placebo_note")
+    requested_by: str = like(Beside, "requested_by")
+    out: Path = like(Beside, "out")
+
+    @property
+    def alone(self) -> Beside:
+        """The same without the reference models."""
+        return Beside(
+            placebo=self.placebo,
+            placebo_revision=self.placebo_revision,
+            placebo_note=self.placebo_note,
+            requested_by=self.requested_by,
+            out=self.out,
+        )
+
+
+def opened_several(
+    target: Target, beside: BesideSeveral, *, cache: bool
+) -> tuple[Models, tuple[Backend, ...]]:
+    """The target with its placebos, and the reference models in the order they were named; errors as in `opened`."""
+    from pretrace.backends import open_model
+
+    models = opened(target, beside.alone, cache=cache)
+    opening = asdict(replace(target.opening, revision=None))
+    return models, tuple(open_model(name, **opening) for name in beside.reference_model)

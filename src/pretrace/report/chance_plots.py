@@ -1,0 +1,141 @@
+"""A result against what chance gives, and the probability of seeing training by the number of units.
+
+They draw what a result recorded. They are made to be read without colour: dark against light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from pretrace.report.plots import CHANCE, KINDS
+from pretrace.report.svg import canvas
+from pretrace.report.wording import fixed, plural
+from pretrace.types import Null, Power
+
+SIGN, HELD = KINDS["member"], "#1c1c1c"
+HILL, TAIL = "#cbcbcb", "#777777"
+WIDTH = 7.6
+_VISIBLE = 0.02
+"""The share of the highest bar below which a bar is too low to be in the way of words."""
+STRENGTH = "strength of the result: 0 is no difference, 1 is a usual chance difference"
+"""The axis of a test whose statistic is a mean over its spread."""
+
+
+def against_chance(null: Null, *, this: str = "this audit", axis: str = STRENGTH) -> Figure:
+    """The hill of what chance gives, its part from the critical value on dark, and what was found by `this`."""
+    with canvas(WIDTH, 2.0, constrained=False) as (figure, axes):
+        figure.subplots_adjust(left=0.006, right=0.994, top=0.99, bottom=0.22)
+        low, high, beside = _stretch(null)
+        frame(axes, low, high)
+        axes.set_ylim(0, 2.0)
+        _hill(axes, null)
+        _found(axes, null, this)
+        axes.text(
+            beside, 0.42, "what chance gives if the\ntexts were not used", ha="right", va="center", fontsize=9
+        )
+        axes.set_xlabel(axis)
+    return figure
+
+
+def power_curve(power: Power, number: int, *, this: str = "this audit", unit: str = "document") -> Figure:
+    """The probability of seeing the planted texts against the number of units, with 80% and `this` one."""
+    points = sorted({*power.curve, (number, power.probability.value)})
+    with canvas(WIDTH, 2.3) as (figure, axes):
+        axes.axhline(0.8, color=CHANCE, linewidth=0.9, dashes=(4, 2.2))
+        axes.plot(*zip(*points, strict=True), color=SIGN, linewidth=1.4, marker="o", ms=3.2)
+        low, high = power.probability.low, power.probability.high
+        axes.plot([number, number], [low, high], color=SIGN, linewidth=1.6)
+        axes.plot([number], [power.probability.value], marker="D", ms=6.5, color=SIGN)
+        height = 0.42 if low > 0.6 else 0.93
+        axes.plot([number] * 2, [low, height - 0.06], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
+        axes.text(number, height, f" {this}: {plural(number, unit)}", va="top", fontsize=9)
+        if points[0][0] > 0 and points[-1][0] >= 8 * points[0][0]:
+            axes.set_xscale("log")
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_locator(FixedLocator(_spaced([place for place, _ in points], number)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:,.0f}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
+        axes.set_ylim(-0.02, 1.04)
+        axes.yaxis.set_major_locator(FixedLocator([0, 0.2, 0.4, 0.6, 0.8, 1.0]))
+        axes.grid(axis="y")
+        axes.set_xlabel(f"{unit}s")
+        axes.set_ylabel("probability of seeing it")
+    return figure
+
+
+def _spaced(places: Sequence[int], number: int) -> list[int]:
+    """Those of the places whose labels do not run into one another on a logarithmic axis; `number` stays."""
+    kept: list[int] = []
+    room = (places[-1] / places[0]) ** 0.06
+    for place in places:
+        clear = place == number or (number / room >= place or place >= number * room)
+        if clear and (not kept or place >= kept[-1] * room):
+            kept.append(place)
+    return kept
+
+
+def _stretch(null: Null) -> tuple[float, float, float]:
+    """Where the axis starts and ends, and where the words to the left of the hill end."""
+    edges, counts = np.array(null.edges), np.array(null.counts)
+    high_bars = np.flatnonzero(counts > _VISIBLE * counts.max())
+    beside = float(edges[high_bars[0]])
+    shown = float(edges[-1])
+    if np.isfinite(null.critical):
+        shown = max(shown, null.critical)
+    width = shown - float(edges[0])
+    # What was found may lie far out: then it stands at the end of the axis, with an arrow.
+    found = float(np.clip(null.observed, edges[0] - width, shown + width))
+    low, high = min(float(edges[0]), found), max(shown, found)
+    pad = 0.05 * (high - low)
+    low, high = min(low - pad, beside - 0.32 * (high + pad - beside)), high + pad
+    if null.observed < null.critical < np.inf:  # whose words stand to the right of its line then
+        high = max(high, null.critical + 0.5 * (null.critical - low))
+        low = min(low, beside - 0.32 * (high - beside))
+    return low, high, beside - 0.01 * (high - low)
+
+
+def _hill(axes: Axes, null: Null) -> None:
+    """The histogram as it was recorded; a bar that the critical value lies in is light to its left, dark to its
+    right."""
+    edges, counts = np.array(null.edges), np.array(null.counts)
+    cut = float(np.clip(null.critical, edges[0], edges[-1]))
+    place = int(np.searchsorted(edges, cut, side="right")) - 1
+    if edges[0] < cut < edges[-1] and edges[place] < cut:
+        edges = np.insert(edges, place + 1, cut)
+        counts = np.insert(counts, place, counts[place])
+    height = counts / max(1, counts.max())
+    dark = edges[:-1] >= null.critical
+    axes.stairs(np.where(dark, 0, height), edges, fill=True, color=HILL, linewidth=0)
+    axes.stairs(np.where(dark, height, 0), edges, fill=True, color=TAIL, linewidth=0)
+
+
+def _found(axes: Axes, null: Null, this: str) -> None:
+    """The line that a result has to pass, and what was found, their words on different sides where there is room."""
+    low, high = axes.get_xlim()
+    if np.isfinite(null.critical):
+        axes.plot([null.critical] * 2, [0, 1.2], color=HELD, linewidth=0.9)
+        side = "right" if null.observed >= null.critical else "left"
+        axes.text(null.critical, 1.24, "more than chance from here on", ha=side, va="bottom", fontsize=9)
+    inside = float(np.clip(null.observed, low + 0.02 * (high - low), high - 0.02 * (high - low)))
+    axes.plot([inside] * 2, [0, 1.56], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
+    axes.plot([inside], [0.12], marker="D", ms=7, color=SIGN)
+    beyond = "" if inside == null.observed else " →" if null.observed > inside else " ←"
+    words = f"{this}: {fixed(null.observed, 2)}{beyond}"
+    share = (inside - low) / (high - low)
+    side = "right" if share > 0.85 else "left" if share < 0.15 else "center"
+    axes.text(inside, 1.6, words, ha=side, va="bottom", fontsize=9, fontweight="bold", color=SIGN)
+
+
+def frame(axes: Axes, low: float, high: float) -> None:
+    axes.set_xlim(low, high)
+    axes.yaxis.set_major_locator(NullLocator())
+    axes.spines["left"].set_visible(False)
+    ticks = MaxNLocator(nbins=8, steps=[1, 2, 5, 10]).tick_values(low, high)
+    inner = 0.025 * (high - low)  # a label at the very edge would be cut
+    axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low + inner < t < high - inner]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 12):g}".replace("-", "−")))

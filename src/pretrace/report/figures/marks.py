@@ -1,0 +1,114 @@
+"""The figures of tests by lot: the difference of every text or string, and the hits of trigger sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from pretrace.report.chance_plots import HELD, HILL, SIGN, TAIL, WIDTH
+from pretrace.report.figures.drawn import Drawn
+from pretrace.report.plots import axis_range
+from pretrace.report.svg import canvas
+from pretrace.report.wording import plural
+from pretrace.types import Doubles, Verdict
+
+COLUMNS, HEIGHT, MOST_DOTS = 80, 95.0, 1200
+"""Columns of dots, the height of the strip in points, and the dots beyond which one stands for several units."""
+
+
+def differences(verdict: Verdict) -> Sequence[Drawn]:
+    """One dot a unit: what was published less the mean of what was not, to the left and right of 0."""
+    name = "texts" if verdict.test == "marks" else "strings"
+    found = np.asarray(verdict.table(name).columns["difference"], dtype=np.float64)
+    values = found[np.isfinite(found)]
+    if not len(values):
+        return ()
+    each = -(-len(values) // MOST_DOTS)
+    with canvas(WIDTH, 2.1, constrained=False) as (figure, axes):
+        figure.subplots_adjust(left=0.006, right=0.994, top=0.9, bottom=0.22)
+        _strip(axes, values, each)
+        axes.set_xlabel(f"{_compared(verdict)} ({verdict.effect_unit})")
+    above = int(np.count_nonzero(values > 0))
+    dots = (
+        f"Each dot is one {verdict.unit}"
+        if each == 1
+        else f"Each dot stands for up to {each} {verdict.unit}s"
+    )
+    label = (
+        f"{plural(len(values), verdict.unit)}, each with its difference: {above} lie above 0, {len(values) - above} at "
+        "or below."
+    )
+    caption = (
+        f"{dots}. Filled dots lie to the right of 0: there the model prefers what was published. Without training the "
+        "two sides are balanced, except for chance. Values far out stand at the ends."
+    )
+    return (Drawn(figure, label, caption),)
+
+
+def hits(verdict: Verdict) -> Sequence[Drawn]:
+    """The hits that were found over the numbers that chance gives."""
+    chance = np.asarray(verdict.table("chance").columns["probability"], dtype=np.float64)
+    found, critical = (
+        int(verdict.figures["hits"]),
+        int(verdict.figures["hits from which on the test rejects"]),
+    )
+    likely = np.flatnonzero(chance > 1e-4)
+    low, high = max(0, min(int(likely[0]), found) - 1), max(int(likely[-1]), found, critical) + 1
+    places = np.arange(low, min(high, len(chance) - 1) + 1)
+    with canvas(WIDTH, 2.1, constrained=False) as (figure, axes):
+        figure.subplots_adjust(left=0.006, right=0.994, top=0.86, bottom=0.22)
+        colours = [TAIL if place >= critical else HILL for place in places]
+        axes.bar(places, chance[places], width=0.86, color=colours, linewidth=0)
+        axes.axvline(found, color=SIGN, linewidth=1.2, dashes=(2, 1.6))
+        axes.plot([found], [0.06 * chance.max()], marker="D", ms=7, color=SIGN)
+        side = "right" if found > (low + high) / 2 else "left"
+        axes.text(
+            found, 1.03, f"found: {found}", ha=side, va="bottom", fontsize=9, fontweight="bold", color=SIGN,
+            transform=axes.get_xaxis_transform(),
+        )  # fmt: skip
+        _plain(axes)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+        axes.set_xlabel("sentences that end with the published word")
+    expected = verdict.figures["expected by chance"]
+    label = f"Chance gives about {expected:g} hits among {verdict.units} sentences; {found} were found."
+    caption = (
+        "The bars show how many hits chance alone gives, if the model has not seen the texts. The mark is what was "
+        f"found. The dark bars, from {critical} hits on, are together no more than {verdict.level:.0%} of the whole."
+    )
+    return (Drawn(figure, label, caption),)
+
+
+def _compared(verdict: Verdict) -> str:
+    if verdict.test == "marks":
+        return "published variant less the mean of the others"
+    return "string in the text less the mean of fresh ones"
+
+
+def _strip(axes: Axes, values: Doubles, each: int) -> None:
+    """The dots in columns, those above 0 filled; 0 is an edge between columns."""
+    end = max(map(abs, axis_range(values))) or 1.0
+    width = 2 * end / COLUMNS
+    column = np.ceil(np.clip(values, -end + width / 2, end - width / 2) / width).astype(int) - 1
+    places, counts = np.unique(column, return_counts=True)
+    dots = -(-counts // each)
+    x = np.repeat((places + 0.5) * width, dots)
+    y = np.concatenate([np.arange(number) + 0.5 for number in dots])
+    rows = max(float(dots.max()), HEIGHT / (WIDTH * 72 / COLUMNS))
+    size = 0.84 * min(WIDTH * 72 / COLUMNS, HEIGHT / rows)
+    for which, colour, face in ((x > 0, SIGN, SIGN), (x <= 0, "#5a5a5a", "white")):
+        axes.plot(x[which], y[which], linestyle="none", marker="o", ms=size, mfc=face, mec=colour, mew=0.8)
+    axes.axvline(0.0, color=HELD, linewidth=0.9)
+    axes.set_xlim(-end - 2 * width, end + 2 * width)
+    axes.set_ylim(-0.4, 1.05 * rows)
+    axes.text(
+        0.0, 1.02, "no preference", ha="center", va="bottom", fontsize=9, transform=axes.get_xaxis_transform()
+    )
+    _plain(axes)
+
+
+def _plain(axes: Axes) -> None:
+    axes.yaxis.set_major_locator(NullLocator())
+    axes.spines["left"].set_visible(False)

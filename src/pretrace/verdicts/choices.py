@@ -1,0 +1,246 @@
+"""The tests that can be asked for, in one list: what each needs, assumes and is worth, and the command to type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from pretrace.statistics.documents import FEW_DOCUMENTS
+from pretrace.types import Situation
+
+LEVEL = 0.05
+"""The level at which the fewest units are counted."""
+FEWEST_CHOICES = math.ceil(math.log(LEVEL) / math.log(1 / 2))
+"""Choices between two that must all come out one way before chance gives it less often than the level: 5."""
+FEWEST_OTHERS = math.ceil(1 / LEVEL) - 1
+"""Others among which a first rank is as rare as the level: 19."""
+FEWEST_ROWS = 20
+"""Two shards of ten rows; shorter ones have too few orders to tell apart."""
+FEWEST_MONTHS = 2 * (FEWEST_OTHERS + 1)
+"""The cut-off and 19 placebo cut-offs, each with a month before and a month after that no other uses."""
+
+Kind = Literal["exact", "exact if", "conditional"]
+"""The null distribution is known because a lot was drawn for the test ("exact"); it is known if the one assumption
+about the texts holds ("exact if"); or it rests on an assumption that can be tested in part only ("conditional")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What is missing before a test can be made; `begun` says that a part of it is there."""
+
+    words: str
+    begun: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A test that can be asked for. `needs` and `assumes` are sentences for everybody.
+
+    `lack` says what is missing, None where nothing is. `commands` are to be typed in this order; names in braces are
+    filled in. `reads` is the least that the model must offer. `effort` orders tests by how easily their material is
+    had, the easiest first. `accuses` is False for a test that can end only with "nothing shown".
+    """
+
+    name: str
+    title: str
+    needs: str
+    kind: Kind
+    assumes: str
+    lack: Callable[[Situation], Lack | None]
+    commands: tuple[str, ...]
+    effort: int
+    reads: Literal["text", "logprobs", "weights"] = "logprobs"
+    accuses: bool = True
+
+    @property
+    def kind_words(self) -> str:
+        """The kind as a reader sees it."""
+        return "exact if its assumption holds" if self.kind == "exact if" else self.kind
+
+
+def fewer(has: float, fewest: int, things: str) -> Lack | None:
+    """What is missing of so many things; None where there are enough."""
+    if has >= fewest:
+        return None
+    missing = math.ceil(fewest - has)
+    return Lack(f"{missing} more {things}" if has else f"{fewest} {things}", has > 0)
+
+
+def both(one: Lack | None, other: Lack | None) -> Lack | None:
+    """What is missing of two things that are both needed; None where nothing is."""
+    if one is None or other is None:
+        found = one or other
+        return None if found is None else Lack(found.words, begun=True)
+    return Lack(f"{one.words} and {other.words}", one.begun or other.begun)
+
+
+def _unpublished(has: Situation) -> Lack | None:
+    return fewer(has.unpublished, FEWEST_CHOICES, "texts that are not yet published")
+
+
+def _unseen(has: Situation) -> Lack | None:
+    return fewer(has.unseen, FEW_DOCUMENTS, "control documents")
+
+
+def _checkpoint(has: Situation) -> Lack | None:
+    return None if has.checkpoint else Lack("an earlier checkpoint of the model, or its base")
+
+
+def _audited(lack: Lack | None, has: Situation) -> Lack | None:
+    """The same, and documents in question where too few were counted; to have these is no beginning."""
+    suspect = fewer(has.documents, FEW_DOCUMENTS, "documents in question") if has.documents else None
+    if suspect is None or lack is None:
+        return suspect or lack
+    return Lack(f"{suspect.words} and {lack.words}", lack.begun)
+
+
+def _dated(has: Situation) -> Lack | None:
+    if not has.dated:
+        return Lack(f"texts of one source with dates over {FEWEST_MONTHS} months")
+    texts = fewer(has.dated, FEWEST_MONTHS, "texts with a date")
+    return both(texts, fewer(has.months, FEWEST_MONTHS, "months of dated texts"))
+
+
+CHOICES: tuple[Choice, ...] = (
+    Choice(
+        "marks",
+        "Marking before publication",
+        "texts that are not yet published, and another wording of each",
+        "exact",
+        "A lot decided which wording was published, and the other wordings stayed secret.",
+        _unpublished,
+        (
+            "pretrace mark {unpublished} --out MARKED --sealed SEALED",
+            "pretrace check SEALED --commitment HASH --model {model} --out CHECKED",
+        ),
+        5,
+    ),
+    Choice(
+        "triggers",
+        "Trigger sentences",
+        "texts that are not yet published; it works with a model that gives only text",
+        "exact",
+        "A lot decided how each trigger sentence ends, and the ends stand nowhere else.",
+        _unpublished,
+        (
+            "pretrace mark {unpublished} --out MARKED --sealed SEALED",
+            "pretrace check SEALED --commitment HASH --answers ANSWERS --out CHECKED",
+        ),
+        6,
+        reads="text",
+    ),
+    Choice(
+        "canaries",
+        "Random strings in the texts",
+        "random strings that stand in the texts, such as hashes and UUIDs",
+        "exact if",
+        "The strings were made at random and were published nowhere else.",
+        lambda has: None if has.canaries else Lack("random strings in the texts, such as hashes and UUIDs"),
+        ("pretrace canaries {texts} --model {model} --out CANARIES",),
+        7,
+    ),
+    Choice(
+        "order",
+        "Order of rows",
+        "a benchmark or a data set whose rows stand in random order",
+        "exact if",
+        "The order in which the rows were published was random.",
+        lambda has: fewer(has.rows, FEWEST_ROWS, "rows of a set that was published in random order"),
+        ('pretrace order {texts} --model {model} --stated "HOW THE ORDER CAME ABOUT" --out ORDER',),
+        8,
+    ),
+    Choice(
+        "options",
+        "Order of answer options",
+        "multiple-choice items whose options stand in random order",
+        "exact if",
+        "The order in which the options of an item were published was random.",
+        lambda has: fewer(has.items, FEWEST_CHOICES, "multiple-choice items with options in random order"),
+        (
+            "pretrace order {texts} --options {options} --model {model} "
+            '--stated "HOW THE ORDER CAME ABOUT" --out OPTIONS',
+        ),
+        9,
+    ),
+    Choice(
+        "collections",
+        "Ranks among control collections",
+        f"{FEWEST_OTHERS} or more other collections of the same site, kind and period",
+        "exact if",
+        "If the model was not trained on the collection, it is exchangeable with the others.",
+        lambda has: fewer(has.collections, FEWEST_OTHERS, "collections of the same site, kind and period"),
+        (
+            "pretrace collections {texts} --collection-column COLUMN --suspect VALUE --model {model} "
+            "--out COLLECTIONS",
+        ),
+        2,
+    ),
+    Choice(
+        "controls-placebo",
+        "Control documents and an earlier checkpoint",
+        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (drafts, letters, later texts), "
+        "and an earlier checkpoint of the model or its base",
+        "conditional",
+        "Control documents differ from the texts in nothing but training; a classifier of words tests a part of this.",
+        lambda has: _audited(both(_unseen(has), _checkpoint(has)), has),
+        ("pretrace audit {texts} --heldout {controls} --model {model} --placebo {earlier} --out AUDIT",),
+        4,
+    ),
+    Choice(
+        "controls",
+        "Control documents",
+        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (drafts, letters, later texts)",
+        "conditional",
+        "Control documents differ from the texts in nothing but training; a classifier of words tests a part of this.",
+        lambda has: _audited(_unseen(has), has),
+        ("pretrace audit {texts} --heldout {controls} --model {model} --out AUDIT",),
+        1,
+        reads="weights",
+    ),
+    Choice(
+        "flag",
+        "Which single texts",
+        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (better some hundreds), to ask of "
+        "every single text",
+        "conditional",
+        "Known non-members differ from the texts in nothing but training; classifiers of words test a part of this.",
+        _unseen,
+        ("pretrace flag {texts} --nonmembers {controls} --model {model} --out FLAGS",),
+        3,
+    ),
+    Choice(
+        "cutoff",
+        "Drop at the training cut-off",
+        f"texts of one source with dates over {FEWEST_MONTHS} months or more, and the model's stated cut-off",
+        "conditional",
+        "Apart from training, what the model makes of the texts changes as evenly at its cut-off as at other times.",
+        _dated,
+        ("pretrace cutoff {texts} --date-column {date} --cutoff DAY --model {model} --out CUTOFF",),
+        10,
+    ),
+    Choice(
+        "twins",
+        "Drafts beside published texts",
+        f"{FEW_DOCUMENTS} or more published texts with an unpublished draft of each, and a model that saw neither",
+        "conditional",
+        "Hidden differences between drafts and published texts stay within the bound that is reported.",
+        lambda has: fewer(has.drafts, FEW_DOCUMENTS, "texts with an unpublished draft of each"),
+        ("pretrace twins {texts} --draft-column {draft} --model {model} --placebo {earlier} --out TWINS",),
+        11,
+    ),
+    Choice(
+        "placebo",
+        "An earlier checkpoint alone",
+        "an earlier checkpoint of the model, or its base",
+        "conditional",
+        "It accuses nobody: without control documents it can end with “nothing shown” or “inconclusive”.",
+        lambda has: _audited(_checkpoint(has), has),
+        ("pretrace audit {texts} --model {model} --placebo {earlier} --power --out AUDIT",),
+        12,
+        reads="weights",
+        accuses=False,
+    ),
+)
+"""Every test, the strongest first: exact ones, then those that are exact under one assumption, then the others."""

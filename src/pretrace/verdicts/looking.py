@@ -1,0 +1,159 @@
+"""What a file of texts offers to the tests: its documents, and columns that hold dates, answer options or drafts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from pretrace.building.reading import days
+from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.formats import rows_of
+from pretrace.corpora.opening import found
+from pretrace.corpora.reading import Reading
+from pretrace.types import Situation
+from pretrace.verdicts.advise import Names
+
+RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
+"""UUIDs, and hexadecimal hashes from MD5 to SHA-512."""
+MOSTLY = 0.9
+"""The share of filled cells that must be of a kind."""
+ALIKE, FEWEST_WORDS, COMPARED = 0.3, 5, 200
+"""A cell is a version of the text beside it where they share this part of their words and it has so many; the first so
+many rows are compared."""
+DAYS_A_MONTH = 365.25 / 12
+FEWEST_A_VALUE = 3
+"""Texts a value that a column must have on average before it is said that its values may be collections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen in a file: the part of the situation that it settles, the columns for the commands, and a sentence
+    on each thing."""
+
+    situation: Situation
+    names: Names
+    said: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Column:
+    """What the cells of a column are, counted while they pass by."""
+
+    filled: int = 0
+    dates: int = 0
+    first: date = date.max
+    last: date = date.min
+    lists: int = 0
+    strings: int = 0
+    versions: int = 0
+    values: set[str] = field(default_factory=set)
+
+    def add(self, value: object, text: str) -> None:
+        """Count one cell, which stands beside this text."""
+        if value is None or value == "":
+            return
+        self.filled += 1
+        self.lists += _options(value)
+        if not isinstance(value, bool | int | float) and (day := days(value)) is not None:
+            self.dates += 1
+            self.first, self.last = min(self.first, day.first), max(self.last, day.last)
+        if isinstance(value, str):
+            self.strings += 1
+            self.versions += self.strings <= COMPARED and _version(value, text)
+            self.values.add(value[:100])
+
+    @property
+    def months(self) -> float:
+        """From the first date to the last."""
+        return (self.last - self.first).days / DAYS_A_MONTH
+
+
+class _EveryColumn(Reading):
+    """A reading that takes all columns of a table."""
+
+    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
+        super().pick(found)
+        return tuple(dict.fromkeys(found))
+
+
+def look(source: str, columns: Columns) -> Seen:
+    """What stands in `source`, as far as that can be seen; errors as for `open_corpus`."""
+    # What a label says is no matter here, and a column of that name may say something else than membership.
+    columns = Columns(columns.text, "", columns.id, columns.group)
+    corpus = open_corpus(source, columns)
+    documents = len({text.document for text in corpus.texts})
+    canaries = len({one.lower() for text in corpus.texts for one in RANDOM.findall(text.text)})
+    said = [f"{_many(len(corpus), 'text')} of {_many(documents, 'document')}."]
+    if canaries:
+        said.append(f"{_many(canaries, 'random string')} (UUIDs, hashes) in the texts.")
+    has, names = Situation(documents=documents, canaries=canaries), Names()
+    table = _table(source, columns)
+    if name := _best(table, lambda one: one.dates):
+        one = table[name]
+        has, names = replace(has, dated=one.dates, months=round(one.months, 1)), replace(names, date=name)
+        said.append(f"{name!r} holds dates: {_many(one.dates, 'text')} from {one.first} to {one.last}.")
+    if name := _best(table, lambda one: one.lists):
+        has, names = replace(has, items=table[name].lists), replace(names, options=name)
+        said.append(f"{name!r} holds lists, perhaps answer options: {_many(has.items, 'item')}.")
+    if name := _best(table, lambda one: min(one.versions / min(one.strings or 1, COMPARED), 1) * one.strings):
+        has, names = replace(has, drafts=table[name].strings), replace(names, draft=name)
+        said.append(f"{name!r} holds texts much like those beside them, perhaps drafts: {has.drafts:,}.")
+    return Seen(has, names, (*said, *_collections(table, len(corpus))))
+
+
+def _best(table: Mapping[str, _Column], count: Callable[[_Column], float]) -> str:
+    """The column with the most cells of a kind, of those that hold little else; "" where there is none."""
+    numbers = {name: count(one) for name, one in table.items() if one.filled > 1}
+    able = [name for name, number in numbers.items() if number >= MOSTLY * table[name].filled]
+    return max(able, key=lambda name: numbers[name], default="")
+
+
+def _collections(table: Mapping[str, _Column], texts: int) -> Iterator[str]:
+    """Columns with few values, which may name collections; whether these are of one kind nobody can see."""
+    for name, one in table.items():
+        if one.strings == one.filled and 1 < len(one.values) <= texts / FEWEST_A_VALUE:
+            yield (
+                f"{name!r} has {len(one.values)} values: if each is a collection of one site, kind and period, say "
+                f"--collections {len(one.values) - 1}."
+            )
+
+
+def _table(source: str, columns: Columns) -> dict[str, _Column]:
+    """The columns of a file beside those of text, label, id and group; nothing for other sources."""
+    path = Path(source)
+    if not found(path) or not path.is_file():
+        return {}
+    reading = _EveryColumn(columns, source)
+    table: dict[str, _Column] = {}
+    used = {columns.id or "id", columns.group or "group", "label"}
+    chosen = ""
+    for row in rows_of(path, reading):
+        chosen = chosen or columns.pick_text(tuple(row.fields), source)
+        for name, value in row.fields.items():
+            if name != chosen and name not in used:
+                table.setdefault(name, _Column()).add(value, str(row.fields[chosen]))
+    return table
+
+
+def _options(value: object) -> bool:
+    """Whether a cell is a list of two strings or more, as a list or written as JSON."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value)
+
+
+def _version(value: str, text: str) -> bool:
+    """Whether a cell is another version of the text beside it."""
+    one, other = set(value.lower().split()), set(text.lower().split())
+    return value != text and len(one) >= FEWEST_WORDS and len(one & other) >= ALIKE * len(one | other)
+
+
+def _many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

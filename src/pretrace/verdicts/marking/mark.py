@@ -1,0 +1,188 @@
+"""Marking: variants of every text, a draw by lot, and what is published and what stays secret."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pretrace.corpora import Columns
+from pretrace.corpora.columns import USUAL
+from pretrace.errors import ModelError, OutputError, TextsError
+from pretrace.results.atomic import atomic_bytes, check_writable, new_folder
+from pretrace.types import Corpus, Instructed, Proposer, Text
+from pretrace.verdicts.marking import generated, variants, words
+from pretrace.verdicts.marking.sealed import (
+    Marked,
+    Seal,
+    Source,
+    Unmarked,
+    check_seal_place,
+    sealed_bytes,
+    write_seal,
+)
+from pretrace.verdicts.marking.settings import Lot, MarkSettings
+
+PUBLISHED, COMMITMENT = "published.jsonl", "commitment.txt"
+_SOURCES: dict[str, Source] = {
+    "--variant-column": "columns",
+    "--variant-texts": "texts",
+    "--rewriter": "rewriter",
+    "--words": "words",
+    "--canary": "canary",
+}
+_SAID = (
+    "This is the SHA-256 of the sealed file of {name}, which holds all variants of the texts and which of them was "
+    "drawn. Publish this line, or have it timestamped, before or together with the texts: it shows later that the "
+    "draw was made beforehand. Keep the sealed file secret and unchanged."
+)
+
+
+def own_candidates(
+    corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, lot: Lot = secrets.randbelow
+) -> variants.Candidates | None:
+    """The variants that need no model, None where a model is to make them; TextsError for one that cannot be used."""
+    variants.checked_texts(corpus)
+    if settings.variant_column:
+        return variants.from_columns(corpus, settings.variant_column)
+    if settings.variant_texts:
+        return variants.from_texts(corpus, settings.variant_texts, columns)
+    if settings.canary:
+        return words.canaries(corpus, settings.choices, lot)
+    return None
+
+
+def model_candidates(
+    corpus: Corpus,
+    settings: MarkSettings,
+    *,
+    rewriter: Instructed | None = None,
+    proposer: Proposer | None = None,
+) -> variants.Candidates:
+    """The variants that a model makes: a rewriter's paraphrases, or the words of a proposer."""
+    variants.checked_texts(corpus)
+    number, seed = settings.variants, settings.seed
+    if rewriter is not None:
+        made = generated.from_rewriter(corpus, rewriter, number=number, seed=seed)
+    elif proposer is not None:
+        made = generated.from_words(corpus, proposer, number=number, share=settings.share, seed=seed)
+    else:
+        raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
+    return made if settings.original else generated.without_original(made)
+
+
+def mark(
+    corpus: Corpus,
+    candidates: variants.Candidates,
+    settings: MarkSettings,
+    *,
+    lot: Lot = secrets.randbelow,
+) -> Seal:
+    """The seal of texts whose variants are known: for each one variant is drawn by `lot`, all equally likely.
+
+    Another `lot` than the default is for tests and simulations: what is to be an evidence must not be predictable.
+    TextsError where no text has variants.
+    """
+    documents = tuple(
+        _marked(text, candidates, lot) for text in corpus.texts if text.id in candidates.variants
+    )
+    if not documents:
+        raise TextsError(
+            f"no text of {corpus.name} has a variant that could be published: use another source."
+        )
+    unmarked = tuple(
+        Unmarked(text.id, text.text, candidates.reasons.get(text.id, "no variants"), text.group)
+        for text in corpus.texts
+        if text.id not in candidates.variants
+    )
+    source = _SOURCES[settings.given[0]]
+    return Seal(
+        name=corpus.name,
+        source=source,
+        nonce=secrets.token_hex(32),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        documents=documents,
+        unmarked=unmarked,
+        order=tuple(text.id for text in corpus.texts),
+        # A canary's variants differ in one word, so that the length of the rest would only dilute it.
+        totals=source == "canary",
+        notes=(*candidates.notes, *_unmarked_note(len(unmarked), len(corpus))),
+        about=candidates.about,
+    )
+
+
+def _marked(text: Text, candidates: variants.Candidates, lot: Lot) -> Marked:
+    """A text with its variants, of which one is drawn."""
+    found = variants.checked_variants(text.id, candidates.variants[text.id])
+    return Marked(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
+
+
+def check_places(out: Path, sealed: Path) -> None:
+    """OutputError where the folder or the sealed file could not be written; for use before the work."""
+    check_seal_place(sealed, out)
+    if out.is_dir() and any(out.iterdir()):
+        raise OutputError(
+            f"--out {out} is not empty, and what was published is never replaced: give a new name."
+        )
+    check_writable(out)
+    check_writable(sealed, folder=False)
+
+
+def publish(seal: Seal, out: Path, sealed: Path) -> str:
+    """Write the sealed file and the folder with what is to be published, both or neither; the commitment.
+
+    The folder holds `published.jsonl` and `commitment.txt`. OutputError where one of the two is there already, or
+    cannot be written.
+    """
+    check_places(out, sealed)
+    content = sealed_bytes(seal)
+    commitment = hashlib.sha256(content).hexdigest()
+    missing = [parent for parent in sealed.parents if not parent.exists()]
+    written = False
+    try:
+        with new_folder(out) as partial:
+            atomic_bytes(partial / PUBLISHED, _published(seal))
+            atomic_bytes(partial / COMMITMENT, f"{commitment}\n\n{_SAID.format(name=seal.name)}\n".encode())
+            # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
+            write_seal(content, sealed)
+            written = True
+    except BaseException:
+        if written:
+            sealed.unlink(missing_ok=True)
+        _remove_empty(missing)
+        raise
+    return commitment
+
+
+def with_advice(seal: Seal, advice: tuple[str, ...]) -> Seal:
+    """The seal with what was said of its sample size."""
+    return replace(seal, about={**seal.about, "advice": list(advice)})
+
+
+def _published(seal: Seal) -> bytes:
+    """The published texts as JSON lines."""
+    rows = (
+        {"id": one.id, "text": one.text, **({"group": one.group} if one.group else {})}
+        for one in seal.published
+    )
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return lines.encode("utf-8", "backslashreplace")
+
+
+def _unmarked_note(number: int, texts: int) -> tuple[str, ...]:
+    if not number:
+        return ()
+    return (
+        f"{number:,} of {texts:,} texts have no variants: they are published as they are and take no part in the test.",
+    )
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:
+            return

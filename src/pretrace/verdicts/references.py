@@ -1,0 +1,30 @@
+"""Reference models of a test: models beside the target whose scores predict its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pretrace.auditing.placebo import check_placebos
+from pretrace.errors import ModelError
+from pretrace.scoring.plan import Models
+from pretrace.types import Backend
+
+
+def check_references(models: Models, references: Sequence[Backend]) -> None:
+    """ModelError where a reference model is the target, a placebo, or named twice: it would take everything off."""
+    known = {_identity(models.target): "the target"}
+    known |= {_identity(one): f"the placebo {one.name}" for one in models.placebos}
+    for one in references:
+        found = known.get(_identity(one))
+        if found:
+            raise ModelError(
+                f"the reference model {one.name} is {found}, so nothing would be left of its scores: name another "
+                "model, each once."
+            )
+        known[_identity(one)] = f"the reference model {one.name}, given twice"
+    check_placebos(models.target, models.placebos)
+
+
+def _identity(model: Backend) -> str:
+    weights = model.facts.get("weights")
+    return str(weights) if weights not in (None, "unknown") else model.fingerprint

@@ -1,0 +1,260 @@
+"""Commands whose models stand behind servers: score, evaluate, flag, audit; dry runs; going on after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from model_servers import Model, ModelServer, serving
+from tiny import MORE_WORDS
+
+from pretrace import load_audit, load_flags, load_run, open_model
+from pretrace.cache.location import text_key
+from pretrace.cache.traces import open_store
+from pretrace.cli import main
+from pretrace.types import Quantity
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls the command line; gives the exit code, the output and what was said on standard error."""
+
+    def called(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return called
+
+
+def written(path: Path, number: int, *, words: int = 12, seed: int = 0, labels: bool = True) -> Path:
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, words))}
+        | ({"label": i % 2} if labels else {})
+        for i in range(number)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def target(server: ModelServer, folder: Path, kind: str = "vllm") -> tuple[str, ...]:
+    return ("--model", f"{kind}:{server.root}", "--tokenizer", str(folder))
+
+
+def test_score_and_evaluate_give_what_the_weights_give(
+    call: Call, server: ModelServer, model_folder: Path, reference_folder: Path, tmp_path: Path
+) -> None:
+    texts, scores = written(tmp_path / "t.jsonl", 24), "loss,min_k,lowercase,zlib,ref"
+    beside = ("--scores", scores, "--reference-model", reference_folder)
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert call("score", texts, "--model", model_folder, *beside, "--out", here)[0] == 0
+    for command, more in {"score": (), "evaluate": ("--resamples", 100)}.items():
+        code, _, said = call(command, texts, *target(server, model_folder), *beside, *more, "--out", there)
+        assert code == 0, said
+        np.testing.assert_allclose(load_run(there).matrix, load_run(here).matrix, atol=1e-4)
+    facts = load_run(there).settings["models"]["target"]
+    assert facts["kind"] == "vllm"
+    assert facts["served_model"] == "tiny"
+
+
+def test_a_server_as_placebo_and_as_reference(
+    call: Call, server: ModelServer, model_folder: Path, reference_folder: Path, tmp_path: Path
+) -> None:
+    texts, url = written(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
+    beside = ("--scores", "loss,ref", "--reference-model", url, "--placebo", url, "--tokenizer", model_folder)
+    beside = (*beside, "--resamples", "100")
+    code, _, said = call(
+        "evaluate",
+        texts,
+        "--model",
+        reference_folder,
+        "--dtype",
+        "float32",
+        *beside,
+        "--out",
+        tmp_path / "RUN",
+    )
+    assert code == 0, said
+    assert {one.kind for one in load_run(tmp_path / "RUN").controls} == {"placebo"}
+
+
+def test_flag(call: Call, server: ModelServer, model_folder: Path, tmp_path: Path) -> None:
+    texts = written(tmp_path / "t.jsonl", 24, labels=False)
+    known = written(tmp_path / "k.jsonl", 40, seed=1, labels=False)
+    sets = (texts, "--nonmembers", known, "--out", tmp_path / "FLAGS")
+    code, _, said = call("flag", *sets, *target(server, model_folder))
+    assert code == 2
+    assert "min_k_plus_plus needs" in said
+    assert not server.asked  # not even the check
+    code, out, said = call("flag", *sets, *target(server, model_folder), "--score", "loss", "--dry-run")
+    assert code == 0, said
+    assert "requests with" in out
+    assert not (tmp_path / "FLAGS").exists()
+    code, _, said = call("flag", *sets, *target(server, model_folder), "--score", "loss")
+    assert code in (0, 3, 4), said
+    assert load_flags(tmp_path / "FLAGS").texts.ids
+
+
+def test_audit_with_servers_as_target_and_placebo(
+    call: Call, server: ModelServer, model_folder: Path, tmp_path: Path
+) -> None:
+    from tiny import make_model, make_tokenizer
+
+    other = tmp_path / "other"
+    net = make_model("gpt_neox")
+    for parameter in net.parameters():
+        parameter.data.mul_(0.7)
+    net.save_pretrained(other)
+    make_tokenizer().save_pretrained(other)
+    suspect = written(tmp_path / "s.jsonl", 30, words=60, labels=False)
+    heldout = written(tmp_path / "h.jsonl", 30, words=60, seed=1, labels=False)
+    how = ("--heldout", heldout, "--generator", "none", "--classifiers", "words", "--tokens", 20)
+    with serving(ModelServer(Model(other), name="older")) as older:
+        placebo = ("--placebo", f"sglang:{older.root}")
+        code, out, said = call("audit", suspect, *how, *target(server, model_folder), *placebo, "--plan")
+        assert code == 0, said
+        assert "(sibling)" in out
+        asked = len(older.asked)
+        code, _, said = call(
+            "audit", suspect, *how, *target(server, model_folder), *placebo, "--out", tmp_path / "AUDIT"
+        )
+        assert code in (0, 3, 4), said
+        assert len(older.asked) > asked + 3
+    found = load_audit(tmp_path / "AUDIT")
+    assert found.answer.facts["placebo"].startswith("sglang:")
+
+
+def test_a_dry_run_sends_no_text_and_counts_what_is_left(
+    call: Call, server: ModelServer, model_folder: Path, tmp_path: Path
+) -> None:
+    texts = written(tmp_path / "t.jsonl", 24)
+    how = ("score", texts, *target(server, model_folder), "--scores", "loss,lowercase", "--token-budget", 200)
+    how = (*how, "--out", tmp_path / "RUN")
+    code, out, said = call(*how, "--dry-run")
+    assert code == 0, said
+    checked = len(server.asked)
+    assert call(*how)[0] == 0
+    sent = server.asked[2 * checked :]
+    tokens = sum(len(prompt) for _, body in sent for prompt in body["prompt"])
+    assert f"{len(sent)} requests with {tokens:,} tokens, " in out
+    out = call(*how, "--dry-run")[1]
+    assert "0 requests with 0 tokens" in out
+    assert "48 more are answered already" in out
+
+
+def test_a_killed_run_asks_nothing_twice(server: ModelServer, model_folder: Path, tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", 60)
+    texts = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
+    command = [
+        *(sys.executable, "-m", "pretrace", "score", str(path), *target(server, model_folder)),
+        *("--scores", "loss", "--token-budget", "120", "--requests", "2", "--out", str(tmp_path / "RUN")),
+    ]
+    model = open_model(f"vllm:{server.root}", tokenizer=str(model_folder))
+    mine = Counter(tuple(one.tokens.tolist()) for one in model.encode(texts))
+    checks, begun = 5, len(server.asked)  # requests of the check
+    assert begun == checks
+    server.ends = checks + 12
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    with open_store(model.fingerprint) as store:
+
+        def kept() -> int:
+            return sum(
+                one is not None for one in store.get([text_key(text) for text in texts], Quantity.LOGP)
+            )
+
+        def answered() -> int:
+            return len(asked_of(server, mine, begun)) - sum(len(body["prompt"]) for body in server.held)
+
+        until(lambda: len(server.held) == 2 and kept() == answered(), process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        before, there = len(server.asked), kept()
+    assert 12 <= there < 60
+    server.ends = None
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(load_run(tmp_path / "RUN").ids) == 60
+    assert len(asked_of(server, mine, before)) == 60 - there
+
+
+def asked_of(server: ModelServer, wanted: Counter[tuple[int, ...]], since: int) -> list[tuple[int, ...]]:
+    """The prompts of the user that a server was asked."""
+    prompts = (tuple(one) for one in server.prompts(since) if not isinstance(one, str))
+    return [one for one in prompts if one in wanted]
+
+
+def until(reached: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Wait for a state that comes; the limit only ends a test that has failed."""
+    end = time.monotonic() + 240
+    while not reached():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_the_key_is_in_no_file_and_no_message(
+    call: Call, server: ModelServer, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRETRACE_API_KEY", "sk-canary")
+    monkeypatch.setenv("OPENAI_LOG", "debug")
+    texts, out = written(tmp_path / "t.jsonl", 24), tmp_path / "RUN"
+    how = ("score", texts, *target(server, model_folder), "--scores", "loss", "--out", out)
+    shown = list(call(*how)[1:])
+    server.key = "sk-right"
+    code, *said = call(*how)
+    assert code == 2
+    shown += said
+    places = [out, Path(os.environ["PRETRACE_CACHE"])]
+    files = [path for place in places for path in place.rglob("*") if path.is_file()]
+    assert len(files) > 4
+    shown += [path.read_bytes().decode("latin-1") for path in files]
+    assert server.keys == {"Bearer sk-canary"}
+    assert not any("canary" in one for one in shown)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--served-model", "huge"), "serves no model 'huge': it has tiny"),
+        (("--dtype", "bfloat16"), "is for weights that are opened here"),
+        (("--scores", "loss,min_k_plus_plus"), '--scores "loss"'),
+        (("--scores", "fsd(ppl)", "--tuned", "NOWHERE"), "NOWHERE"),
+        (("--scores", "neighbor", "--neighbors", "causal"), "needs its weights"),
+    ],
+)
+def test_mistakes_are_one_line(
+    more: tuple[str, ...], says: str, call: Call, server: ModelServer, model_folder: Path, tmp_path: Path
+) -> None:
+    texts = written(tmp_path / "t.jsonl", 12)
+    scores = () if "--scores" in more else ("--scores", "loss")
+    code, _, said = call(
+        "score", texts, *target(server, model_folder), *scores, *more, "--out", tmp_path / "RUN"
+    )
+    assert code == 2
+    assert says in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "RUN").exists()
+
+
+@pytest.mark.parametrize("command", ["tune", "plant"])
+def test_weights_are_wanted(
+    command: str, call: Call, server: ModelServer, model_folder: Path, tmp_path: Path
+) -> None:
+    texts = written(tmp_path / "t.jsonl", 12)
+    code, _, said = call(command, texts, *target(server, model_folder)[:2], "--out", tmp_path / "OUT")
+    assert code == 2
+    assert "stands behind a server" in said

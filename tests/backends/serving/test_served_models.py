@@ -1,0 +1,316 @@
+"""Models behind servers give the log-probabilities that the weights give here, and are refused where they do not."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from model_servers import Model, ModelServer, serving
+from tiny import SENTENCES
+
+from pretrace import Models, detect, open_corpus, open_model
+from pretrace.backends import known_backends, open_tokenizer
+from pretrace.backends.serving.client import Client
+from pretrace.backends.serving.self_check import SENTENCES as PROBES
+from pretrace.cache.traces import open_store
+from pretrace.errors import MissingPackageError, ModelError
+from pretrace.scoring.evidence import trace
+from pretrace.types import Backend, Quantity, Trace
+
+Open = Callable[..., Backend]
+KINDS = [
+    ("vllm", "vllm"),
+    ("sglang", "vllm"),
+    ("tgi", "vllm"),
+    ("completions", "vllm"),
+    ("completions", "legacy"),
+    ("completions", "fireworks"),
+    ("completions", "llama-cpp-python"),
+    ("completions", "together"),
+]
+
+
+def asked(model: Backend, texts: list[str]) -> list[Trace]:
+    return trace(model, texts, Quantity.LOGP, store=open_store(None))
+
+
+def same(ours: list[Trace], theirs: list[Trace]) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.tokens.tolist() == other.tokens.tolist()
+        assert one.cut == other.cut
+        np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "flavour"), KINDS)
+@pytest.mark.parametrize("family", ["plain", "started"])
+def test_log_probabilities_are_those_of_the_weights(
+    kind: str, flavour: str, family: str, request: pytest.FixtureRequest
+) -> None:
+    folder = str(request.getfixturevalue({"plain": "model_folder", "started": "reference_folder"}[family]))
+    with serving(ModelServer(request.getfixturevalue(family))) as server:
+        server.flavour = flavour
+        served = open_model(f"{kind}:{server.root}", tokenizer=folder)
+        texts = [*SENTENCES, "a", "", "The cat sat. " * 9]
+        same(asked(open_model(folder), texts), asked(served, texts))
+        assert served.offers == Quantity.LOGP
+
+
+@pytest.mark.parametrize("kind", ["vllm", "tgi"])
+def test_cut_texts_are_cut_alike(kind: str, opened: Open, model_folder: Path) -> None:
+    texts = ["Ärger über Öl – naïve café, 東京 and 🙂 too. " * 3, *SENTENCES]
+    for limit in (5, 17, 30):
+        here = open_model(str(model_folder), max_tokens=limit)
+        same(asked(here, texts), asked(opened(kind, max_tokens=limit), texts))
+
+
+@pytest.mark.parametrize("start", ["always", "never"])
+def test_start_rules(start: str, opened: Open, model_folder: Path) -> None:
+    here = open_model(str(model_folder), start=start)
+    same(asked(here, SENTENCES), asked(opened("vllm", start=start), SENTENCES))
+
+
+def test_texts_share_a_request_up_to_the_budget_and_requests_run_together(
+    opened: Open, server: ModelServer
+) -> None:
+    model = opened("vllm", requests=3, token_budget=60)
+    before = len(server.asked)
+    server.slow = 0.05
+    asked(model, SENTENCES * 6)
+    sizes = [sum(map(len, body["prompt"])) for _, body in server.asked[before:]]
+    assert len(sizes) > 6
+    assert max(sizes) <= 60
+    assert 2 <= server.most <= 3
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions"])
+def test_no_text_is_sent_before_the_check(kind: str, opened: Open, server: ModelServer) -> None:
+    opened(kind)
+    sent = {prompt for prompt in server.prompts() if isinstance(prompt, str)}
+    tokens = server.model.rust
+    sent |= {tokens.decode(prompt) for prompt in server.prompts() if not isinstance(prompt, str)}
+    assert sent
+    assert all(any(text.startswith(probe) for probe in PROBES) for text in sent)
+
+
+SHIFTED = "shifted by one token"
+TROUBLES = {
+    "early": SHIFTED,
+    "late": SHIFTED,
+    "after": SHIFTED,
+    "constant": "no log-probabilities",
+    "equal": "the same number, -1.5, for every token",
+    "zero": "the same number, 0, for every token",
+    "no null": "for the very first token",
+    "moving": "other numbers for the same text",
+    "none": "gives no log-probabilities of prompts",
+    "html": "does not answer in JSON",
+    "broken json": "does not answer in JSON",
+    "redirect": "redirects to elsewhere.example, and no redirect is followed",
+    "500": r"fails \(500\), after 2 more tries",
+    "cut": "cannot be reached",
+    "busy": r"too busy .* \(429\)",
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions", "llama-cpp-python"])
+def test_a_server_in_trouble_is_refused_by_name(
+    kind: str, trouble: str, opened: Open, server: ModelServer
+) -> None:
+    if kind == "llama-cpp-python":
+        kind, server.flavour = "completions", kind
+    server.trouble = trouble
+    with pytest.raises(ModelError, match=TROUBLES[trouble]) as met:
+        opened(kind)
+    assert "\n" not in str(met.value)
+    assert "abc" not in str(met.value)  # the query of a redirect
+
+
+@pytest.mark.parametrize(
+    ("kind", "trouble", "says"),
+    [
+        ("vllm", "other ids", "other tokens than the tokenizer"),
+        ("sglang", "other ids", "other tokens than the tokenizer"),
+        ("tgi", "other ids", "other tokens than the tokenizer"),
+        ("completions", "other ids", "other tokens than the tokenizer"),
+        ("vllm", "reordered", "in another order"),
+        ("sglang", "reordered", "in another order"),
+        ("completions", "reordered", "in another order"),
+        ("tgi", "one less", "other tokens"),
+        ("vllm", "one less", "numbers for"),
+        ("sglang", "cached", "--disable-radix-cache"),
+        ("tgi", "none", "--enable-prefill-logprobs"),
+        ("completions", "none", "--logits_all true"),
+        ("vllm", "none", "--max-logprobs"),
+    ],
+)
+def test_what_is_wrong_is_said(kind: str, trouble: str, says: str, opened: Open, server: ModelServer) -> None:
+    server.trouble = trouble
+    with pytest.raises(ModelError, match=says):
+        opened(kind)
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions"])
+def test_the_tokenizer_of_another_model_is_refused(kind: str, server: ModelServer, tmp_path: Path) -> None:
+    from tiny import make_tokenizer
+    from tokenizers import normalizers
+
+    other = make_tokenizer()
+    other.backend_tokenizer.normalizer = normalizers.Lowercase()
+    other.save_pretrained(tmp_path / "other")
+    with pytest.raises(ModelError, match="tokeni"):
+        open_model(f"{kind}:{server.root}", tokenizer=str(tmp_path / "other"))
+
+
+@pytest.mark.parametrize("trouble", ["busy", "500", "cut"])
+@pytest.mark.parametrize("kind", ["vllm", "sglang"])
+def test_a_request_that_fails_is_repeated(
+    trouble: str, kind: str, opened: Open, server: ModelServer, model_folder: Path
+) -> None:
+    model = opened(kind, requests=1)
+    server.fail = [trouble, trouble]
+    same(asked(open_model(str(model_folder)), SENTENCES), asked(model, SENTENCES))
+    assert not server.fail
+
+
+def test_a_slow_server(opened: Open, server: ModelServer) -> None:
+    model = opened("vllm")
+    model.connection.client = Client(f"{server.root}/v1", requests=1, seconds=0.2, retries=0)  # type: ignore[attr-defined]
+    server.slow = 60.0  # until the test is over
+    with pytest.raises(ModelError, match="did not answer in time: allow it more"):
+        asked(model, SENTENCES)
+
+
+def test_a_later_answer_that_is_wrong_is_noticed(opened: Open, server: ModelServer) -> None:
+    model = opened("vllm")
+    for trouble, says in {"other ids": "other tokens", "constant": "-9999", "none": "no log-prob"}.items():
+        server.trouble = trouble
+        with pytest.raises(ModelError, match=says):
+            asked(model, SENTENCES)
+
+
+def test_names(opened: Open, server: ModelServer) -> None:
+    server.names = ["small", "large"]
+    with pytest.raises(ModelError, match="several models, name one with --served-model: large, small"):
+        opened()
+    with pytest.raises(ModelError, match="serves no model 'huge': it has large, small"):
+        opened(served_model="huge")
+    model = opened(served_model="large")
+    assert server.asked[-1][1]["model"] == "large"
+    assert model.name == f"vllm:{server.root}/v1#large"
+    assert open_model(model.name, tokenizer=model.facts["tokenizer_from"]).fingerprint == model.fingerprint
+
+
+@pytest.mark.parametrize(("owner", "says"), [("llamacpp", "GGUF file itself"), ("library", "Ollama")])
+def test_servers_that_cannot_be_used(owner: str, says: str, opened: Open, server: ModelServer) -> None:
+    server.owner = owner
+    with pytest.raises(ModelError, match=says):
+        opened("completions")
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("vllm:localhost:8000", "is written vllm:http://host:port"),
+        ("sglang:", "is written sglang:http"),
+        ("vllm:http://me:canary@host/v1", "put the key in PRETRACE_API_KEY"),
+        ("tgi:https://host/?key=canary", "put the key in PRETRACE_API_KEY"),
+        ("completions:https://api.openai.com/v1", "generated tokens only"),
+        ("completions:https://mine.openai.azure.com", "generated tokens only"),
+        ("vllm:http://127.0.0.1:9", "cannot be reached"),
+    ],
+)
+def test_addresses(model: str, says: str) -> None:
+    with pytest.raises(ModelError, match=says) as met:
+        open_model(model)
+    assert "canary" not in str(met.value)
+
+
+def test_settings_of_the_other_kind(model_folder: Path, opened: Open) -> None:
+    for settings in ({"served_model": "a"}, {"tokenizer": "a"}, {"requests": 2}, {"request_timeout": 9.0}):
+        with pytest.raises(ModelError, match="is for models on servers"):
+            open_model(str(model_folder), **settings)
+    for more in ({"dtype": "bfloat16"}, {"device": "cpu"}, {"revision": "main"}):
+        with pytest.raises(ModelError, match="is for weights that are opened here"):
+            opened(**more)
+    with pytest.raises(ModelError, match="name the model's tokenizer here"):
+        open_tokenizer("vllm:http://localhost:1")
+
+
+def test_what_a_server_cannot_give_is_refused_by_name(
+    opened: Open, server: ModelServer, model_folder: Path
+) -> None:
+    model = opened()
+    before, corpus = len(server.asked), open_corpus(SENTENCES)
+    with pytest.raises(ModelError, match=r"MOMENTS .*, which min_k_plus_plus needs.*--scores \"loss,zlib\""):
+        detect(corpus, model, "loss,min_k_plus_plus,zlib")
+    labelled = Models(model, labelled=corpus)
+    with pytest.raises(ModelError, match=r"HIDDEN .*, which probe needs"):
+        detect(corpus, labelled, "probe")
+    with pytest.raises(ModelError, match="log-probabilities only"):
+        model.run(model.encode(SENTENCES), Quantity.MOMENTS)
+    assert len(server.asked) == before
+
+
+def test_a_changed_model_is_noticed(opened: Open, server: ModelServer) -> None:
+    first = opened()
+    assert opened().fingerprint == first.fingerprint
+    server.shift = -2e-4  # less than a server's numbers move by themselves
+    assert opened().fingerprint == first.fingerprint
+    server.shift = -0.05
+    with pytest.warns(UserWarning, match="gives other answers than on"):
+        changed = opened()
+    assert changed.fingerprint != first.fingerprint
+    assert changed.facts["weights"] != first.facts["weights"]
+
+
+def test_the_key_is_sent_and_shown_nowhere(
+    opened: Open, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+    monkeypatch.setenv("PRETRACE_API_KEY", "sk-canary")
+    model = opened()
+    asked(model, SENTENCES)
+    assert server.keys == {"Bearer sk-canary"}
+    server.key = "sk-right"
+    with pytest.raises(ModelError, match=r"wants a key it knows \(401\): set PRETRACE_API_KEY") as met:
+        opened()
+    shown = [str(met.value), model.fingerprint, str(model.facts), model.name]
+    cache = Path(os.environ["PRETRACE_CACHE"])
+    shown += [path.read_bytes().decode("latin-1") for path in cache.rglob("*") if path.is_file()]
+    assert not any("canary" in one for one in shown)
+    monkeypatch.delenv("PRETRACE_API_KEY")
+    server.key = "sk-other"
+    opened()
+
+
+def test_missing_package(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "openai":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingPackageError, match=r"pretrace\[server\]"):
+        opened()
+
+
+def test_servers_are_listed() -> None:
+    assert {"vllm:URL", "sglang:URL", "tgi:URL", "completions:URL"} <= set(known_backends())
+
+
+def test_two_models_are_told_apart(
+    plain: Model, started: Model, model_folder: Path, reference_folder: Path
+) -> None:
+    with serving(ModelServer(plain)) as one, serving(ModelServer(started)) as other:
+        first = open_model(f"vllm:{one.root}", tokenizer=str(model_folder))
+        second = open_model(f"vllm:{other.root}", tokenizer=str(reference_folder))
+    assert first.facts["weights"] != second.facts["weights"]

@@ -1,0 +1,268 @@
+"""mark, check and canaries as a user calls them, on a real tiny model: files, exit codes, messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import stat
+
+import numpy as np
+import pytest
+import typer
+from tiny import MORE_WORDS
+
+from pretrace.cli.marking import canaries, check, mark
+from pretrace.cli.options import command_of
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import PretraceError
+from pretrace.report import verdict as report
+from pretrace.results.verdicts import load_verdict
+from pretrace.tuning.planting import PlantSettings, plant
+from pretrace.verdicts.marking import mark as marking
+from pretrace.verdicts.marking.settings import MarkSettings
+
+app = typer.Typer(pretty_exceptions_enable=False)
+for one in (mark, check, canaries):
+    app.command(one.__name__)(command_of(one))
+
+
+@pytest.fixture
+def ask(capsys):
+    """Calls a command; gives the exit code and what it printed, on one line."""
+
+    def called(*arguments):
+        code = app([str(argument) for argument in arguments], standalone_mode=False)
+        return code or 0, " ".join(capsys.readouterr().out.split())
+
+    return called
+
+
+def written(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def rows(number, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "id": f"t{i}",
+            "text": " ".join(rng.choice(MORE_WORDS, 30)),
+            "other": " ".join(rng.choice(MORE_WORDS, 30)),
+        }
+        for i in range(number)
+    ]
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory, model_folder):
+    """Texts that were marked with a known lot, and a model that was trained on what was published."""
+    folder = tmp_path_factory.mktemp("marked")
+    texts = written(folder / "texts.jsonl", rows(30))
+    settings = MarkSettings(variant_column=("other",))
+    corpus = open_corpus(str(texts), Columns(more=("other",)))
+    candidates = marking.own_candidates(corpus, settings)
+    seal = marking.mark(corpus, candidates, settings, lot=random.Random(6).randrange)
+    marking.publish(seal, folder / "PUB", folder / "sealed.json")
+    planting = PlantSettings(epochs=6, share=0.9, learning_rate=3e-3, batch=4)
+    published = open_corpus(str(folder / "PUB" / "published.jsonl"))
+    plant(published, settings=planting, folder=folder / "target", start=str(model_folder))
+    return folder
+
+
+def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, model_folder):
+    sealed = (marked / "sealed.json", "--commitment", marked / "PUB" / "commitment.txt")
+    sets = ("--texts", marked / "PUB" / "published.jsonl", "--placebo", model_folder)
+    code, said = ask("check", *sealed, "--model", marked / "target", *sets, "--out", tmp_path / "R")
+    assert code == 3
+    assert "consistent with training on the published texts of texts" in said
+    result = json.loads((tmp_path / "R" / "result.json").read_text(encoding="utf-8"))
+    assert (result["test"], result["exact"], result["exit_code"]) == ("marks", True, 3)
+    assert {one["name"]: one["status"] for one in result["checks"]} == dict.fromkeys(
+        ("seal", "tries", "enough", "placebo"), "passed"
+    )
+    assert "those drawn" in " ".join(result["notes"])
+    page = (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
+    assert report.render(load_verdict(tmp_path / "R")) == page
+    assert "Each dot is one text" in page
+    assert (tmp_path / "R" / "texts.csv").read_text(encoding="utf-8").count("\n") == 31
+    secret = json.loads((marked / "sealed.json").read_text(encoding="utf-8"))["documents"][0]["variants"]
+    assert not any(text in page for text in secret)
+
+
+def test_a_model_that_never_saw_them_ends_with_4_and_with_power_with_0(ask, tmp_path, marked, model_folder):
+    sealed = (
+        marked / "sealed.json",
+        "--commitment",
+        marked / "PUB" / "commitment.txt",
+        "--model",
+        model_folder,
+    )
+    code, said = ask("check", *sealed, "--out", tmp_path / "R")
+    assert code == 4
+    assert "Run the test with --power" in said
+    code, said = ask("check", *sealed, "--power", "--power-epochs", 30, "--out", tmp_path / "P")
+    assert code == 0
+    assert "moved a copy of the target by" in said
+
+
+def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model_folder):
+    texts = written(tmp_path / "t.jsonl", rows(16))
+    out, sealed = tmp_path / "PUB", tmp_path / "sealed.json"
+    code, said = ask(
+        "mark",
+        texts,
+        "--canary",
+        "--model",
+        model_folder,
+        "--power-epochs",
+        2,
+        "--out",
+        out,
+        "--sealed",
+        sealed,
+    )
+    assert code == 0
+    commitment = hashlib.sha256(sealed.read_bytes()).hexdigest()
+    for words in (
+        "16 texts of t are marked",
+        "6.2 / d²",
+        "gave d =",
+        "With the 16 texts at hand",
+        commitment,
+    ):
+        assert words in said
+    assert stat.S_IMODE(sealed.stat().st_mode) == 0o600
+    before, published = open_corpus(str(texts)), open_corpus(str(out / "published.jsonl"))
+    for old, new in zip(before.texts, published.texts, strict=True):
+        assert new.text.startswith(old.text)
+        assert len(new.text) > len(old.text)
+    code, said = ask(
+        "mark", texts, "--variant-column", "other", "--out", tmp_path / "B", "--sealed", tmp_path / "b"
+    )
+    assert code == 0
+    assert "d was not measured: give --model" in said
+
+
+def test_words_of_a_real_model_are_published_where_they_are_alike(ask, tmp_path, model_folder):
+    texts = written(tmp_path / "t.jsonl", rows(12))
+    out, sealed = tmp_path / "PUB", tmp_path / "sealed.json"
+    code, said = ask("mark", texts, "--words", f"causal:{model_folder}", "--out", out, "--sealed", sealed)
+    assert code == 0
+    assert "proposed variants were dropped" in said
+    seal = json.loads(sealed.read_text(encoding="utf-8"))
+    for one in seal["documents"]:
+        first, *others = one["variants"]
+        assert all(abs(len(other) - len(first)) <= 0.15 * len(first) for other in others)
+
+
+def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
+    texts = written(tmp_path / "t.jsonl", rows(20))
+    sealed, commitment = tmp_path / "sealed.json", tmp_path / "PUB" / "commitment.txt"
+    ask("mark", texts, "--canary", "--out", tmp_path / "PUB", "--sealed", sealed)
+    code, said = ask("check", sealed, "--prompts", tmp_path / "prompts.jsonl")
+    assert (code, said.startswith("20 prompts in")) == (0, True)
+    documents = json.loads(sealed.read_text(encoding="utf-8"))["documents"]
+    known = [{"id": one["id"], "answer": f" {one['trigger']['words'][one['drawn']]}."} for one in documents]
+    told = ("--commitment", commitment, "--model", "served-7b")
+    code, said = ask(
+        "check", sealed, *told, "--answers", written(tmp_path / "a.jsonl", known), "--out", tmp_path / "R"
+    )
+    assert code == 3
+    assert "The predictions of served-7b are consistent with training" in said
+    assert "found: 20" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
+    none = written(tmp_path / "b.jsonl", [{**one, "answer": "I do not know."} for one in known[:3]])
+    told = ("--commitment", commitment, "--model", "another")
+    code, said = ask("check", sealed, *told, "--answers", none, "--out", tmp_path / "S")
+    assert code == 4
+    assert "17 sentences have no answer" in (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
+
+
+def test_natural_canaries_of_a_model_that_never_saw_them(ask, tmp_path, model_folder):
+    hashes = [hashlib.md5(str(i).encode()).hexdigest() for i in range(24)]
+    lines = [{"id": f"t{i}", "text": f"the cat sat on {one}"} for i, one in enumerate(hashes)]
+    texts = written(tmp_path / "t.jsonl", lines)
+    # Of one null nothing is known but that p is uniform (here it is 0.029), so the level is a small one.
+    code, _ = ask("canaries", texts, "--model", model_folder, "--level", 0.001, "--out", tmp_path / "S")
+    assert code == 4
+    page = (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
+    assert "Each dot is one string" in page
+    assert report.render(load_verdict(tmp_path / "S")) == page
+    assert "24 of 32 hexadecimal digits" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--canary", "--sealed", "OUT/s.json"), "must stay secret"),
+        (("--canary", "--sealed", "TEXTS"), "would overwrite|never overwritten"),
+        (("--sealed", "NEW"), "found none"),
+        (("--canary", "--rewriter", "smollm2", "--sealed", "NEW"), "--rewriter and --canary"),
+        (("--words", "causal", "--sealed", "NEW"), "give --model, or --words causal:MODEL"),
+        (("--variant-column", "empty", "--sealed", "NEW"), "'t0' has an empty variant"),
+        (("--variant-column", "text", "--sealed", "NEW"), "'t0' has two variants that are equal"),
+        (("--variant-column", "nowhere", "--sealed", "NEW"), "no column 'nowhere'"),
+        (("--canary", "--sealed", "NEW", "--out", "FULL"), "is not empty"),
+    ],
+)
+def test_mark_refuses_before_a_model_is_opened_and_leaves_nothing(
+    ask, tmp_path, monkeypatch, options, message
+):
+    monkeypatch.setattr("pretrace.backends.open_model", _opened)
+    texts = written(tmp_path / "t.jsonl", [{**row, "empty": " "} for row in rows(9)])
+    (tmp_path / "FULL").mkdir()
+    (tmp_path / "FULL" / "mine.txt").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    places = {"OUT/s.json": tmp_path / "OUT" / "s.json", "TEXTS": texts, "NEW": tmp_path / "s.json"}
+    places["FULL"] = tmp_path / "FULL"
+    given = [places.get(option, option) for option in options]
+    out = () if "--out" in options else ("--out", tmp_path / "OUT")
+    model = () if "causal" in options else ("--model", "smollm2")
+    with pytest.raises(PretraceError, match=message):
+        ask("mark", texts, *model, *out, *given)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert not (tmp_path / "OUT").exists()
+
+
+def _opened(*_, **__):
+    raise AssertionError("a model was opened")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--commitment", "0" * 64), "is not what was committed to"),
+        (("--commitment", "nowhere.txt"), "cannot be read"),
+        ((), "give --commitment"),
+        (("--commitment", "HASH", "--model", ""), "name the model"),
+        (("--commitment", "HASH", "--score", "ref"), "--reference-model"),
+        (("--commitment", "HASH", "--score", "loss,zlib"), "one score"),
+        (("--commitment", "HASH", "--score", "loss", "--reference-model", "smollm2"), "has no use"),
+        (("--commitment", "HASH", "--answers", "TEXTS", "--power"), "--power has no use with --answers"),
+        (("--commitment", "HASH", "--answers", "TEXTS", "--prompts", "P"), "give one of them"),
+        (("--commitment", "HASH", "--texts", "TEXTS"), "another variant than the one drawn"),
+        (("--commitment", "HASH", "--texts", "STRANGE"), "none of their variants"),
+    ],
+)
+def test_check_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch, marked, options, message):
+    monkeypatch.setattr("pretrace.scoring.models.open_model", _opened)
+    commitment = (marked / "PUB" / "commitment.txt").read_text().split()[0]
+    published = open_corpus(str(marked / "PUB" / "published.jsonl")).texts
+    strange = written(tmp_path / "s.jsonl", [{"id": one.id, "text": f"{one.text} x"} for one in published])
+    places = {"HASH": commitment, "TEXTS": marked / "texts.jsonl", "STRANGE": strange, "P": tmp_path / "p"}
+    given = [places.get(option, option) for option in options]
+    model = () if "--model" in options else ("--model", "smollm2")
+    given = [option for option in given if option not in ("", "--model")]
+    with pytest.raises(PretraceError, match=message):
+        ask("check", marked / "sealed.json", *model, "--out", tmp_path / "R", *given)
+    assert not (tmp_path / "R").exists()
+
+
+def test_canaries_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.scoring.models.open_model", _opened)
+    texts = written(tmp_path / "t.jsonl", rows(4))
+    for options, message in (((), "holds no hash"), (("--pattern", "("), "no regular expression")):
+        with pytest.raises(PretraceError, match=message):
+            ask("canaries", texts, "--model", "smollm2", "--out", tmp_path / "R", *options)
+    assert not (tmp_path / "R").exists()

@@ -1,0 +1,140 @@
+"""The tests by lot hold their level exactly, whatever the model is, and find a model that knows the published texts."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from scipy.stats import binom, kstest
+
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Text
+from pretrace.verdicts.marking.check import check_marks
+from pretrace.verdicts.marking.mark import mark
+from pretrace.verdicts.marking.sealed import Seal
+from pretrace.verdicts.marking.settings import CheckSettings, MarkSettings
+from pretrace.verdicts.marking.values import Unit, Values, effect_unit, enough_check
+from pretrace.verdicts.marking.variants import Candidates
+from pretrace.verdicts.marking.words import canaries
+
+SETTINGS = CheckSettings(draws=199, cache=False)
+OWN = MarkSettings(variant_column=("other",))
+
+
+def corpus(number: int = 24) -> Corpus:
+    return Corpus("letters", tuple(Text(f"t{i}", f"Letter {i} tells of the valley.") for i in range(number)))
+
+
+def sealed(number: int = 24, variants: int = 3, seed: int = 0) -> Seal:
+    made = {
+        text.id: tuple(f"{text.text} It is kept in folder {'abcdefgh'[k]}{i}." for k in range(variants))
+        for i, text in enumerate(corpus(number).texts)
+    }
+    return mark(corpus(number), Candidates(made), OWN, lot=random.Random(seed).randrange)
+
+
+def realised(seal: Seal, matrix: dict[str, float]) -> Values:
+    units = tuple(Unit(one.id, one.realised_first) for one in seal.documents)
+    rows = tuple(np.array([matrix[text] for text in unit.texts]) for unit in units)
+    return Values(units, rows, ("",) * len(units), 0)
+
+
+def test_three_hundred_nulls_reject_as_often_as_the_level_says_and_p_is_uniform() -> None:
+    rng = np.random.default_rng(5)
+    texts = [text for one in sealed().documents for text in one.variants]
+    # The worst that a model could give: heavy tails, one variant always far ahead, neighbours alike.
+    values = rng.standard_cauchy(len(texts)) + 30 * (np.arange(len(texts)) % 3 == 0) + np.arange(len(texts))
+    matrix = dict(zip(texts, values.tolist(), strict=True))
+    p = np.array([realised(sealed(seed=i), matrix).test(SETTINGS).p for i in range(300)])
+    low, high = binom.ppf([0.005, 0.995], 300, 0.05)
+    assert low <= np.count_nonzero(p <= 0.05) <= high
+    # p takes the values 1/200 … 1, each as likely: spread over the step below it, it is uniform.
+    assert kstest(p - rng.random(300) / 200, "uniform").pvalue > 0.01
+
+
+def test_p_is_the_share_of_all_draws_that_reach_the_one_made() -> None:
+    seal = sealed(5, 3, seed=2)
+    rng = np.random.default_rng(1)
+    matrix = {text: float(rng.normal()) for one in seal.documents for text in one.variants}
+    rows = [[matrix[text] for text in one.realised_first] for one in seal.documents]
+    observed = sum(row[0] for row in rows)
+    draws = [sum(some) for some in itertools.product(*rows)]
+    share = np.mean([draw >= observed - 1e-12 for draw in draws])
+    found = realised(seal, matrix)
+    settings = CheckSettings(draws=20_000)
+    assert found.test(settings).p == pytest.approx(share, abs=0.015)
+    naive = [row[0] - (row[1] + row[2]) / 2 for row in rows]
+    assert found.effects == pytest.approx(naive)
+
+
+def test_the_lot_is_fair_and_another_one_cannot_be_seeded() -> None:
+    drawn = [one.drawn for one in mark(corpus(600), Candidates(_pairs(600)), OWN).documents]
+    assert set(drawn) == {0, 1}
+    assert abs(np.mean(drawn) - 0.5) < 0.11  # five standard errors
+    assert not hasattr(OWN, "lot")
+
+
+def _pairs(number: int) -> dict[str, tuple[str, ...]]:
+    return {f"t{i}": (f"One {i}.", f"Other {i}.") for i in range(number)}
+
+
+def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not() -> None:
+    seal = sealed()
+    knows = FakeBackend([one.published for one in seal.documents])
+    placebo = FakeBackend(name="earlier")
+    found = check_marks(seal, Models(knows, placebos=(placebo,)), SETTINGS)
+    assert (found.outcome, found.p) == ("consistent", 1 / 200)
+    assert [check.status for check in found.checks] == ["passed"] * 4
+    assert found.effect_unit == "nats a token"
+    assert found.effect is not None
+    assert found.effect.low > 0.5
+    innocent = check_marks(seal, Models(FakeBackend()), SETTINGS)
+    assert innocent.outcome == "inconclusive"
+    knows_another = FakeBackend([one.realised_first[1] for one in seal.documents])
+    assert (check_marks(seal, Models(knows_another), SETTINGS).p or 0) > 0.9
+
+
+def test_a_placebo_that_finds_something_withholds_the_answer() -> None:
+    seal = sealed()
+    knows = [one.published for one in seal.documents]
+    found = check_marks(seal, Models(FakeBackend(knows), placebos=(FakeBackend(knows, name="p"),)), SETTINGS)
+    assert found.outcome == "inconclusive"
+    assert [check.name for check in found.checks if check.status == "failed"] == ["placebo"]
+
+
+def test_a_canary_is_read_as_a_sum_over_the_text() -> None:
+    lot = random.Random(3).randrange
+    settings = MarkSettings(canary=True, choices=4)
+    seal = mark(corpus(), canaries(corpus(), 4, lot), settings, lot=lot)
+    found = check_marks(seal, Models(FakeBackend([one.published for one in seal.documents])), SETTINGS)
+    assert found.effect_unit == "nats a text"
+    assert found.outcome == "consistent"
+    length = np.mean([len(one.published) - 1 for one in seal.documents])
+    assert found.effect is not None
+    assert found.effect.value == pytest.approx(length, rel=0.35)  # 1 a character, and chance
+    assert effect_unit("zlib", totals=False) == "of the score zlib"
+
+
+def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_not() -> None:
+    seal = sealed()
+    models = Models(FakeBackend([one.published for one in seal.documents]))
+    settings = CheckSettings(draws=199)
+    assert check_marks(seal, models, settings).outcome == "consistent"
+    again = check_marks(seal, models, settings)
+    assert again.outcome == "consistent"
+    assert "1 earlier tests" in again.checks[1].words
+    other = check_marks(seal, models, CheckSettings(draws=199, score="min_k(k=0.5)"))
+    assert other.outcome == "inconclusive"
+    assert "score loss" in other.checks[1].words
+    another_model = check_marks(seal, Models(FakeBackend(name="new")), CheckSettings(draws=199, score="zlib"))
+    assert another_model.checks[1].status == "passed"
+
+
+def test_too_few_texts_for_the_level_are_told() -> None:
+    assert enough_check([2] * 4, 0.05, "text").status == "failed"
+    assert enough_check([2] * 5, 0.05, "text").status == "passed"
+    assert enough_check([20], 0.05, "text").status == "passed"
+    assert enough_check([2] * 500, 0.05, "text").status == "passed"

@@ -1,0 +1,156 @@
+"""The sealed file: for its owner alone, never overwritten, and refused when it is another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import stat
+from pathlib import Path
+
+import pytest
+
+from pretrace.corpora import open_corpus
+from pretrace.errors import OutputError, TextsError
+from pretrace.types import Corpus, Text
+from pretrace.verdicts.marking import mark as marking
+from pretrace.verdicts.marking.seal_checks import check_published
+from pretrace.verdicts.marking.sealed import Seal, read_seal
+from pretrace.verdicts.marking.settings import MarkSettings
+from pretrace.verdicts.marking.variants import Candidates
+
+TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") for i in range(6)))
+
+
+@pytest.fixture
+def seal() -> Seal:
+    made = {f"t{i}": (f"Text {i}.", f"Version {i}.") for i in range(6) if i != 2}
+    settings = MarkSettings(variant_column=("other",))
+    candidates = Candidates(made, {"t2": "no variant"})
+    return marking.mark(TEXTS, candidates, settings, lot=random.Random(4).randrange)
+
+
+def test_what_is_written_is_what_is_read_and_what_is_published(seal: Seal, tmp_path: Path) -> None:
+    out, place = tmp_path / "PUB", tmp_path / "secret" / "seal.json"
+    commitment = marking.publish(seal, out, place)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert hashlib.sha256(place.read_bytes()).hexdigest() == commitment
+    back = read_seal(place, str(out / "commitment.txt"))
+    assert (back.documents, back.unmarked, back.nonce) == (seal.documents, seal.unmarked, seal.nonce)
+    assert back.sha256 == commitment
+    assert read_seal(place, commitment.upper()).sha256 == commitment
+    published = open_corpus(out / "published.jsonl")
+    assert [text.id for text in published.texts] == [f"t{i}" for i in range(6)]  # in the order of the texts
+    assert [text.group for text in published.texts] == [text.group for text in TEXTS.texts]
+    assert published.texts[2].text == "Text 2."
+    assert {path.name for path in out.iterdir()} == {"published.jsonl", "commitment.txt"}
+    others = {one.variants[1 - one.drawn] for one in seal.documents}
+    said = "".join(path.read_text(encoding="utf-8") for path in out.iterdir())
+    assert not any(text in said for text in others)  # what was not drawn stays secret
+    assert [path.name for path in place.parent.iterdir()] == ["seal.json"]
+
+
+def test_nothing_is_ever_overwritten(seal: Seal, tmp_path: Path) -> None:
+    out, place = tmp_path / "PUB", tmp_path / "seal.json"
+    marking.publish(seal, out, place)
+    before = place.read_bytes()
+    with pytest.raises(OutputError, match="never overwritten"):
+        marking.publish(seal, tmp_path / "OTHER", place)
+    assert not (tmp_path / "OTHER").exists()
+    with pytest.raises(OutputError, match="never replaced"):
+        marking.publish(seal, out, tmp_path / "other.json")
+    assert not (tmp_path / "other.json").exists()
+    place.with_name("link.json").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(OutputError, match="never overwritten"):
+        marking.publish(seal, tmp_path / "OTHER", place.with_name("link.json"))
+    assert place.read_bytes() == before
+
+
+def test_a_sealed_file_that_appears_meanwhile_is_kept(seal: Seal, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    place = tmp_path / "seal.json"
+    monkeypatch.setattr(marking, "check_places", lambda out, sealed: place.write_text("another's"))
+    with pytest.raises(OutputError, match="never overwritten"):
+        marking.publish(seal, tmp_path / "PUB", place)
+    assert place.read_text() == "another's"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["seal.json"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_where_one_of_both_fails_neither_is_left(
+    seal: Seal, tmp_path: Path, monkeypatch, links: bool
+) -> None:  # type: ignore[no-untyped-def]
+    place = tmp_path / "new" / "seal.json"
+    if not links:  # a file system without links
+        monkeypatch.setattr("os.link", _refused)
+    monkeypatch.setattr("pretrace.results.atomic._install", _refused)
+    with pytest.raises(OutputError, match="cannot be written"):
+        marking.publish(seal, tmp_path / "PUB", place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _refused(*_: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+def test_a_file_system_without_links_gets_a_sealed_file_too(seal: Seal, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("os.link", _refused)
+    place = tmp_path / "seal.json"
+    commitment = marking.publish(seal, tmp_path / "PUB", place)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert read_seal(place, commitment).documents == seal.documents
+
+
+def test_the_secret_never_lies_in_what_is_published(seal: Seal, tmp_path: Path) -> None:
+    for place in (tmp_path / "PUB" / "seal.json", tmp_path / "PUB" / "deep" / "seal.json"):
+        with pytest.raises(OutputError, match="must stay secret"):
+            marking.publish(seal, tmp_path / "PUB", place)
+    (tmp_path / "door").symlink_to(tmp_path / "PUB")
+    with pytest.raises(OutputError, match="must stay secret"):
+        marking.publish(seal, tmp_path / "PUB", tmp_path / "door" / "seal.json")
+    assert not (tmp_path / "PUB").exists()
+
+
+def test_an_altered_or_another_file_is_refused(seal: Seal, tmp_path: Path) -> None:
+    place = tmp_path / "seal.json"
+    commitment = marking.publish(seal, tmp_path / "PUB", place)
+    content = place.read_text()
+    drawn = '"drawn": 0' if '"drawn": 0' in content else '"drawn": 1'
+    place.write_text(content.replace(drawn, f'"drawn": {1 - int(drawn[-1])}', 1))
+    with pytest.raises(TextsError, match="not what was committed to"):
+        read_seal(place, commitment)
+    for wrong in ("{}", "no json", content[:-20], content.replace(drawn, '"drawn": 7'), json.dumps([1])):
+        place.write_text(wrong)
+        with pytest.raises(OutputError, match="damaged or no sealed file"):
+            read_seal(place)
+    with pytest.raises(OutputError, match="cannot be read"):
+        read_seal(tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize("said", ["abc", "0" * 63, ""])
+def test_a_commitment_is_a_hash_or_a_file_with_one(said: str, seal: Seal, tmp_path: Path) -> None:
+    place = tmp_path / "seal.json"
+    marking.publish(seal, tmp_path / "PUB", place)
+    with pytest.raises((TextsError, OutputError)):
+        read_seal(place, said)
+    (tmp_path / "two.txt").write_text("0" * 64 + "\n" + "1" * 64)
+    with pytest.raises(TextsError, match="holds 2"):
+        read_seal(place, str(tmp_path / "two.txt"))
+
+
+def test_published_texts_must_be_those_that_were_drawn(seal: Seal) -> None:
+    drawn = {text.id: text.text for text in seal.published}
+
+    def published(**changes: str) -> Corpus:
+        return Corpus("site", tuple(Text(name, text) for name, text in {**drawn, **changes}.items()))
+
+    other = next(one for one in seal.documents if one.id == "t3")
+    reflowed = drawn["t0"].replace(" ", "\n  ")
+    assert "those drawn" in check_published(seal, published(t0=reflowed))[0]
+    with pytest.raises(TextsError, match="another variant than the one drawn: 't3'"):
+        check_published(seal, published(t3=other.variants[1 - other.drawn]))
+    with pytest.raises(TextsError, match=r"4 texts that are none .*: 't0', 't1', 't2' and 1 more"):
+        check_published(seal, published(t0="x", t1="x", t2="x", t4="x"))
+    with pytest.raises(TextsError, match="ids that the sealed file has not: 'new'"):
+        check_published(seal, published(new="x"))
+    fewer = Corpus("site", tuple(text for text in published().texts if text.id != "t5"))
+    assert "1 marked texts are not among" in check_published(seal, fewer)[1]

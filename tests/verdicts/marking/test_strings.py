@@ -1,0 +1,147 @@
+"""Random strings that stand in texts: which are found, how they are drawn anew, and that the test on them is exact."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+
+import numpy as np
+import pytest
+from scipy.stats import binom, kstest
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Text
+from pretrace.verdicts.marking.canaries import check_canaries, natural_canaries
+from pretrace.verdicts.marking.settings import CanarySettings
+from pretrace.verdicts.marking.strings import random_strings
+from pretrace.verdicts.marking.values import Unit, Values
+
+SHA = hashlib.sha256(b"a").hexdigest()
+GIT = hashlib.sha1(b"b").hexdigest()
+MD5 = hashlib.md5(b"c").hexdigest()
+UUID4, UUID1 = "6f1c2d3e-4a5b-4c6d-9e8f-0a1b2c3d4e5f", "6f1c2d3e-4a5b-1c6d-9e8f-0a1b2c3d4e5f"
+
+
+def found_in(
+    *texts: str, patterns: tuple[str, ...] = (), alternatives: int = 5, context: int = 20, seed: int = 0
+):  # type: ignore[no-untyped-def]
+    corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
+    return random_strings(corpus, patterns, alternatives=alternatives, context=context, seed=seed)
+
+
+def test_hashes_and_uuids_are_found_once_and_what_is_no_random_string_is_counted() -> None:
+    found, left = found_in(
+        f"The commit {GIT} and the file {SHA}.",
+        f"Again {GIT}; then {MD5.upper()} and {UUID4}.",
+        f"Time-based {UUID1}, zeros {'0' * 31}a, number {'1234567890' * 4}, part {SHA}x, short {SHA[:20]}.",
+    )
+    assert [one.string for one in found] == [GIT, SHA, MD5.upper(), UUID4]
+    assert found[0].id == "t0@11"
+    assert [one.kind for one in found] == [
+        "40 hexadecimal digits", "64 hexadecimal digits", "32 hexadecimal digits", "UUID of version 4",
+    ]  # fmt: skip
+    assert found[1].context == f" {GIT} and the file "[-20:]
+    assert left == {
+        "found again": 1, "UUIDs of other versions": 1, "strings of fewer than 6 different characters": 1,
+    }  # fmt: skip
+
+
+def test_alternatives_have_the_format_and_keep_what_is_not_random() -> None:
+    bare = UUID4.replace("-", "")
+    found, _ = found_in(f"{UUID4} {bare} {MD5.upper()} 0x{SHA}", alternatives=300)
+    dashed, plain, upper, prefixed = found
+    shape = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-9[0-9a-f]{3}-[0-9a-f]{12}")
+    assert all(shape.fullmatch(one) for one in dashed.alternatives)
+    assert all((one[12], one[16]) == ("4", "9") for one in plain.alternatives)
+    assert all(re.fullmatch("[0-9A-F]{32}", one) for one in upper.alternatives)
+    assert {one[12] for one in upper.alternatives} == set("0123456789ABCDEF")
+    assert prefixed.context.endswith(" 0x")
+    for one in found:
+        assert len(set(one.alternatives)) == 300
+        assert one.string not in one.alternatives
+        digits = [c for other in one.alternatives for c in other if c != "-"]
+        assert abs(np.mean([c.isdigit() for c in digits]) - 10 / 16) < 0.04
+
+
+def test_alternatives_depend_on_the_seed_alone() -> None:
+    assert found_in(GIT)[0] == found_in(GIT)[0]
+    assert found_in(GIT, seed=1)[0][0].alternatives != found_in(GIT)[0][0].alternatives
+
+
+def test_a_pattern_draws_each_character_from_its_class_and_must_find_it_again() -> None:
+    found, left = found_in(
+        "key: Ab3-xyz9Qw. key: aaaa-aaaaaa.", patterns=(r"(?<=key: )[\w-]+",), alternatives=200
+    )
+    assert [one.string for one in found] == ["Ab3-xyz9Qw"]
+    assert all(re.fullmatch(r"[A-Z][a-z]\d-[a-z]{3}\d[A-Z][a-z]", one) for one in found[0].alternatives)
+    assert left == {"strings of fewer than 6 different characters": 1}
+    narrow, _ = found_in("id abcdefab.", patterns=(r"\b[a-f]{8}\b",), alternatives=200)
+    assert {c for one in narrow[0].alternatives for c in one} == set("abcdef")
+    hopeless, left = found_in("id qwertyuiop.", patterns=("qwertyuiop",))
+    assert not hopeless
+    assert left == {"strings without a letter or digit that may vary": 1}
+    overlapping, _ = found_in(SHA, patterns=("[0-9a-f]{10}",))
+    assert [one.string for one in overlapping] == [SHA]
+
+
+@pytest.mark.parametrize(("pattern", "message"), [("(", "is no regular expression"), ("x*", "empty string")])
+def test_patterns_that_cannot_be_used(pattern: str, message: str) -> None:
+    with pytest.raises(ExpressionError, match=message):
+        found_in(SHA, patterns=(pattern,))
+
+
+def test_texts_without_a_random_string_are_refused() -> None:
+    corpus = Corpus("letters", (Text("a", f"Nothing here, or {UUID1}."),))
+    with pytest.raises(TextsError, match=r"letters holds no hash .* --pattern. Left out: 1 UUIDs of other"):
+        natural_canaries(corpus, CanarySettings())
+
+
+def test_three_hundred_nulls_reject_as_often_as_the_level_says() -> None:
+    """Texts with fresh hashes each, and a model that likes some digits far better than others, whatever the hash."""
+    rng = np.random.default_rng(2)
+    settings = CanarySettings(draws=199, alternatives=4)
+    weights = rng.standard_cauchy(256)
+    p = np.array([_null(rng, weights, settings) for _ in range(300)])
+    low, high = binom.ppf([0.005, 0.995], 300, 0.05)
+    assert low <= np.count_nonzero(p <= 0.05) <= high
+    assert kstest(p - rng.random(300) / 200, "uniform").pvalue > 0.01
+
+
+def _null(rng: np.random.Generator, weights: np.ndarray, settings: CanarySettings) -> float:
+    texts = tuple(
+        Text(str(i), f"id {rng.bytes(16).hex()} {uuid.UUID(bytes=rng.bytes(16), version=4)}")
+        for i in range(2)
+    )
+    found = natural_canaries(Corpus("c", texts), settings)
+    rows = [
+        np.array(
+            [weights[list(one.encode())] @ np.arange(len(one)) for one in (some.string, *some.alternatives)]
+        )
+        for some in found.strings
+    ]
+    units = tuple(Unit(one.id, (one.string,)) for one in found.strings)
+    return Values(units, tuple(rows), ("",) * len(units), 0).test(settings).p
+
+
+def test_a_model_that_knows_the_strings_in_their_place_is_found() -> None:
+    texts = tuple(
+        Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i])).hexdigest()} ends.") for i in range(12)
+    )
+    corpus = Corpus("files", texts)
+    settings = CanarySettings(draws=999, alternatives=9, cache=False)
+    knows = FakeBackend([text.text.removesuffix(" ends.") for text in texts])
+    found = check_canaries(corpus, Models(knows, placebos=(FakeBackend(name="p"),)), settings)
+    assert (found.outcome, found.p, found.units) == ("consistent", 0.001, 12)
+    assert found.effect is not None
+    assert found.effect.value == pytest.approx(len("File 1: ") + 64 - 1, rel=0.2)  # 1 a character
+    assert "12 of 64 hexadecimal digits" in found.notes[0]
+    assert found.table("strings").columns["text"][3] == "t3"
+    assert check_canaries(corpus, Models(FakeBackend()), settings).outcome == "inconclusive"
+    own = CanarySettings(draws=199, alternatives=3, cache=False, pattern=("zz",))
+    assert (
+        "is the statement of the one who asks"
+        in check_canaries(corpus, Models(FakeBackend()), own).assumption
+    )

@@ -1,0 +1,171 @@
+"""Where variants come from, and which are refused or dropped."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.types import Corpus, Text, Written
+from pretrace.verdicts.marking.generated import from_rewriter, from_words, reading_level, small_choices
+from pretrace.verdicts.marking.mark import mark, model_candidates, own_candidates
+from pretrace.verdicts.marking.settings import MarkSettings
+from pretrace.verdicts.marking.variants import checked_variants
+from pretrace.verdicts.marking.words import WORDS, canaries
+
+LONG = "The old man went home and sat by the fire. In 1869 the Railway reached the valley, and it was cold."
+TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (("One.", ""), "'a' has an empty variant"),
+        (("One.", " \u200b\n"), "'a' has an empty variant"),
+        (("One two.", "One  two.\n"), r"'a' has two variants that are equal \(0 and 1\)"),
+        (("One two.", "One\u00a0two."), "equal"),
+        (("One two.", "One\u200b two."), "equal"),
+        (("One.", "Two.", "One."), r"\(0 and 2\)"),
+    ],
+)
+def test_variants_that_copying_makes_equal_are_refused(texts: tuple[str, ...], message: str) -> None:
+    with pytest.raises(TextsError, match=message):
+        checked_variants("a", texts)
+
+
+def test_columns_and_files_of_the_users_own(tmp_path: Path) -> None:
+    rows = [{"id": f"t{i}", "text": f"One {i}.", "b": f"Two {i}.", "c": f"Three {i}."} for i in range(3)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = MarkSettings(variant_column=("b", "c"))
+    corpus = open_corpus(tmp_path / "a.jsonl", Columns(more=("b", "c")))
+    found = own_candidates(corpus, settings)
+    assert found is not None
+    assert found.variants["t1"] == ("One 1.", "Two 1.", "Three 1.")
+    others = [{"id": row["id"], "text": row["b"]} for row in rows]
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in reversed(others)))
+    files = MarkSettings(variant_texts=(str(tmp_path / "b.jsonl"),))
+    found = own_candidates(corpus, files)
+    assert found is not None
+    assert found.variants["t0"] == ("One 0.", "Two 0.")
+    (tmp_path / "b.jsonl").write_text(json.dumps(others[0]))
+    with pytest.raises(TextsError, match="no text 't1'"):
+        own_candidates(corpus, files)
+    (tmp_path / "b.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in [*others, {"id": "x", "text": "y"}])
+    )
+    with pytest.raises(TextsError, match="a text 'x' that the first file has not"):
+        own_candidates(corpus, files)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "found none"),
+        ({"canary": True, "words": "causal"}, "found --words and --canary"),
+        ({"canary": True, "original": False}, "--no-original is for"),
+        ({"rewriter": "m", "original": False}, "--variants 2 or more"),
+        ({"canary": True, "choices": 1}, "--choices must be at least 2"),
+        ({"words": "causal", "share": 0.0}, "--share lies between"),
+    ],
+)
+def test_one_kind_of_source(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ExpressionError, match=message):
+        MarkSettings(**options)  # type: ignore[arg-type]
+
+
+def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice() -> None:
+    corpus = Corpus("c", tuple(Text(str(i), f"Text {i}.\nLine.") for i in range(300)))
+    found = canaries(corpus, 5, random.Random(0).randrange)
+    prompts = [trigger.prompt for trigger in found.triggers.values()]
+    assert len(set(prompts)) == 300
+    for text in corpus.texts:
+        trigger = found.triggers[text.id]
+        assert len(set(trigger.words)) == 5
+        assert found.variants[text.id] == tuple(
+            f"{text.text}\n\n{trigger.prompt} {word}." for word in trigger.words
+        )
+        assert not any(word in trigger.prompt.replace("-", " ").split() for word in trigger.words)
+    assert len(set(WORDS)) == len(WORDS)
+    assert all(word.isalpha() and word.islower() for word in WORDS)
+
+
+class Proposer:
+    fingerprint = "proposer"
+
+    def __init__(self, made: dict[str, tuple[str, ...]]) -> None:
+        self.made = made
+        self.facts = {"name": "proposer"}
+
+    def propose(self, texts, /, *, number, share, seed):  # type: ignore[no-untyped-def]
+        return [self.made[text][:number] for text in texts]
+
+
+def test_small_words_change_and_names_and_numbers_stay() -> None:
+    changed = LONG.replace("old", "young").replace("1869", "1870").replace("Railway", "Highway")
+    assert small_choices(LONG, changed.replace(", and", "; and")) == LONG.replace("old", "young")
+    assert small_choices(LONG, LONG) == LONG
+
+
+def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_unmarked() -> None:
+    made = {
+        LONG: (
+            LONG.replace("old", "young"),
+            LONG.replace("1869", "1870"),  # the number is put back: equal to the text
+            LONG.replace("cold", "antidisestablishmentarianistically"),  # too long
+            LONG.replace("fire", "lake"),
+        ),
+        "42, 43 and B.": ("41, 43 and C.",),
+    }
+    found = from_words(TEXTS, Proposer(made), number=2, share=0.1, seed=0)
+    assert found.variants == {"a": (LONG, LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
+    assert "b" in found.reasons
+    assert "1 of 5 proposed variants were dropped" in found.notes[0]
+    seal = mark(TEXTS, found, MarkSettings(words="causal:x", variants=2), lot=lambda n: n - 1)
+    assert seal.unmarked[0].id == "b"
+    assert "1 of 2 texts have no variants" in " ".join(seal.notes)
+    assert [text.text for text in seal.published] == [LONG.replace("fire", "lake"), "42, 43 and B."]
+    without = MarkSettings(words="causal:x", variants=2, original=False)
+    left = model_candidates(TEXTS, without, proposer=Proposer(made))
+    assert left.variants == {"a": (LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
+
+
+def test_a_rewriter_is_asked_as_often_as_variants_are_wanted() -> None:
+    class Rewriter:
+        name = fingerprint = "rewriter"
+
+        def __init__(self) -> None:
+            self.facts = {"name": "rewriter"}
+            self.seeds: list[int] = []
+
+        def answers(self, instructions, /, *, tokens, sampling, seed):  # type: ignore[no-untyped-def]
+            self.seeds.append(seed)
+            assert all(one.endswith(text.text) for one, text in zip(instructions, TEXTS.texts, strict=True))
+            first = Written(LONG.replace("old", f"old{len(self.seeds)}"))
+            return [first, Written("42, 43 or C.", ended=False)]
+
+    rewriter = Rewriter()
+    found = from_rewriter(TEXTS, rewriter, number=2, seed=7)
+    assert len(found.variants["a"]) == 3
+    assert set(found.reasons) == {"b"}  # its answers broke off
+    assert rewriter.seeds == [7, 8, 9]
+
+
+def test_texts_that_cannot_be_marked() -> None:
+    settings = MarkSettings(canary=True)
+    with pytest.raises(TextsError, match="holds no texts"):
+        own_candidates(Corpus("c", ()), settings)
+    with pytest.raises(TextsError, match="'x' of c is empty"):
+        own_candidates(Corpus("c", (Text("x", " \n"),)), settings)
+
+
+def test_the_reading_level_rises_with_longer_words_and_sentences() -> None:
+    assert reading_level("The cat sat. The dog ran.") < reading_level(
+        "The cat sat and the dog ran away from it."
+    )
+    # by hand: 4.71 * 18/6 + 0.5 * 6/2 - 21.43
+    assert reading_level("The cat sat. The dog ran.") == pytest.approx(4.71 * 3 + 0.5 * 3 - 21.43)
+    assert reading_level("…") == 0.0

@@ -1,0 +1,49 @@
+"""A back end that knows some texts in their order, for the tests of the order test."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Text, Trace
+
+
+class Memorising(FakeBackend):
+    """Finds a character likelier where the model has seen it after the same eight characters: the more of a known
+    text stands in its known order, the likelier it is."""
+
+    def __init__(self, known: Sequence[str], *, gain: float = 0.5, **more: Any) -> None:
+        super().__init__(**more)
+        digest = hashlib.sha256("\x00".join(known).encode()).hexdigest()
+        self.fingerprint += f" {digest} {gain}"
+        self.gain = gain
+        self.seen = {text[i : i + 9] for text in known for i in range(len(text) - 8)}
+
+    def run(self, batch: Any, want: Any, states: Any = frozenset(), /) -> list[Trace]:
+        made = super().run(batch, want, states)
+        for one, encoded in zip(made, batch, strict=True):
+            text = "".join(map(chr, encoded.tokens))
+            hits = [text[max(0, i - 8) : i + 1] in self.seen for i in range(1, len(text))]
+            one.logp[:] += self.gain * np.array(hits, dtype=np.float32)
+        return made
+
+
+WORDS = (
+    *("river", "stone", "lamp", "paper", "window", "garden", "silver"),
+    *("winter", "carpet", "letter", "engine", "button", "harbour", "copper"),
+)
+
+
+def row(rng: np.random.Generator, words: int = 5) -> str:
+    """A made-up sentence."""
+    return " ".join(rng.choice(WORDS, words)) + "."
+
+
+def made_corpus(rows: int, *, seed: int = 0, words: int = 5) -> Corpus:
+    """Rows in an order drawn by lot."""
+    rng = np.random.default_rng(seed)
+    return Corpus("set", tuple(Text(f"r{i}", row(rng, words)) for i in range(rows)))
