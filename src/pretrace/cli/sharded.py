@@ -75,7 +75,9 @@ def surveyed(stream: TextStream, source: Source, how: JobSettings, out: Path, *,
     found = survey(stream, shards.SHARD, unread.append)
     if labelled:
         check_labelled(found, stream.name)
-    return Sharded(stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=shards.SHARD)
+    return Sharded(
+        stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=shards.SHARD
+    )
 
 
 def write_unreadable(unread: list[Unreadable], folder: Path) -> None:
