@@ -69,9 +69,7 @@ def test_killed_and_started_again_and_by_two_workers(texts: Path, model_folder: 
     parts = tmp_path / ".RUN.parts"
     started = subprocess.Popen(score(texts, model_folder, tmp_path / "RUN"))
     deadline = time.monotonic() + 200
-    while (
-        len(list(parts.glob("[!.]*.parquet"))) < 2 and time.monotonic() < deadline and started.poll() is None
-    ):
+    while len(counted(parts)) < 2 and time.monotonic() < deadline and started.poll() is None:
         time.sleep(0.005)
     os.kill(started.pid, signal.SIGKILL)
     started.wait()
