@@ -90,6 +90,11 @@ def needed(rows: Sequence[Row], copies: int) -> int | None:
     return None
 
 
+def most_tried(rows: Sequence[Row], copies: int) -> int:
+    """The largest number of units that was measured of members read so many times; 0 where none was."""
+    return max((int(row["units"]) for row in rows if row["copies"] == copies), default=0)
+
+
 def law_steps(design: str, draws: int) -> int | None:
     """How many equally likely p-values a design has, None where the law is another one."""
     return draws + 1 if design in ("marks", "canaries", "options", "order") else None
@@ -127,11 +132,14 @@ def advice(rows: Sequence[Row], measured_on: str) -> dict[str, Mapping[str, Any]
         times = own[0]["rows"] // own[0]["units"] if design == "order" else PARTS.get(design, 1)
         found = [needed(members, copies) for copies in (1, 4)]
         one, four = (None if value is None else value * times for value in found)
+        most = [most_tried(members, copies) * times for copies in (1, 4)]
         alarms = f"{sum(row['accused'] for row in nulls)}/{sum(row['audits'] for row in nulls)}"
         made[design] = {
             "unit": unit,
             "one": one,
             "four": four,
+            "more_than_one": most[0] if one is None and most[0] else None,
+            "more_than_four": most[1] if four is None and most[1] else None,
             "false_alarms": alarms,
             "measured_on": measured_on,
         }

@@ -179,3 +179,14 @@ def test_nothing_shown_takes_planting_that_would_have_been_seen(
     rejects = found["p"] <= 0.05
     assert code == (0 if bound < planted and not rejects else 4)
     assert "Reading 12 of them" in said or rejects
+
+
+def test_the_power_of_a_cutoff_is_that_of_planted_texts(ask, tmp_path, dated, model_folder):
+    texts, out = lines(tmp_path / "texts.jsonl", dated), tmp_path / "OUT"
+    given = ("--model", model_folder, "--cutoff", "2019-07", "--out", out)
+    code, said = ask({}, "cutoff", texts, *given, "--power", "--power-epochs", "1")
+    found = checked(out, code)
+    before = sum("2019-04" <= row["date"] < "2019-07" for row in dated)  # --months is 3
+    assert found["planted"]["planted"] == before // 2
+    assert code in (0, 4)
+    assert f"Reading {before // 2} of them" in said or found["p"] <= 0.05

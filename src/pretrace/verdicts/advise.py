@@ -45,23 +45,30 @@ class Names:
 @dataclass(frozen=True, slots=True)
 class Needed:
     """What a test is worth, as measured: units for power 0.8 where the model read the texts once and four times (None
-    where that was not measured), and false alarms of all tests that were made of texts not used, "3/300"."""
+    where that was not reached; `more_than_one` and `more_than_four` are then the most units that were tried, None where
+    none were), and false alarms of all tests that were made of texts not used, "3/300"."""
 
     unit: str
     one: int | None
     four: int | None
     false_alarms: str | None
     measured_on: str = ""
+    more_than_one: int | None = None
+    more_than_four: int | None = None
 
     def documents(self, copies: Literal[1, 4]) -> str:
         """The units for power 0.8 in words."""
-        number = self.one if copies == 1 else self.four
-        return UNMEASURED if number is None else f"{number:,} {self.unit}{'' if number == 1 else 's'}"
+        number, most = (self.one, self.more_than_one) if copies == 1 else (self.four, self.more_than_four)
+        if number is None and most is None:
+            return UNMEASURED
+        shown = number if number is not None else most
+        units = f"{shown:,} {self.unit}{'' if shown == 1 else 's'}"
+        return units if number is not None else f"more than {units}"
 
     @property
     def power(self) -> str:
         """The units for power 0.8 in words, for texts that were read once and four times."""
-        if self.one is None and self.four is None:
+        if self.documents(1) == self.documents(4) == UNMEASURED:
             return UNMEASURED
         return f"{self.documents(1)} where the model read them once, {self.documents(4)} where four times"
 

@@ -64,8 +64,8 @@ class MarkSettings:
     share: float = option(0.1, "Share of the tokens that --words may change.", panel=VARIANTS)
     original: bool = option(
         True,
-        "Never publish the original of --rewriter or --words: variants that one model made are more alike, and show "
-        "training better.",
+        "Never publish the original of --rewriter or --words: all variants are then made by one model. Whether that "
+        "shows training better was not measured.",
         name="no-original",
         panel=VARIANTS,
     )
