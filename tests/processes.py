@@ -1,10 +1,15 @@
-"""Traces, and Python processes that write them."""
+"""Traces, Python processes that write them, and processes of the pretrace command that begin at once."""
 
 from __future__ import annotations
 
+import importlib
+import multiprocessing
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
@@ -85,3 +90,82 @@ def start(tmp_path: Path) -> Iterator[Start]:
     for process in running:
         process.kill()
         process.communicate()
+
+
+IMPORTED = (
+    "torch",
+    "transformers.models.gpt_neox.modeling_gpt_neox",
+    "pretrace.cli.commands",
+    "pretrace.scoring.models",
+)
+"""What a process has imported before it begins: most of what a short command does otherwise."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """A process of the pretrace command, real and to be killed as such; `said` is where its output goes."""
+
+    process: BaseProcess
+    said: Path
+
+    @property
+    def pid(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    def wait(self) -> int:
+        """The exit code, negative where a signal ended it; a process that goes on for minutes is killed."""
+        self.process.join(240)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+        assert self.process.exitcode is not None
+        return self.process.exitcode
+
+
+Command = Callable[..., Started]
+
+
+@pytest.fixture
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+    """Starts `pretrace ARGUMENTS` as a process of its own, forked from one that has imported what it needs. `changes`
+    are values of constants, by module and name; `environment` is added to that of the test."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(IMPORTED))
+    running: list[Started] = []
+
+    def begin(
+        *arguments: object,
+        changes: Mapping[str, object] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Started:
+        said = tmp_path_factory.mktemp("command") / "said.txt"
+        whole = {**os.environ, **(environment or {})}
+        process = context.Process(target=run, args=(list(map(str, arguments)), changes or {}, whole, said))
+        process.start()
+        running.append(Started(process, said))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        one.process.kill()
+        one.process.join()
+
+
+def run(arguments: list[str], changes: Mapping[str, object], environment: dict[str, str], said: Path) -> None:
+    """The command, in a forked process."""
+    os.environ.clear()
+    os.environ.update(environment)
+    with said.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    for name, value in changes.items():
+        module, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(module), constant, value)
+    from pretrace.cli import main
+
+    sys.argv = ["pretrace", *arguments]
+    main()

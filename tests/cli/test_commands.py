@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from processes import Command
 
 from pretrace.cli import main
 
@@ -151,16 +150,15 @@ def test_the_same_command_twice_gives_the_same_bytes(  # type: ignore[no-untyped
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
 
 
-def test_two_runs_at_once(tmp_path: Path, sentences: list[str], model_folder: Path) -> None:
+def test_two_runs_at_once(command: Command, tmp_path: Path, sentences: list[str], model_folder: Path) -> None:
     """The same command three times at once, into the same folder and the same cache."""
     texts = write(tmp_path / "texts.jsonl", sentences, 200)
-    command = [sys.executable, "-m", "pretrace", "score", str(texts), "--model", str(model_folder)]
-    command += ["--scores", "loss,min_k_plus_plus", "--token-budget", "256", "--out", str(tmp_path / "RUN")]
-    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
-    started = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for _ in range(3)]
+    arguments = ["score", texts, "--model", model_folder, "--scores", "loss,min_k_plus_plus"]
+    arguments += ["--token-budget", 256, "--out", tmp_path / "RUN"]
+    environment = {"PRETRACE_CACHE": str(tmp_path / "cache")}
+    started = [command(*arguments, environment=environment) for _ in range(3)]
     for process in started:
-        _, error = process.communicate()
-        assert process.returncode == 0, error
+        assert process.wait() == 0, process.said.read_text(encoding="utf-8")
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").num_rows == 202
     assert sorted(path.name for path in tmp_path.iterdir()) == ["RUN", "cache", "texts.jsonl"]
 

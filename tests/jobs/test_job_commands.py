@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
+from processes import Command
 
-SMALL = """
-from pretrace.scoring import evidence
-evidence.CHUNK = 16
-from pretrace.jobs import shards
-shards.SHARD = 32
-from pretrace.cli import main
-main()
-"""
+SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.shards.SHARD": 32}
 
 
 @pytest.fixture
@@ -35,23 +27,9 @@ def texts(tmp_path: Path, sentences: list[str]) -> Path:
     return path
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", SMALL, *map(str, arguments)]
-
-
-def score(texts: Path, model: Path, out: Path, *more: str) -> list[str]:
-    tail = [
-        "--model",
-        model,
-        "--scores",
-        "loss,min_k",
-        "--no-cache",
-        "--skip-unreadable",
-        "--out",
-        out,
-        *more,
-    ]
-    return command("score", texts, *tail)
+def score(texts: Path, model: Path, out: Path, *more: str) -> tuple[object, ...]:
+    tail = ("--model", model, "--scores", "loss,min_k", "--no-cache", "--skip-unreadable", "--out", out)
+    return ("score", texts, *tail, *more)
 
 
 def counted(parts: Path) -> list[str]:
@@ -65,9 +43,15 @@ def rows(out: Path) -> list[dict[str, object]]:
     return ds.dataset(files, format="parquet").to_table().to_pylist()
 
 
-def test_killed_and_started_again_and_by_two_workers(texts: Path, model_folder: Path, tmp_path: Path) -> None:
+def test_killed_and_started_again_and_by_two_workers(
+    command: Command, texts: Path, model_folder: Path, tmp_path: Path
+) -> None:
+    def done(*arguments: object) -> tuple[int, str]:
+        process = command(*arguments, changes=SMALL)
+        return process.wait(), process.said.read_text(encoding="utf-8")
+
     parts = tmp_path / ".RUN.parts"
-    started = subprocess.Popen(score(texts, model_folder, tmp_path / "RUN"))
+    started = command(*score(texts, model_folder, tmp_path / "RUN"), changes=SMALL)
     deadline = time.monotonic() + 200
     while len(counted(parts)) < 2 and time.monotonic() < deadline and started.poll() is None:
         time.sleep(0.005)
@@ -77,17 +61,17 @@ def test_killed_and_started_again_and_by_two_workers(texts: Path, model_folder: 
     assert 2 <= len(kept) < 20
     assert not (tmp_path / "RUN").exists()
 
-    subprocess.run(score(texts, model_folder, tmp_path / "RUN", "--shard", "1/2"), check=True)
-    refused = subprocess.run(command("merge", tmp_path / "RUN"), capture_output=True, text=True)
-    assert refused.returncode == 2
-    assert "shards have no part in" in refused.stderr
-    assert refused.stderr.count("\n") == 1
-    subprocess.run(score(texts, model_folder, tmp_path / "RUN", "--shard", "2/2"), check=True)
+    assert done(*score(texts, model_folder, tmp_path / "RUN", "--shard", "1/2"))[0] == 0
+    code, said = done("merge", tmp_path / "RUN")
+    assert code == 2
+    assert "shards have no part in" in said
+    assert said.count("\n") == 1
+    assert done(*score(texts, model_folder, tmp_path / "RUN", "--shard", "2/2"))[0] == 0
     assert {name: (parts / name).stat().st_mtime_ns for name in kept} == kept
-    subprocess.run(command("merge", tmp_path / "RUN"), check=True)
+    assert done("merge", tmp_path / "RUN")[0] == 0
     assert not parts.exists()
 
-    subprocess.run(score(texts, model_folder, tmp_path / "STRAIGHT"), check=True)
+    assert done(*score(texts, model_folder, tmp_path / "STRAIGHT"))[0] == 0
     assert rows(tmp_path / "RUN") == rows(tmp_path / "STRAIGHT")
     assert len(rows(tmp_path / "RUN")) == 640
     [unread] = (tmp_path / "RUN" / "unreadable.jsonl").read_text(encoding="utf-8").splitlines()
@@ -96,11 +80,14 @@ def test_killed_and_started_again_and_by_two_workers(texts: Path, model_folder: 
     assert "1 record of the source could not be read and is left out" in report
 
 
-def test_shards_and_what_needs_all_texts_do_not_go_together(texts: Path, tmp_path: Path) -> None:
+def test_shards_and_what_needs_all_texts_do_not_go_together(
+    command: Command, texts: Path, tmp_path: Path
+) -> None:
     tail = ["--model", "none", "--scores", "loss", "--windows", "--shard", "1/2", "--out", tmp_path / "RUN"]
-    refused = subprocess.run(command("score", texts, *tail), capture_output=True, text=True)
-    assert refused.returncode == 2
-    assert "--shard does not go with --windows" in refused.stderr
-    nothing = subprocess.run(command("merge", tmp_path / "RUN"), capture_output=True, text=True)
-    assert nothing.returncode == 2
-    assert "holds no parts of a run" in nothing.stderr
+    for arguments, words in (
+        (("score", texts, *tail), "--shard does not go with --windows"),
+        (("merge", tmp_path / "RUN"), "holds no parts of a run"),
+    ):
+        process = command(*arguments)
+        assert process.wait() == 2
+        assert words in process.said.read_text(encoding="utf-8")

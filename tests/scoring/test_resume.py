@@ -10,13 +10,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
+from processes import Command
 
 
-def command(texts: Path, model: Path, out: Path) -> list[str]:
+def score(texts: Path, model: Path, out: Path) -> list[str]:
     tail = ["--model", str(model), "--scores", "loss,lowercase,min_k_plus_plus", "--token-budget", "64"]
-    return [sys.executable, "-m", "pretrace", "score", str(texts), *tail, "--out", str(out)]
+    return ["score", str(texts), *tail, "--out", str(out)]
 
 
 def rows(cache: Path) -> int:
@@ -36,15 +38,8 @@ def write(path: Path, sentences: list[str], number: int) -> Path:
     return path
 
 
-def begun(arguments: list[str], environment: dict[str, str], cache: Path) -> subprocess.Popen[bytes]:
-    """The command, once it has traces on disk. Control-C reaches it even where the tests run with it ignored, as
-    jobs that a shell starts in the background do: a child takes over which signals are ignored."""
-    started = subprocess.Popen(
-        arguments,
-        env=environment,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+def begun(started: Any, cache: Path) -> Any:
+    """The process, once it has traces on disk."""
     deadline = time.monotonic() + 120
     while rows(cache) < 40 and time.monotonic() < deadline and started.poll() is None:
         time.sleep(0.01)
@@ -54,9 +49,18 @@ def begun(arguments: list[str], environment: dict[str, str], cache: Path) -> sub
 def test_control_c_says_that_nothing_is_lost(
     tmp_path: Path, model_folder: Path, sentences: list[str]
 ) -> None:
-    texts = write(tmp_path / "texts.jsonl", sentences, 1500)
+    texts = write(tmp_path / "texts.jsonl", sentences, 600)
     environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
-    started = begun(command(texts, model_folder, tmp_path / "RUN"), environment, tmp_path / "cache")
+    arguments = [sys.executable, "-m", "pretrace", *score(texts, model_folder, tmp_path / "RUN")]
+    started = subprocess.Popen(
+        arguments,
+        env=environment,
+        stderr=subprocess.PIPE,
+        # Control-C reaches it even where the tests run with it ignored, as jobs that a shell starts in the background
+        # do: a child takes over which signals are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    begun(started, tmp_path / "cache")
     started.send_signal(signal.SIGINT)
     _, said = started.communicate(timeout=60)
     assert started.returncode == 130
@@ -65,21 +69,22 @@ def test_control_c_says_that_nothing_is_lost(
     assert not (tmp_path / "RUN").exists()
 
 
-def test_kill_and_resume(tmp_path: Path, model_folder: Path, sentences: list[str]) -> None:
-    texts = write(tmp_path / "texts.jsonl", sentences, 1500)
-    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
-    started = begun(command(texts, model_folder, tmp_path / "killed"), environment, tmp_path / "cache")
+def test_kill_and_resume(command: Command, tmp_path: Path, model_folder: Path, sentences: list[str]) -> None:
+    texts = write(tmp_path / "texts.jsonl", sentences, 600)
+    one, other = ({"PRETRACE_CACHE": str(tmp_path / name)} for name in ("cache", "other"))
+    started = begun(
+        command(*score(texts, model_folder, tmp_path / "killed"), environment=one), tmp_path / "cache"
+    )
     os.kill(started.pid, signal.SIGKILL)
     assert started.wait() == -signal.SIGKILL
     kept = rows(tmp_path / "cache")
-    assert 40 <= kept < 2 * 1500
+    assert 40 <= kept < 2 * 600
     assert not (tmp_path / "killed").exists()
 
-    subprocess.run(command(texts, model_folder, tmp_path / "resumed"), env=environment, check=True)
-    fresh = {**environment, "PRETRACE_CACHE": str(tmp_path / "other")}
-    subprocess.run(command(texts, model_folder, tmp_path / "straight"), env=fresh, check=True)
+    assert command(*score(texts, model_folder, tmp_path / "resumed"), environment=one).wait() == 0
+    assert command(*score(texts, model_folder, tmp_path / "straight"), environment=other).wait() == 0
     resumed = pq.read_table(tmp_path / "resumed" / "scores.parquet")
     straight = pq.read_table(tmp_path / "straight" / "scores.parquet")
-    assert resumed.num_rows == 1500
+    assert resumed.num_rows == 600
     assert resumed.equals(straight)
     assert not list(tmp_path.glob(".*partial*"))

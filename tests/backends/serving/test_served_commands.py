@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_servers import Model, ModelServer, serving
+from processes import Command, Started
 from tiny import MORE_WORDS
 
 from pretrace import load_audit, load_flags, load_run, open_model
@@ -156,11 +156,13 @@ def test_a_dry_run_sends_no_text_and_counts_what_is_left(
     assert "48 more are answered already" in out
 
 
-def test_a_killed_run_asks_nothing_twice(server: ModelServer, model_folder: Path, tmp_path: Path) -> None:
+def test_a_killed_run_asks_nothing_twice(
+    command: Command, server: ModelServer, model_folder: Path, tmp_path: Path
+) -> None:
     path = written(tmp_path / "t.jsonl", 60)
     texts = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
-    command = [
-        *(sys.executable, "-m", "pretrace", "score", str(path), *target(server, model_folder)),
+    arguments = [
+        *("score", path, *target(server, model_folder)),
         *("--scores", "loss", "--token-budget", "120", "--requests", "2", "--out", str(tmp_path / "RUN")),
     ]
     model = open_model(f"vllm:{server.root}", tokenizer=str(model_folder))
@@ -168,7 +170,7 @@ def test_a_killed_run_asks_nothing_twice(server: ModelServer, model_folder: Path
     checks, begun = 5, len(server.asked)  # requests of the check
     assert begun == checks
     server.ends = checks + 12
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = command(*arguments)
     with open_store(model.fingerprint) as store:
 
         def kept() -> int:
@@ -181,12 +183,12 @@ def test_a_killed_run_asks_nothing_twice(server: ModelServer, model_folder: Path
 
         until(lambda: len(server.held) == 2 and kept() == answered(), process)
         os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
         before, there = len(server.asked), kept()
     assert 12 <= there < 60
     server.ends = None
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    again = command(*arguments)
+    assert again.wait() == 0, again.said.read_text(encoding="utf-8")
     assert len(load_run(tmp_path / "RUN").ids) == 60
     assert len(asked_of(server, mine, before)) == 60 - there
 
@@ -197,11 +199,11 @@ def asked_of(server: ModelServer, wanted: Counter[tuple[int, ...]], since: int) 
     return [one for one in prompts if one in wanted]
 
 
-def until(reached: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def until(reached: Callable[[], bool], process: Started) -> None:
     """Wait for a state that comes; the limit only ends a test that has failed."""
     end = time.monotonic() + 240
     while not reached():
-        assert process.poll() is None, process.communicate()[1]
+        assert process.poll() is None, process.said.read_text(encoding="utf-8")
         assert time.monotonic() < end
         time.sleep(0.02)
 
