@@ -23,6 +23,7 @@ import pretrace
 from pretrace.errors import ExpressionError, TableError
 from pretrace.harnesses.inspect_scorers import SCORERS, contamination, membership
 from pretrace.harnesses.prompts import trace_in_prompt
+from pretrace.scoring.plan import Models
 
 USAGE = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
 """Counted here: inspect_ai would download a tokenizer to count."""
@@ -60,7 +61,8 @@ def figures(log, scorer):
     return {name: one.value for name, one in found.metrics.items()}
 
 
-def test_a_task_is_scored_as_pretrace_scores_it(model_folder, tmp_path, caplog):
+def test_a_task_is_scored_as_pretrace_scores_it(model_folder, reference_folder, tmp_path, caplog):
+    placebo = str(reference_folder)
     asked = texts(12, 1)
     known = held_back(tmp_path / "known.jsonl", texts(40, 2))
     strange = held_back(
@@ -69,7 +71,7 @@ def test_a_task_is_scored_as_pretrace_scores_it(model_folder, tmp_path, caplog):
     log = evaluated(
         [Sample(input=text, target="x") for text in asked],
         [
-            SCORERS["min_k"](k=0.1, nonmembers=known),
+            SCORERS["min_k"](k=0.1, nonmembers=known, placebo=placebo),
             membership("zlib", nonmembers=strange),
             SCORERS["loss"](),
         ],
@@ -87,12 +89,13 @@ def test_a_task_is_scored_as_pretrace_scores_it(model_folder, tmp_path, caplog):
     flagged = pretrace.flag(
         pretrace.open_corpus(asked),
         pretrace.open_corpus(known),
-        pretrace.open_model(str(model_folder)),
+        Models(pretrace.open_model(str(model_folder)), placebo=Models(pretrace.open_model(placebo))),
         pretrace.FlagSettings(score="min_k(k=0.1)"),
     )
     found = figures(log, "min_k")
     assert math.isclose(found["p"], flagged.set_test.p, abs_tol=0.02)  # other ids, so other permutations
     assert (found["samples"], found["nonmembers"], found["withheld"]) == (12, 40, 0)
+    assert found["placebo_auc"] == pytest.approx(flagged.checks[-1].figures["auc"][0])
     refused = figures(log, "membership")  # other words: the comparison means nothing
     assert refused["withheld"] == 1
     assert refused["words_auc"] > 0.9

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cache
 from logging import getLogger
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from pretrace.errors import MissingPackageError, ModelError, PretraceError, Text
 from pretrace.harnesses.prompts import trace_in_prompt
 from pretrace.harnesses.samples_scored import Reading, Scored, against_known, check_given, value_of
 from pretrace.scores import scores as registered
+from pretrace.scoring.plan import ScorePlan
 from pretrace.types import Flagged
 
 try:
@@ -143,38 +145,39 @@ def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
     metadata field that names its document. ExpressionError for a score that needs more than log-probabilities.
     """
     named = Reading(score, model, counts, nonmembers, placebo)
-    plan = named.plan
+    plan = named.plan  # refuses before anything is generated
 
     async def score_sample(state: TaskState, target: Target) -> Score:
-        text = _text(state, target, part)
-        known, document = (
-            bool(state.metadata.get(NONMEMBER)),
-            str(state.metadata.get(group, "")) if group else "",
-        )
-        reading, given = named, _prompt(state.output)
-        own: dict[str, Any] = {"text": text, "known": known, "group": document}
+        text, known = _text(state, target, part), bool(state.metadata.get(NONMEMBER))
+        document = str(state.metadata.get(group, "")) if group else ""
         try:
-            if not model and given and not nonmembers and not placebo:
-                check_given(plan)
-                trace = trace_in_prompt(given, text)
-                if trace is None:
-                    raise TextsError(
-                        "the text was not found word for word in the prompt that the provider gave back."
-                    )
-                value = value_of(plan, text, trace)
-            else:
-                reading = Reading(score, model or _opened_by(get_model()), counts, nonmembers, placebo)
-                value = await anyio.to_thread.run_sync(reading.value, text)
-                if placebo:
-                    own["placebo"] = await anyio.to_thread.run_sync(reading.placebo_value, text)
+            value, blank, reading = await _read(named, plan, text, _prompt(state.output))
         except TextsError as wrong:
             return Score.unscored(reason="scoring_failed", explanation=str(wrong))
-        settings = {
-            name: getattr(reading, name) for name in ("score", "model", "counts", "nonmembers", "placebo")
-        }
-        return Score(value=value, metadata={_OWN: {**own, "reading": settings}})
+        own = {"text": text, "known": known, "group": document, "reading": asdict(reading)}
+        own |= {"placebo": blank} if placebo else {}
+        return Score(value=value, metadata={_OWN: own})
 
     return score_sample
+
+
+async def _read(
+    named: Reading, plan: ScorePlan, text: str, given: Sequence[tuple[str, float]]
+) -> tuple[float, float, Reading]:
+    """The score of a text, that of the placebo (NaN without one), and how they were had; TextsError where the text has
+    none."""
+    if given and not (named.model or named.nonmembers or named.placebo):
+        check_given(plan)
+        trace = trace_in_prompt(given, text)
+        if trace is None:
+            raise TextsError(
+                "the text was not found word for word in the prompt that the provider gave back."
+            )
+        return value_of(plan, text, trace), math.nan, named
+    reading = replace(named, model=named.model or _opened_by(get_model()))
+    value = await anyio.to_thread.run_sync(reading.value, text)
+    blank = await anyio.to_thread.run_sync(reading.placebo_value, text) if named.placebo else math.nan
+    return value, blank, reading
 
 
 def _text(state: TaskState, target: Target, part: Part) -> str:
