@@ -174,7 +174,7 @@ async def _read(
                 "the text was not found word for word in the prompt that the provider gave back."
             )
         return value_of(plan, text, trace), math.nan, named
-    reading = replace(named, model=named.model or _opened_by(get_model()))
+    reading = replace(named, model=named.model or opened_by(get_model()))
     value = await anyio.to_thread.run_sync(reading.value, text)
     blank = await anyio.to_thread.run_sync(reading.placebo_value, text) if named.placebo else math.nan
     return value, blank, reading
@@ -193,7 +193,7 @@ def _prompt(output: ModelOutput | None) -> list[tuple[str, float]]:
     return [(one.token, one.logprob) for one in found.content] if found else []
 
 
-def _opened_by(model: Model) -> str:
+def opened_by(model: Model) -> str:
     """How pretrace opens the evaluated model; ModelError where it has to be named."""
     provider, _, name = str(model).partition("/")
     if provider == "hf":
