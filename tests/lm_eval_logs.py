@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -98,3 +99,46 @@ def evaluated(
     for name in tasks:
         tracker.save_results_samples(task_name=name, samples=samples[name])
     return folder / "out"
+
+
+def log_as_written(folder: Path, docs: list[dict[str, Any]], *, model: str) -> Path:
+    """A log of the task "quiz" in the form that lm_eval writes, without an evaluation: for tests of pages."""
+    folder.mkdir(parents=True)
+    draw, date = np.random.default_rng(3), "2026-01-01T00-00-00.000000"
+    rows = []
+    for i, doc in enumerate(docs):
+        prompt, right = f"Question: {doc['question']}\nAnswer:", float(draw.integers(2))
+        requests = {
+            f"gen_args_{k}": {"arg_0": prompt, "arg_1": f" {one}"} for k, one in enumerate(doc["choices"])
+        }
+        resps = [["-1.0", "False"] for _ in requests]
+        hashes = {
+            "doc": json.dumps(doc, indent=2, ensure_ascii=False),
+            "prompt": prompt,
+            "target": str(doc["answer"]),
+        }
+        rows.append(
+            {
+                "doc_id": i,
+                "doc": doc,
+                "target": str(doc["answer"]),
+                "arguments": requests,
+                "resps": [[one] for one in resps],
+                "filtered_resps": resps,
+                "filter": "none",
+                "metrics": ["acc", "acc_norm"],
+                **{f"{name}_hash": hashlib.sha256(of.encode()).hexdigest() for name, of in hashes.items()},
+                "acc": right,
+                "acc_norm": right,
+            }
+        )
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / f"samples_quiz_{date}.jsonl").write_text(lines, encoding="utf-8")
+    config = {"task": "quiz", "doc_to_text": "Question: {{question}}\nAnswer:", "num_fewshot": 0}
+    results = {
+        "configs": {"quiz": config},
+        "model_source": "hf",
+        "config": {"model": "hf", "model_args": {"pretrained": model}},
+    }
+    (folder / f"results_{date}.json").write_text(json.dumps(results), encoding="utf-8")
+    return folder

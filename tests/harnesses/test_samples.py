@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("lm_eval", reason="lm_eval is not installed (pip install 'pretrace[dev]')")
 
-from lm_eval_logs import CHOOSING, LETTERS, WRITING, evaluated, items
+from lm_eval_logs import CHOOSING, LETTERS, WRITING, evaluated, items, log_as_written
 
 import pretrace
 from pretrace.cli import main
@@ -212,6 +213,30 @@ def test_logs_that_cannot_be_read(logs, tmp_path, monkeypatch, capsys, change, c
     assert not (tmp_path / "OUT").exists()
 
 
+def test_the_model_is_that_of_the_log(logs):
+    log = read_log(str(logs[0]), task="quiz")
+    config = {"model_args": "pretrained=org/name,revision=step100,dtype=float32"}
+    named = replace(log, results={"model_source": "hf", "config": config})
+    assert (named.model, named.revision) == ("org/name", "step100")
+    assert (log.revision, log.config["output_type"]) == (None, "multiple_choice")
+    for args, source in ((config["model_args"] + ",peft=lora", "hf"), ("model=gpt", "openai-completions")):
+        with pytest.raises(TextsError, match=r"was made with '.*': name the model with --model"):
+            _ = replace(log, results={"model_source": source, "config": {"model_args": args}}).model
+
+
+def test_the_log_of_the_docs_is_like_a_real_one(logs, tmp_path):
+    """tests/docs does without lm_eval: it reads a log in this form."""
+    log = read_log(str(logs[1]))
+    made = read_log(str(log_as_written(tmp_path / "made", HELD, model="m")))
+    assert made.model == "m"
+    for real, ours in zip(log.items, made.items, strict=True):
+        assert (real.hash, real.continuations, real.target) == (ours.hash, ours.continuations, ours.target)
+        assert real.contexts[0].endswith(ours.contexts[0])  # without the examples in front
+        assert real.figures.keys() == ours.figures.keys()
+    rows = [json.loads(path.read_text().splitlines()[0]) for path in (log.path, made.path)]
+    assert rows[0].keys() == rows[1].keys()
+
+
 def test_a_log_without_a_results_file_names_no_model(logs, tmp_path):
     log = read_log(str(rewritten(logs, tmp_path, lambda row: row)))
     with pytest.raises(TextsError, match="name the model with --model"):
@@ -234,6 +259,9 @@ def test_folders_without_samples(logs, tmp_path, monkeypatch, capsys):
         )
         assert (code, cure in said) == (2, True), said
     cut = tmp_path / "samples_quiz_2026-01-01T00-00-00.0.jsonl"
+    cut.write_text("")
+    with pytest.raises(TextsError, match="is empty"):
+        read_log(str(cut))
     cut.write_text('{"doc": {"question"')
     with pytest.raises(TextsError, match="line 1, is not JSON"):
         read_log(str(cut))

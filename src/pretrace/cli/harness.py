@@ -96,7 +96,10 @@ def samples(
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
     known = _known(inputs.nonmembers, settings)
     metric_of([log, known.log] if known.log else [log], settings.metric)
-    target = Target(model=logs.model or log.model, opening=logs.opening)
+    opening = logs.opening
+    if not logs.model and not opening.revision:
+        opening = replace(opening, revision=log.revision)
+    target = Target(model=logs.model or log.model, opening=opening)
     wanted = ModelsSettings(
         target=target,
         companions=inputs.companions,

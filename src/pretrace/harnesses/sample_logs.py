@@ -52,14 +52,25 @@ class SampleLog:
     @property
     def model(self) -> str:
         """The evaluated model as `--model` takes it; TextsError where the log does not say, or had it elsewhere."""
-        args = self.results.get("config", {}).get("model_args", "")
-        if isinstance(args, str):
-            args = dict(part.split("=", 1) for part in args.split(",") if "=" in part)
-        source = self.results.get("model_source") or self.results.get("config", {}).get("model")
-        if source in _LOCAL and args.get("pretrained"):
+        args, source = self._arguments, self.results.get("model_source")
+        if source in _LOCAL and args.get("pretrained") and not {"peft", "delta", "gguf_file"} & args.keys():
             return str(args["pretrained"])
         made = f"was made with {source!r}" if source else "does not say with which model it was made"
         raise TextsError(f"{self.path.name} {made}: name the model with --model.")
+
+    @property
+    def revision(self) -> str | None:
+        """The revision of that model on the hub, None where none was named."""
+        found = self._arguments.get("revision")
+        return str(found) if found and found != "main" else None
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """What the harness opened the model with."""
+        args = self.results.get("config", {}).get("model_args") or {}
+        if isinstance(args, str):
+            return dict(part.split("=", 1) for part in args.split(",") if "=" in part)
+        return dict(args)
 
 
 def is_log(path: str) -> bool:
@@ -88,6 +99,8 @@ def read_log(path: str, *, task: str | None = None, filter: str | None = None) -
     notes = [f"{file.name} is the latest of {len(of_task)} logs of {chosen}."] if len(of_task) > 1 else []
     results = _results(file.parent, date)
     rows = list(_rows(file))
+    if not rows:
+        raise TextsError(f"{file.name} is empty: {_AGAIN}.")
     filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
     named = filter or filters[0]
     if named not in filters:
@@ -132,7 +145,7 @@ def _results(folder: Path, date: str) -> dict[str, Any]:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
