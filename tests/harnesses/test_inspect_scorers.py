@@ -20,8 +20,8 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ChatCompletionChoice, Logprob, Logprobs, ModelOutput, ModelUsage, get_model
 
 import pretrace
-from pretrace.errors import ExpressionError, TableError
-from pretrace.harnesses.inspect_scorers import SCORERS, contamination, membership
+from pretrace.errors import ExpressionError, ModelError, TableError
+from pretrace.harnesses.inspect_scorers import SCORERS, _warn, contamination, membership, opened_by
 from pretrace.harnesses.prompts import trace_in_prompt
 from pretrace.scoring.plan import Models
 
@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[2]
 def _at_home(tmp_path, monkeypatch):
     """inspect_ai keeps what it writes in the test's folder."""
     monkeypatch.chdir(tmp_path)
+    _warn.cache_clear()  # what was said in another test is said again
     for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 400)
@@ -103,6 +104,7 @@ def test_a_task_is_scored_as_pretrace_scores_it(model_folder, reference_folder, 
     assert figures(log, "loss")["withheld"] == 1
     assert math.isnan(figures(log, "loss")["p"])
     assert "nonmembers=FILE" in caplog.text
+    assert "zlib: contamination is withheld: The texts are like the known non-members" in caplog.text
 
 
 def output(text, surprise):
@@ -159,20 +161,31 @@ def test_answers_without_log_probabilities_are_not_mixed_with_others():
     assert log.status == "error"
 
 
+def test_a_model_behind_a_server_is_opened_there():
+    model = get_model("vllm/org/name", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(ModelError, match="-S model="):
+        opened_by(model)  # its server was not asked for anything yet, so its address is not known
+    model.api.base_url = "http://127.0.0.1:9/v1"
+    assert opened_by(model) == "vllm:http://127.0.0.1:9#org/name"
+
+
 @pytest.mark.parametrize(
-    ("name", "how", "reason"),
+    ("score", "reason"),
     [
-        ("min_k_plus_plus", {}, "min_k_plus_plus needs more than the log-probability"),
-        ("na_pdd", {}, "na_pdd needs more than the log-probability"),
-        ("fsd", {"of": "ppl"}, r"compares the model with a tuned copy"),
-        ("ref", {}, "ref compares the model with a second one"),
-        ("neighbor", {}, "neighbor needs a model that proposes other words"),
-        ("probe", {}, "probe needs more than"),
+        ("min_k_plus_plus", "min_k_plus_plus needs more than the log-probability"),
+        ("na_pdd", "na_pdd needs more than the log-probability"),
+        ("fsd(ppl)", r"fsd\(ppl\) compares the model with a tuned copy"),
+        ("ref", "ref compares the model with a second one"),
+        ("neighbor", "neighbor needs a model that proposes other words"),
+        ("probe", "probe needs more than"),
     ],
 )
-def test_other_scores_refuse_by_name(name, how, reason):
+def test_other_scores_refuse_by_name(score, reason):
     with pytest.raises(ExpressionError, match=reason):
-        membership(f"fsd({how['of']})") if how else SCORERS[name]()
+        membership(score)
+    if "(" not in score:
+        with pytest.raises(ExpressionError, match=reason):
+            SCORERS[score]()
 
 
 def test_dc_pdd_needs_counts():

@@ -58,6 +58,7 @@ def test_requests_are_rebuilt_as_the_harness_made_them(logs, model_folder):
     doc = PUBLISHED[3]
     own = f"Question: {doc['question']}\nAnswer: {doc['choices'][doc['answer']]}"
     assert TextOf(log).corpus().texts[3].text == own
+    assert TextOf(log, "question").corpus().texts[3].text == f"Question: {doc['question']}\nAnswer:"
     whole = TextOf(log, "prompt").corpus().texts[3].text
     assert whole.endswith(f"\n\n{own}")  # behind one example
     assert TextOf(log).with_options().texts[3].meta == {OPTIONS: json.dumps(doc["choices"])}

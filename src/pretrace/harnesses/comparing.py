@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -39,8 +40,8 @@ class SamplesSettings:
     )
     part: Part = option(
         "item",
-        "What is read of a request: item (the item and its right answer, without the examples in front of it) or "
-        "prompt (all that the model was given, and the right answer).",
+        "What is read of a request: item (the item and its right answer, without the examples in front of it), "
+        "question (the same without the answer) or prompt (all that the model was given, and the right answer).",
         panel=TEXTS,
     )
     group_field: str = option(
@@ -56,7 +57,7 @@ class SamplesSettings:
     )
 
     def __post_init__(self) -> None:
-        require(self.part in ("item", "prompt"), f"--part is item or prompt, found {self.part!r}.")
+        require(self.part in get_args(Part), f"--part is item, question or prompt, found {self.part!r}.")
         p = self.suspect_p
         require(p is None or 0 < p < 1, f"--suspect-p lies between 0 and 1, found {p}.")
 

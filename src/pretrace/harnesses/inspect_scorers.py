@@ -55,11 +55,22 @@ def contamination(level: float = 0.05, fdr: float = 0.05, seed: int = 0) -> Metr
         except PretraceError as wrong:
             _warn(f"contamination is withheld: {wrong}")
             return _figures(None)
-        if found.outcome in ("refused", "coarse"):
-            _warn(" ".join((found.statement, *found.reasons)))
+        if words := _unanswered(found):
+            _warn(f"{found.score}: {words}")
         return _figures(found)
 
     return compute
+
+
+def _unanswered(found: Flagged) -> str:
+    """Why there is no answer, without figures, which change while samples come in; "" where there is one."""
+    if found.outcome == "coarse":
+        return "nothing stands out, but the known non-members are too few for that to say anything"
+    if found.outcome != "refused":
+        return ""
+    failed = [f"{check.title}: no" for check in found.checks if check.status == "failed"]
+    test = found.set_test
+    return f"contamination is withheld: {'; '.join(failed) or (test.withheld if test else '')}"
 
 
 @cache

@@ -18,7 +18,7 @@ from pretrace.errors import TextsError
 from pretrace.harnesses.sample_logs import Item, SampleLog
 from pretrace.types import Corpus, Text
 
-Part = Literal["item", "prompt"]
+Part = Literal["item", "question", "prompt"]
 OPTIONS = "options"
 """The column of an item's answer options."""
 _QUESTIONS = ("question", "query", "ctx", "goal", "sentence", "problem")
@@ -27,7 +27,9 @@ _LETTER = re.compile(r"\W*[A-Za-z1-9]\W*")
 
 @dataclass(frozen=True, slots=True)
 class TextOf:
-    """The items of a log as texts. `part` "item" leaves out what stands in front of the item itself, "prompt" keeps it.
+    """The items of a log as texts. `part` "item" leaves out what stands in front of the item itself, "question" the
+    right answer too, and "prompt" keeps all.
+
     `group` names the field of a document by which items belong together; items with one document always do."""
 
     log: SampleLog
@@ -35,12 +37,12 @@ class TextOf:
     group: str = ""
 
     def corpus(self) -> Corpus:
-        """A text an item: what was asked, and the right answer where the log has one."""
+        """A text an item: what was asked, and the right answer where the log has one, unless it is left out."""
         texts, seen = [], Counter[str]()
         for item in self.log.items:
             place = _right(item)
             asked, how = self._asked(item, place)
-            answer, told = self._answer(item, place)
+            answer, told = ("", "") if self.part == "question" else self._answer(item, place)
             seen.update(filter(None, (how, told)))
             texts.append(Text(item.id, asked + answer, group=self._group(item)))
         return Corpus(

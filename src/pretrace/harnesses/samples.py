@@ -68,7 +68,7 @@ def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Ve
         unit="item",
         question=f"Was {flagged.model} trained on items of {task}, and is it better on those?",
         compared=said.compared(found, settings),
-        trust=said.trust(found),
+        trust=said.trust(found, settings),
         effect=found.difference,
         effect_unit=said.UNIT,
         checks=flagged.checks,

@@ -7,6 +7,15 @@ from collections.abc import Mapping
 from pretrace.harnesses.comparing import CLEAN, KNOWN, SUSPECT, TOTAL, Compared, SamplesSettings
 from pretrace.types import Estimate, Outcome
 
+_READ = {
+    "item": "Of each request the item itself was read, without the examples in front of it, and the right answer.",
+    "question": "Of each request the item itself was read, without the examples in front of it and without an answer.",
+    "prompt": "Each request was read whole, with the examples in front of the item, and the right answer.",
+}
+_ANSWER = (
+    "The score reads the right answer too: an answer that the model finds likely for any reason makes its item both "
+    "right and suspect. Compare with --part question, which leaves answers out."
+)
 UNIT = "of accuracy: suspect items less clean ones"
 NO_PROOF = (
     "A higher accuracy on suspect items does not show that training on them raised it: items that a model finds likely "
@@ -64,12 +73,7 @@ def compared(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
     flagged, log = found.flagged, found.log
     read = (
         "The requests are those in the log, each checked against the hash that the harness wrote beside it. "
-        + (
-            "Of each request the item itself was read, without the examples in front of it, and the right answer."
-            if settings.part == "item"
-            else "Each request was read whole, with the examples in front of the item, and the right answer."
-        )
-        + f" {flagged.model} scored them with {flagged.score}."
+        f"{_READ[settings.part]} {flagged.model} scored them with {flagged.score}."
     )
     suspect = (
         f"An item is called suspect where it stands out from the known non-members ({flagged.nonmembers}): at most "
@@ -86,12 +90,13 @@ def compared(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
     )
 
 
-def trust(found: Compared) -> tuple[str, ...]:
+def trust(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
     """What the comparison does not prove."""
+    said = (NO_PROOF,) if settings.part == "question" else (NO_PROOF, _ANSWER)
     if found.beside is None:
-        return (NO_PROOF,)
+        return said
     return (
-        NO_PROOF,
+        *said,
         f"{KNOWN.capitalize()} were evaluated in the same way. A higher accuracy on the published items is what "
         "training on them would bring, and also what easier items would bring.",
     )
