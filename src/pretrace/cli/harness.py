@@ -96,10 +96,7 @@ def samples(
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
     known = _known(inputs.nonmembers, settings)
     metric_of([log, known.log] if known.log else [log], settings.metric)
-    opening = logs.opening
-    if not logs.model and not opening.revision:
-        opening = replace(opening, revision=log.revision)
-    target = Target(model=logs.model or log.model, opening=opening)
+    target = _evaluated(log, logs)
     wanted = ModelsSettings(
         target=target,
         companions=inputs.companions,
@@ -121,6 +118,14 @@ def samples(
         )
         finished(ordered, inputs.options_out, given)
     return finished(verdict, inputs.out, given)
+
+
+def _evaluated(log: SampleLog, logs: Logs) -> Target:
+    """The evaluated model: what was named, or what the log names, at the revision that it names."""
+    if logs.model:
+        return Target(model=logs.model, opening=logs.opening)
+    revision = logs.opening.revision or log.revision
+    return Target(model=log.model, opening=replace(logs.opening, revision=revision))
 
 
 def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
