@@ -23,6 +23,7 @@ FLOORS: list[set[str]] = [
     {"scoring", "building"},
     {"auditing"},
     {"flagging", "jobs", "verdicts"},
+    {"harnesses"},
     {"report"},
     {"runs"},
     {"cli", "demo", "pretrace"},

@@ -26,6 +26,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import lm_eval_logs
 import pytest
 import typer
 
@@ -51,6 +52,17 @@ SERVERS_OWN = {
     "--logits_all",
 }
 """Options that servers are started with."""
+HARNESSES_OWN = {
+    "--action",
+    "--log_samples",
+    "--model_args",
+    "--output_path",
+    "--overwrite",
+    "--prompt-logprobs",
+    "--scorer",
+    "--tasks",
+}
+"""Options of inspect and lm_eval."""
 LANGUAGES = {"python", "toml", "console", "sh", "json", "text"}
 
 _FILE = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
@@ -84,7 +96,7 @@ def names(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files the pages read; what the pages register is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     for registry in (scores, corpora, backends):
@@ -131,6 +143,11 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    for name, some in {
+        "logs": lm_eval_logs.items(40, 1),
+        "held_back_logs": lm_eval_logs.items(60, 2),
+    }.items():
+        lm_eval_logs.log_as_written(tmp_path / name, some, model=str(request.getfixturevalue("model_folder")))
     return tmp_path
 
 
@@ -258,7 +275,7 @@ def test_options_exist(page: Path) -> None:
         command = waiting.pop()
         waiting += getattr(command, "commands", {}).values()
         options.update(name for parameter in command.params for name in parameter.opts)
-    options |= SERVERS_OWN if page.name == "servers.md" else set()
+    options |= {"servers.md": SERVERS_OWN, "harnesses.md": HARNESSES_OWN}.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options
 

@@ -15,6 +15,7 @@ from pretrace.cli import (
     collecting,
     comparing,
     flagging,
+    harness,
     making,
     marking,
     ordering,
@@ -72,7 +73,7 @@ def _add(
 
 
 _AUDITS, _TESTS, _BENCHMARKS, _LOOK = "Audit and flag", "Without an earlier checkpoint", "Benchmarks", "Look"
-_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag)
+_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag, harness.samples)
 _add(
     app,
     _TESTS,

@@ -70,7 +70,7 @@ def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSetti
     from pretrace.scoring.models import check_placebo, named_placebos, open_models, with_texts
     from pretrace.scoring.workload import workload
 
-    _check(settings, inputs.companions)
+    check_use(settings, inputs.companions)
     wanted = ModelsSettings(
         target=target,
         companions=inputs.companions,
@@ -98,7 +98,7 @@ def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSetti
     return printed(made, inputs.out)
 
 
-def _check(settings: FlagSettings, beside: Companions) -> None:
+def check_use(settings: FlagSettings, beside: Companions) -> None:
     """A PretraceError for a score that misses something, and for a model that it does not ask."""
     given = {
         "reference": ("--reference-model", beside.reference_model),

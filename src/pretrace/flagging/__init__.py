@@ -7,7 +7,7 @@ who never saw the target tells the two sets apart: a classifier of words, the te
 on a placebo.
 """
 
-from pretrace.flagging.flag import flag
+from pretrace.flagging.flag import flag, flag_scored
 from pretrace.flagging.planning import SCORE, FlagSettings, Plan, plan
 
-__all__ = ["SCORE", "FlagSettings", "Plan", "flag", "plan"]
+__all__ = ["SCORE", "FlagSettings", "Plan", "flag", "flag_scored", "plan"]

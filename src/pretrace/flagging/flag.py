@@ -132,10 +132,17 @@ def flag(
         check_placebos(models.target, (models.placebo.target,))
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, seed=settings.seed, progress=progress or Silent())
-    run = detect(made.corpus, models, settings.plan, how).complete
-    sides = Sides.of(run, made, settings)
+    run = detect(made.corpus, models, settings.plan, how)
+    return flag_scored(run, made, settings, corpus=corpus, known=known, model=models.target.name)
+
+
+def flag_scored(
+    run: Run, made: Plan, settings: FlagSettings, *, corpus: Corpus, known: Corpus, model: str
+) -> Flagged:
+    """The same from scores that are there: `run` has the texts of `made.corpus`, both sets, and one score."""
+    sides = Sides.of(run.complete, made, settings)
     made = replanned(made, sides.known, sides.number, settings)
-    return _concluded(sides, made, corpus=corpus, known=known, model=models.target.name)
+    return _concluded(sides, made, corpus=corpus, known=known, model=model)
 
 
 def _concluded(sides: Sides, made: Plan, *, corpus: Corpus, known: Corpus, model: str) -> Flagged:

@@ -10,10 +10,13 @@ from pretrace.types.audit import Check, Null, Outcome, Power
 from pretrace.types.results import Estimate, Skipped
 from pretrace.types.traces import Doubles
 
-VerdictTest = Literal["marks", "triggers", "canaries", "order", "options", "collections", "cutoff", "twins"]
+VerdictTest = Literal[
+    "marks", "triggers", "canaries", "order", "options", "collections", "cutoff", "twins", "samples"
+]
 """The tests: of texts that were marked before they were published, of trigger sentences, of random strings that stand
 in the texts, of the order of rows, of the order of answer options, of a collection among others of its kind, of a
-drop at a training cut-off, and of published texts beside their drafts."""
+drop at a training cut-off, of published texts beside their drafts, and of the items of a benchmark that a harness
+evaluated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pretrace.report.figures import cutoff, marks, twins
+from pretrace.report.figures import cutoff, marks, samples, twins
 from pretrace.report.figures.collections import collections
 from pretrace.report.figures.drawn import Drawn
 from pretrace.report.figures.order import order_figures
@@ -19,6 +19,7 @@ _DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {
     "collections": collections,
     "cutoff": cutoff.drawn,
     "twins": twins.drawn,
+    "samples": samples.accuracies,
 }
 """What draws the figures of a test; a test without an entry has only that of its null distribution."""
 

@@ -1,0 +1,155 @@
+"""`pretrace samples`: the log of an evaluation, read, compared with known non-members, written, printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pretrace.backends.settings import ModelSettings
+from pretrace.cli.flagging import FlagInputs
+from pretrace.cli.options import Given
+from pretrace.errors import ExpressionError
+from pretrace.flagging.planning import FLAGGING, FlagSettings
+from pretrace.harnesses.comparing import KnownItems, SamplesSettings
+from pretrace.harnesses.sample_logs import SampleLog
+from pretrace.results.atomic import check_writable
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.settings import MODEL, like, option
+from pretrace.types import Verdict
+from pretrace.verdicts.order.settings import OrderSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logs:
+    """Which log, and how the evaluated model is opened."""
+
+    logs: str = option(
+        help="What lm_eval wrote with --log_samples: its output folder, or one samples_TASK_DATE.jsonl.",
+        metavar="LOGS",
+        path="in",
+        essential=True,
+    )
+    model: str = option(
+        "",
+        "The evaluated model, as other commands take it; the one that the log names unless given.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    opening: ModelSettings = field(default_factory=ModelSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplesInputs:
+    """What the items are compared with, and where results go."""
+
+    nonmembers: str = option(
+        help="Items of the same kind that the model cannot have seen, from 20 documents or more: texts as `flag` takes "
+        "them, or a log of the same task, whose accuracy then stands beside.",
+        panel=FLAGGING,
+        path="in",
+        essential=True,
+    )
+    out: Path = option(
+        help="Folder for report.html, result.json, items.csv and accuracy.csv; a result there is replaced.",
+        panel=FLAGGING,
+        path="out",
+        essential=True,
+    )
+    flags_out: Path | None = option(
+        None, "Folder for the flagging in full, as `flag` writes it.", panel=FLAGGING, path="out"
+    )
+    options_out: Path | None = option(
+        None,
+        "Also make the order test on the answer options, and write it to this folder; see `pretrace order`.",
+        panel=FLAGGING,
+        path="out",
+        essential=True,
+    )
+    stated: str = like(OrderSettings, "stated")
+    placebo: str | None = like(FlagInputs, "placebo")
+    placebo_revision: str | None = like(FlagInputs, "placebo_revision")
+    companions: Companions = field(default_factory=Companions)
+
+
+def samples(
+    logs: Logs, inputs: SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: Given
+) -> int:
+    """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
+    wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither, 4 when there is no answer."""
+    from pretrace.cli.flagging import check_use
+    from pretrace.cli.progress import watched
+    from pretrace.cli.verdicts import finished
+    from pretrace.harnesses.sample_logs import metric_of, read_log
+    from pretrace.harnesses.samples import samples as compare
+    from pretrace.runs import save_flags
+    from pretrace.scoring.models import check_placebo, named_placebos, open_models, with_texts
+
+    check_use(flagging, inputs.companions)
+    if inputs.stated and not inputs.options_out:
+        raise ExpressionError(
+            "--stated is about the order of the answer options: name a folder with --options-out too."
+        )
+    for folder in filter(None, (inputs.out, inputs.flags_out, inputs.options_out)):
+        check_writable(folder)
+    log = read_log(logs.logs, task=settings.task, filter=settings.filter)
+    known = _known(inputs.nonmembers, settings)
+    metric_of([log, known.log] if known.log else [log], settings.metric)
+    target = _evaluated(log, logs)
+    wanted = ModelsSettings(
+        target=target,
+        companions=inputs.companions,
+        placebos=named_placebos([inputs.placebo], inputs.placebo_revision, target.model),
+        placebo_revision=inputs.placebo_revision,
+        cache=flagging.cache,
+    )
+    check_placebo(wanted)
+    flagging.plan.check_servers(wanted.roles)
+    models = with_texts(open_models(wanted), wanted, seed=flagging.seed)
+    ordered = _ordered(log, models, inputs, flagging) if inputs.options_out else None
+    with watched("reading") as progress:
+        verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
+    if inputs.flags_out:
+        save_flags(replace(flagged, settings={**flagged.settings, "command": dict(given)}), inputs.flags_out)
+    if ordered and inputs.options_out:
+        verdict = replace(
+            verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")
+        )
+        finished(ordered, inputs.options_out, given)
+    return finished(verdict, inputs.out, given)
+
+
+def _evaluated(log: SampleLog, logs: Logs) -> Target:
+    """The evaluated model: what was named, or what the log names, at the revision that it names."""
+    if logs.model:
+        return Target(model=logs.model, opening=logs.opening)
+    revision = logs.opening.revision or log.revision
+    return Target(model=log.model, opening=replace(logs.opening, revision=revision))
+
+
+def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
+    """The known non-members: the items of a log, read as the others are, or texts."""
+    from pretrace.corpora import open_corpus
+    from pretrace.harnesses.prompt_texts import TextOf
+    from pretrace.harnesses.sample_logs import is_log, read_log
+
+    if not is_log(nonmembers):
+        return KnownItems(open_corpus(nonmembers))
+    log = read_log(nonmembers, task=settings.task, filter=settings.filter)
+    corpus = TextOf(log, settings.part, settings.group_field).corpus()
+    return KnownItems(replace(corpus, name=nonmembers), log)
+
+
+def _ordered(log: SampleLog, models: Models, inputs: SamplesInputs, flagging: FlagSettings) -> Verdict:
+    """The order test on the answer options of the log."""
+    from pretrace.cli.progress import Stages
+    from pretrace.harnesses.prompt_texts import OPTIONS, TextOf
+    from pretrace.verdicts.order import order
+
+    settings = OrderSettings(
+        options=OPTIONS, stated=inputs.stated, level=flagging.level, seed=flagging.seed, cache=flagging.cache
+    )
+    placebos = (models.placebo.target,) if models.placebo else ()
+    asked = Models(models.target, reference=models.reference, placebos=placebos)
+    return order(TextOf(log).with_options(), asked, settings, watch=Stages())

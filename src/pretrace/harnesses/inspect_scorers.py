@@ -1,0 +1,244 @@
+"""Scorers and a metric for inspect_ai, found there as `pretrace/loss`, `pretrace/min_k`, …
+
+The value of a sample is a membership score of its text: higher means more likely seen. One sample proves nothing. The
+metric `contamination` tests all samples together against known non-members, and gives no figures where a control says
+that the two sets differ by more than training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from logging import getLogger
+from typing import Any, Literal
+
+from pretrace.errors import MissingPackageError, ModelError, PretraceError, TextsError
+from pretrace.harnesses.prompts import trace_in_prompt
+from pretrace.harnesses.samples_scored import Reading, Scored, against_known, check_given, value_of
+from pretrace.scores import scores as registered
+from pretrace.scoring.plan import ScorePlan
+from pretrace.types import Flagged
+
+try:
+    import anyio.to_thread
+    from inspect_ai.model import Model, ModelOutput, get_model
+    from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, mean, metric, scorer
+    from inspect_ai.solver import TaskState
+except ImportError as missing:
+    raise MissingPackageError("inspect-ai", "a scorer for inspect_ai", "inspect") from missing
+
+Part = Literal["input", "target", "both"]
+NONMEMBER = "nonmember"
+"""The metadata of a sample that is a known non-member: `Sample(…, metadata={"nonmember": True})`."""
+_OWN = "pretrace"
+_log = getLogger(__name__)
+
+
+@metric
+def contamination(level: float = 0.05, fdr: float = 0.05, seed: int = 0) -> Metric:
+    """Do the samples as a whole stand out from known non-members? The figures of `pretrace flag`, with its controls.
+
+    `answer` is 1 where something stands out, 0 where nothing does, NaN where the test gives no answer. `p` is the
+    p-value of the set; `above` samples lie above the line that `expected` of them would be above by chance;
+    `flagged` stand out one by one at the rate `fdr`. They are NaN, and `withheld` is 1, where a control tells the two
+    sets apart (`words_auc`, `length_auc`, `placebo_auc`; 0.5 is a coin) or where they cannot be compared; the log
+    says why. A small p is consistent with training on some of the samples, or on copies of them. It is no proof.
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        if not scores:
+            return _figures(None)
+        try:
+            found = _tested(scores, level=level, fdr=fdr, seed=seed)
+        except PretraceError as wrong:
+            _warn(f"contamination is withheld: {wrong}")
+            return _figures(None)
+        if words := _unanswered(found):
+            _warn(f"{found.score}: {words}")
+        return _figures(found)
+
+    return compute
+
+
+def _unanswered(found: Flagged) -> str:
+    """Why there is no answer, without figures, which change while samples come in; "" where there is one."""
+    if found.outcome == "coarse":
+        return "nothing stands out, but the known non-members are too few for that to say anything"
+    if found.outcome != "refused":
+        return ""
+    failed = [f"{check.title}: no" for check in found.checks if check.status == "failed"]
+    test = found.set_test
+    return f"contamination is withheld: {'; '.join(failed) or (test.withheld if test else '')}"
+
+
+@cache
+def _warn(words: str) -> None:
+    """Say it once: inspect_ai computes a metric again and again while samples come in."""
+    _log.warning("pretrace: %s", words)
+
+
+def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float, seed: int) -> Flagged:
+    """The test of the samples; TextsError where they were not all read in one way, or have no controls."""
+    said = [(one, _said(one)) for one in scores]
+    readings = {tuple(sorted(own["reading"].items())) for _, own in said}
+    if len(readings) != 1:
+        raise TextsError(
+            "samples were read in different ways, some from log-probabilities in the output and some by the model: "
+            "name the model (-S model=…), so that all are read alike."
+            if readings
+            else "no sample has a score of pretrace."
+        )
+    samples = [
+        Scored(
+            str(one.sample_id),
+            own["text"],
+            one.score.as_float(),
+            own["group"],
+            own["known"],
+            own.get("placebo", math.nan),
+        )
+        for one, own in said
+    ]
+    return against_known(samples, Reading(**dict(readings.pop())), level=level, fdr=fdr, seed=seed)
+
+
+def _said(score: SampleScore) -> Mapping[str, Any]:
+    own = (score.score.metadata or {}).get(_OWN)
+    if not isinstance(own, Mapping):
+        raise TextsError(
+            "a score comes from another scorer: the metric contamination belongs to those of pretrace."
+        )
+    return own
+
+
+def _figures(found: Flagged | None) -> dict[str, float | int]:
+    """What inspect_ai shows: numbers alone, NaN for what is withheld."""
+    test = found.set_test if found else None
+    withheld = found is None or found.outcome == "refused"
+    auc = {
+        check.name: check.figures["auc"][0]
+        for check in (found.checks if found else ())
+        if "auc" in check.figures
+    }
+    given = test if test is not None and not withheld else None
+    answers = {"flagged": 1, "set": 1, "none": 0}
+    return {
+        "answer": answers.get(found.outcome, math.nan) if found else math.nan,
+        "p": math.nan if given is None or given.p is None else given.p,
+        "above": math.nan if given is None else given.above,
+        "expected": math.nan if given is None else given.expected,
+        "flagged": math.nan if withheld or found is None else found.flagged_documents,
+        "withheld": int(withheld),
+        "samples": found.texts.number if found else math.nan,
+        "nonmembers": found.known.number if found else math.nan,
+        **{f"{name}_auc": auc.get(name, math.nan) for name in ("words", "length", "placebo")},
+    }
+
+
+@scorer(metrics=[mean(), contamination()])
+def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
+    score: str = "min_k",
+    model: str = "",
+    nonmembers: str = "",
+    placebo: str = "",
+    counts: str = "",
+    part: Part = "input",
+    group: str = "",
+) -> Scorer:
+    """A membership score of each sample, by an expression such as `min_k(k=0.1)`; higher means more likely seen.
+
+    Log-probabilities come from the output where the provider gave those of the prompt (`--prompt-logprobs 1` with
+    vLLM). Otherwise pretrace opens `model` (any value of `--model`), or the evaluated one where its provider is hf or
+    vllm. `nonmembers` is a file of texts of the same kind that the model cannot have seen. `placebo` is a model that
+    saw none of the samples; it needs a model that pretrace opens. `part` is what is read of a sample, and `group` the
+    metadata field that names its document. ExpressionError for a score that needs more than log-probabilities.
+    """
+    named = Reading(score, model, counts, nonmembers, placebo)
+    plan = named.plan  # refuses before anything is generated
+
+    async def score_sample(state: TaskState, target: Target) -> Score:
+        text, known = _text(state, target, part), bool(state.metadata.get(NONMEMBER))
+        document = str(state.metadata.get(group, "")) if group else ""
+        try:
+            value, blank, reading = await _read(named, plan, text, _prompt(state.output))
+        except TextsError as wrong:
+            return Score.unscored(reason="scoring_failed", explanation=str(wrong))
+        own = {"text": text, "known": known, "group": document, "reading": asdict(reading)}
+        own |= {"placebo": blank} if placebo else {}
+        return Score(value=value, metadata={_OWN: own})
+
+    return score_sample
+
+
+async def _read(
+    named: Reading, plan: ScorePlan, text: str, given: Sequence[tuple[str, float]]
+) -> tuple[float, float, Reading]:
+    """The score of a text, that of the placebo (NaN without one), and how they were had; TextsError where the text has
+    none."""
+    if given and not (named.model or named.nonmembers or named.placebo):
+        check_given(plan)
+        trace = trace_in_prompt(given, text)
+        if trace is None:
+            raise TextsError(
+                "the text was not found word for word in the prompt that the provider gave back."
+            )
+        return value_of(plan, text, trace), math.nan, named
+    reading = replace(named, model=named.model or opened_by(get_model()))
+    value = await anyio.to_thread.run_sync(reading.value, text)
+    blank = await anyio.to_thread.run_sync(reading.placebo_value, text) if named.placebo else math.nan
+    return value, blank, reading
+
+
+def _text(state: TaskState, target: Target, part: Part) -> str:
+    """What is read of a sample: what its data set says, not what solvers made of it."""
+    said = state.input_text
+    return {"input": said, "target": target.text, "both": f"{said}\n{target.text}"}[part]
+
+
+def _prompt(output: ModelOutput | None) -> list[tuple[str, float]]:
+    """The tokens of the prompt with their log-probabilities, none where the provider gave none."""
+    choices = output.choices if output else []
+    found = choices[0].prompt_logprobs if choices else None
+    return [(one.token, one.logprob) for one in found.content] if found else []
+
+
+def opened_by(model: Model) -> str:
+    """How pretrace opens the evaluated model; ModelError where it has to be named."""
+    provider, _, name = str(model).partition("/")
+    if provider == "hf":
+        return str(model.model_args.get("model_path") or name)
+    url = getattr(model.api, "base_url", None)
+    if provider == "vllm" and url:
+        return f"vllm:{str(url).rstrip('/').removesuffix('/v1')}#{name}"
+    raise ModelError(
+        f"{model} gives no log-probabilities of the prompt: name the same model for pretrace to open, a folder, a hub "
+        "id or a server (-S model=vllm:http://host:8000)."
+    )
+
+
+def _named(name: str) -> Any:
+    """The scorer of one registered score; what that score takes is given to the scorer."""
+
+    def scorer_of_score(
+        model: str = "",
+        nonmembers: str = "",
+        placebo: str = "",
+        counts: str = "",
+        part: Part = "input",
+        group: str = "",
+        **parameters: Any,
+    ) -> Scorer:
+        written = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+        return membership(
+            f"{name}({written})" if written else name, model, nonmembers, placebo, counts, part, group
+        )
+
+    scorer_of_score.__name__ = scorer_of_score.__qualname__ = name
+    scorer_of_score.__doc__ = f"{registered.summary(name)} As `membership`, with the parameters of {name}."
+    return scorer(metrics=[mean(), contamination()], name=name)(scorer_of_score)
+
+
+SCORERS = {name: _named(name) for name in registered}
+"""A scorer for each score by name; those that need more than log-probabilities refuse when they are made."""

@@ -1,0 +1,214 @@
+"""What `lm_eval --log_samples` wrote: one task of it, each item with the exact requests the model was given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pretrace.errors import TextsError
+
+_NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.?\d*)\.jsonl")
+_AGAIN = "run the evaluation again with lm-eval 0.4.5 or later, --log_samples and --output_path"
+_LOCAL = ("hf", "hf-auto", "huggingface")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a task: its document, the `contexts` and `continuations` of its requests in order (a continuation is
+    "" where the model wrote the answer itself), the target as the log has it, and the figure of each metric."""
+
+    id: str
+    doc: Mapping[str, Any]
+    hash: str
+    contexts: tuple[str, ...]
+    continuations: tuple[str, ...]
+    target: str
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleLog:
+    """The items of one task, the task's settings, and what the results file says of the model ({} where none was
+    found). `filter` is the filter of the answers whose figures these are."""
+
+    task: str
+    path: Path
+    items: tuple[Item, ...]
+    filter: str
+    config: Mapping[str, Any]
+    results: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    @property
+    def shots(self) -> int:
+        """How many examples stood in front of each item."""
+        return int(self.config.get("num_fewshot") or 0)
+
+    @property
+    def model(self) -> str:
+        """The evaluated model as `--model` takes it; TextsError where the log does not say, or had it elsewhere."""
+        args, source = self._arguments, self.results.get("model_source")
+        if source in _LOCAL and args.get("pretrained") and not {"peft", "delta", "gguf_file"} & args.keys():
+            return str(args["pretrained"])
+        made = f"was made with {source!r}" if source else "does not say with which model it was made"
+        raise TextsError(f"{self.path.name} {made}: name the model with --model.")
+
+    @property
+    def revision(self) -> str | None:
+        """The revision of that model on the hub, None where none was named."""
+        found = self._arguments.get("revision")
+        return str(found) if found and found != "main" else None
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """What the harness opened the model with."""
+        args = self.results.get("config", {}).get("model_args") or {}
+        if isinstance(args, str):
+            return dict(part.split("=", 1) for part in args.split(",") if "=" in part)
+        return dict(args)
+
+
+def is_log(path: str) -> bool:
+    """Whether a path names samples of lm-evaluation-harness, or a folder with some."""
+    place = Path(path)
+    return bool(_NAME.fullmatch(place.name)) or (place.is_dir() and any(place.rglob("samples_*.jsonl")))
+
+
+def read_log(path: str, *, task: str | None = None, filter: str | None = None) -> SampleLog:
+    """The log of one task in a file or folder, the latest where there are several.
+
+    TextsError, with the cure, for a folder without samples, several tasks of which none is named, an older format, and
+    a prompt that is not the one whose hash stands beside it.
+    """
+    found = _files(Path(path))
+    tasks = sorted({name for name, _, _ in found})
+    chosen = task or tasks[0]
+    if chosen not in tasks:
+        raise TextsError(
+            f"{path} has samples of {', '.join(tasks)} and none of {task}: name another log or --task."
+        )
+    if task is None and len(tasks) > 1:
+        raise TextsError(f"{path} has samples of {', '.join(tasks)}: name one of them with --task.")
+    of_task = sorted((date, file) for name, date, file in found if name == chosen)
+    date, file = of_task[-1]
+    notes = [f"{file.name} is the latest of {len(of_task)} logs of {chosen}."] if len(of_task) > 1 else []
+    results = _results(file.parent, date)
+    rows = list(_rows(file))
+    if not rows:
+        raise TextsError(f"{file.name} is empty: {_AGAIN}.")
+    filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
+    named = filter or filters[0]
+    if named not in filters:
+        raise TextsError(f"{file.name} has no filter {named!r}; it has {', '.join(filters)}: --filter.")
+    if len(filters) > 1:
+        notes.append(f"Answers were read with {', '.join(filters)}; the figures are those of {named}.")
+    items = tuple(_item(row, file, chosen) for row in rows if str(row.get("filter", "none")) == named)
+    config = results.get("configs", {}).get(chosen, {})
+    return SampleLog(chosen, file, items, named, config, results, tuple(notes))
+
+
+def _files(place: Path) -> list[tuple[str, str, Path]]:
+    """Task, date and path of each file of samples; a file of another name is a task by its name."""
+    if place.is_file():
+        if place.suffix == ".eval":
+            raise TextsError(f"{place.name} is a log of inspect_ai; this command reads those of lm-eval.")
+        if place.suffix == ".json":
+            raise TextsError(f"{place.name} holds results and no samples: {_AGAIN}.")
+        named = _NAME.fullmatch(place.name)
+        return [(named[1], named[2], place) if named else (place.stem, "", place)]
+    if not place.is_dir():
+        raise TextsError(f"there is no file or folder {place}: give what lm_eval wrote to --output_path.")
+    found = [
+        (named[1], named[2], one) for one in place.rglob("*.jsonl") if (named := _NAME.fullmatch(one.name))
+    ]
+    if not found:
+        held = "results and no samples" if any(place.rglob("results*.json")) else "no samples of lm-eval"
+        raise TextsError(f"{place} holds {held} (samples_TASK_DATE.jsonl): {_AGAIN}.")
+    return found
+
+
+def _results(folder: Path, date: str) -> dict[str, Any]:
+    """What the results file of the same run says; {} where there is none."""
+    for path in sorted(folder.glob(f"*_{date}.json")) if date else ():
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as wrong:
+            raise TextsError(f"{path.name} is no JSON file ({wrong}): {_AGAIN}.") from None
+        if isinstance(found, dict) and "configs" in found:
+            return found
+    return {}
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError:
+                raise TextsError(
+                    f"{path.name}, line {number}, is not JSON: the file is cut off or no log of lm-eval; {_AGAIN}."
+                ) from None
+            if not isinstance(row, dict) or not {"doc", "arguments", "target"} <= row.keys():
+                raise TextsError(
+                    f"{path.name}, line {number}, is no sample of lm-eval (doc, arguments, target): {_AGAIN}."
+                )
+            if not isinstance(row["arguments"], dict) or "prompt_hash" not in row:
+                raise TextsError(
+                    f"{path.name} was written by an older lm-eval, without hashes of the prompts: {_AGAIN}."
+                )
+            yield row
+
+
+def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
+    """One item; TextsError where its prompt is not the one that was hashed."""
+    requests = [row["arguments"][name] for name in sorted(row["arguments"], key=_number)]
+    contexts = tuple(one.get("arg_0") for one in requests)
+    if not contexts or not all(isinstance(one, str) for one in contexts):
+        raise TextsError(
+            f"{path.name}: item {row.get('doc_id')} has no prompt of text: only tasks of text can be read."
+        )
+    if hashlib.sha256(contexts[0].encode()).hexdigest() != row["prompt_hash"]:
+        raise TextsError(
+            f"{path.name}: the prompt of item {row.get('doc_id')} is not the one whose hash stands beside it, so the "
+            f"file was changed: take the file as lm-eval wrote it, or {_AGAIN}."
+        )
+    continuations = tuple(one.get("arg_1") if isinstance(one.get("arg_1"), str) else "" for one in requests)
+    figures = {
+        name: float(row[name]) for name in row.get("metrics", ()) if isinstance(row.get(name), int | float)
+    }
+    doc = row["doc"] if isinstance(row["doc"], dict) else {}
+    return Item(
+        f"{task} {row.get('doc_id')}",
+        doc,
+        str(row.get("doc_hash", "")),
+        contexts,
+        continuations,
+        str(row["target"]),
+        figures,
+    )
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("_")[2])
+
+
+def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
+    """The metric that counts as right or wrong, in all logs; TextsError where there is none."""
+    shared = [
+        name
+        for name in logs[0].items[0].figures
+        if all(0 <= one.figures.get(name, -1) <= 1 for log in logs for one in log.items)
+    ]
+    if named in shared or (named is None and shared):
+        return named or shared[0]
+    has = f"those that have one are {', '.join(shared)}" if shared else "it has none, as perplexities have"
+    raise TextsError(
+        f"{logs[0].task}: {named or 'no metric'} is no figure from 0 to 1 of each item; {has}: --metric."
+    )

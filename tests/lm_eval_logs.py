@@ -1,0 +1,144 @@
+"""Logs that the real lm_eval writes here, with a tiny model and a task of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NOUNS = [
+    "river",
+    "stone",
+    "lamp",
+    "paper",
+    "window",
+    "garden",
+    "silver",
+    "winter",
+    "carpet",
+    "letter",
+    "engine",
+]
+CHOOSING = {
+    "output_type": "multiple_choice",
+    "doc_to_choice": "choices",
+    "doc_to_target": "answer",
+    "num_fewshot": 1,
+    "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
+}
+LETTERS = {
+    **CHOOSING,
+    "doc_to_text": "{{question}}\nA. {{choices[0]}}\nB. {{choices[1]}}\nC. {{choices[2]}}\nAnswer:",
+    "doc_to_choice": ["A", "B", "C"],
+    "num_fewshot": 0,
+}
+WRITING = {
+    "output_type": "generate_until",
+    "doc_to_target": "{{choices[answer]}}",
+    "generation_kwargs": {"until": ["\n"], "max_gen_toks": 2},
+    "metric_list": [{"metric": "exact_match"}],
+    "filter_list": [
+        {"name": "whole", "filter": [{"function": "take_first"}]},
+        {"name": "lower", "filter": [{"function": "lowercase"}, {"function": "take_first"}]},
+    ],
+}
+
+
+def items(number: int, seed: int, verb: str = "see") -> list[dict[str, Any]]:
+    """Multiple-choice items whose options, and their order, were drawn by lot."""
+    draw = np.random.default_rng(seed)
+    return [
+        {
+            "question": f"Which of these did visitor {draw.integers(10**6)} {verb} in the {draw.choice(NOUNS)}?",
+            "choices": draw.choice(NOUNS, 3, replace=False).tolist(),
+            "answer": int(draw.integers(3)),
+        }
+        for _ in range(number)
+    ]
+
+
+def evaluated(
+    folder: Path, model: Path, docs: list[dict[str, Any]], tasks: dict[str, dict[str, Any]]
+) -> Path:
+    """The folder that lm_eval wrote for these tasks over the same documents."""
+    import lm_eval
+    from lm_eval.loggers import EvaluationTracker
+    from lm_eval.tasks import TaskManager
+
+    folder.mkdir(parents=True)
+    data = folder / "docs.jsonl"
+    data.write_text("".join(json.dumps(doc) + "\n" for doc in docs), encoding="utf-8")
+    configs = [
+        {
+            "task": name,
+            "dataset_path": "json",
+            "dataset_kwargs": {"data_files": {"test": str(data)}},
+            "test_split": "test",
+            "fewshot_split": "test",
+            "doc_to_text": "Question: {{question}}\nAnswer:",
+            **config,
+        }
+        for name, config in tasks.items()
+    ]
+    tracker = EvaluationTracker(output_path=str(folder / "out"))
+    found = lm_eval.simple_evaluate(
+        model="hf",
+        model_args={"pretrained": str(model), "dtype": "float32"},
+        tasks=configs,
+        task_manager=TaskManager(include_defaults=False),
+        evaluation_tracker=tracker,
+        batch_size=16,
+        bootstrap_iters=0,
+        device="cpu",
+    )
+    samples = found.pop("samples")
+    tracker.save_results_aggregated(results=found, samples=samples)
+    for name in tasks:
+        tracker.save_results_samples(task_name=name, samples=samples[name])
+    return folder / "out"
+
+
+def log_as_written(folder: Path, docs: list[dict[str, Any]], *, model: str) -> Path:
+    """A log of the task "quiz" in the form that lm_eval writes, without an evaluation: for tests of pages."""
+    folder.mkdir(parents=True)
+    draw, date = np.random.default_rng(3), "2026-01-01T00-00-00.000000"
+    rows = []
+    for i, doc in enumerate(docs):
+        prompt, right = f"Question: {doc['question']}\nAnswer:", float(draw.integers(2))
+        requests = {
+            f"gen_args_{k}": {"arg_0": prompt, "arg_1": f" {one}"} for k, one in enumerate(doc["choices"])
+        }
+        resps = [["-1.0", "False"] for _ in requests]
+        hashes = {
+            "doc": json.dumps(doc, indent=2, ensure_ascii=False),
+            "prompt": prompt,
+            "target": str(doc["answer"]),
+        }
+        rows.append(
+            {
+                "doc_id": i,
+                "doc": doc,
+                "target": str(doc["answer"]),
+                "arguments": requests,
+                "resps": [[one] for one in resps],
+                "filtered_resps": resps,
+                "filter": "none",
+                "metrics": ["acc", "acc_norm"],
+                **{f"{name}_hash": hashlib.sha256(of.encode()).hexdigest() for name, of in hashes.items()},
+                "acc": right,
+                "acc_norm": right,
+            }
+        )
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / f"samples_quiz_{date}.jsonl").write_text(lines, encoding="utf-8")
+    config = {"task": "quiz", "doc_to_text": "Question: {{question}}\nAnswer:", "num_fewshot": 0}
+    results = {
+        "configs": {"quiz": config},
+        "model_source": "hf",
+        "config": {"model": "hf", "model_args": {"pretrained": model}},
+    }
+    (folder / f"results_{date}.json").write_text(json.dumps(results), encoding="utf-8")
+    return folder
