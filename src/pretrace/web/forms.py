@@ -7,6 +7,7 @@ always stands behind `--name=`, so that none can be taken for another option, an
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -34,6 +35,25 @@ COMMANDS: Mapping[str, str] = {
 }
 """The command of each test that can be started here, by the name of the test; marks and triggers are about texts that
 are not yet published, and their secrets belong into no upload."""
+_LABELS = {
+    "fdr": "Rate of false flags",
+    "nonmembers": "Known non-members",
+    "heldout": "Control documents",
+    "controls": "Control collections",
+    "stated": "How the order came about",
+    "power": "Measure the power",
+}
+_TYPED = {
+    ", given as TEXTS is": "",
+    "; given as TEXTS is": "",
+    "Where TEXTS holds": "Where the texts hold",
+    "the TEXTS": "the texts",
+    "TEXTS": "the texts",
+    "any --model value": "named as the model is",
+    "Give it once for each": "Choose each",
+}
+"""What the help says to those who type a command, and what it says here."""
+_OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +72,20 @@ class Field:
     @property
     def label(self) -> str:
         """The name as a reader sees it."""
-        words = self.name.replace("-", " ")
-        return words[:1].upper() + words[1:]
+        return _LABELS.get(self.name) or _label(self.name)
+
+    @property
+    def words(self) -> str:
+        """The help for those who fill in a form and type no command."""
+        said = self.help
+        for typed, seen in _TYPED.items():
+            said = said.replace(typed, seen)
+        return _OPTION.sub(lambda found: f"“{_LABELS.get(found[1]) or _label(found[1])}”", said)
+
+
+def _label(name: str) -> str:
+    words = name.replace("-", " ")
+    return words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +112,7 @@ class Form:
             if field.kind in ("lines", "models"):
                 written = [line.strip() for one in written for line in one.splitlines() if line.strip()]
             if field.required and not written:
-                raise RequestError(f"{field.label} is needed: {field.help}", 422)
+                raise RequestError(f"{field.label} is needed: {field.words}", 422)
             if field.kind == "switch":
                 made += [f"--{field.name}"] if written else []
                 continue

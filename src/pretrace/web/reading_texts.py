@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.report.run import tokens
+from pretrace.types import Heat
 from pretrace.web import looks
 from pretrace.web.jobs import State
 from pretrace.web.pages import Desk, Here, Posted, file_in, go, line
@@ -35,7 +37,7 @@ def form(desk: Here, known: str = "") -> HTMLResponse:
 @router.post("/text")
 def begin(desk: Here, form: Posted) -> RedirectResponse:
     """Start to look at a text."""
-    text = str(form.get("text") or "")
+    text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
     file = file_in(form, "file")
     if file is not None:
         text = _decoded(file.file.read(), file.filename or "The file")
@@ -63,7 +65,7 @@ def _found(desk: Desk, name: str) -> dict[str, Any]:
     known, known_problem = (
         looks.run_in(desk.workspace, look.known_run, known_state) if look.known_run else (None, "")
     )
-    section = tokens(run) if run else None
+    section = tokens(replace(run, heat=tuple(map(_alone, run.heat)))) if run else None
     over = state.over and (not look.known or known_state.over)
     return {
         "look": look,
@@ -79,6 +81,11 @@ def _found(desk: Desk, name: str) -> dict[str, Any]:
         "problems": [one for one in (problem, known_problem) if one],
         "over": over,
     }
+
+
+def _alone(heat: Heat) -> Heat:
+    """The tokens without the rank of a text among others, of which there are none."""
+    return replace(heat, note=heat.note.partition("; ")[2])
 
 
 def _job(desk: Desk, name: str) -> tuple[object, State]:

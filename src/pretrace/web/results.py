@@ -43,6 +43,7 @@ class Entry:
     outcome: str
     statement: str
     at: float
+    report: bool
 
     @property
     def words(self) -> str:
@@ -91,7 +92,7 @@ def _entry(place: Path) -> Entry | None:
 
 @lru_cache(maxsize=4096)
 def _read_entry(place: Path, marker: str, changed: int) -> Entry:
-    facts = read(place / marker)
+    facts, report = read(place / marker), (place / runs.REPORT).is_file()
     kind = str(facts.get("test", "test")) if marker == RESULT else _MARKERS[marker]
     model = str(facts.get("model") or "")
     outcome = str(facts.get("outcome") or "")
@@ -105,7 +106,9 @@ def _read_entry(place: Path, marker: str, changed: int) -> Entry:
         many = len(scores) if isinstance(scores, list) else 0
         if isinstance(number, int):
             statement = f"{wording.plural(number, 'text')}, {wording.plural(many, 'score')}."
-    return Entry(place.name, kind, str(facts.get("corpus") or ""), model, outcome, statement, changed / 1e9)
+    return Entry(
+        place.name, kind, str(facts.get("corpus") or ""), model, outcome, statement, changed / 1e9, report
+    )
 
 
 def verified(folder: Path) -> Checked:

@@ -109,7 +109,6 @@ def result(desk: Here, name: str) -> HTMLResponse:
         entry=entry,
         files=results.files(folder),
         mark=results.marker_hash(folder),
-        has_report=(folder / REPORT).is_file(),
     )
 
 
@@ -176,6 +175,12 @@ async def enter(desk: Here, form: Posted) -> Response:
         said = "That is not the token: it was set where pretrace serve was started."
         return desk.page("login.html", 403, problem=said)
     return desk.doors.let_in(go("/"))
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """Nothing: the pages have no sign of their own, and browsers ask for one."""
+    return Response(status_code=204)
 
 
 @router.get("/static/report.css")
