@@ -179,6 +179,7 @@ def test_a_link_leads_nowhere(visitor, tmp_path):
     (visitor.workspace.room("results") / "link").symlink_to(outside)
     for path in ("/results/link", "/results/link/report", "/results/link/files/run.json"):
         assert visitor.client.get(path).status_code == 404
+    assert "None yet." in visitor.client.get("/results").text
     assert visitor.client.get("/results/..%2Fsecret").status_code == 404
     assert visitor.client.get("/results/%2e%2e/secret").status_code == 404
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,14 @@ def test_a_changed_file_gets_a_mark_in_words(filled, name):
     place.write_bytes(place.read_bytes().replace(b"a", b"b", 3) + b" ")
     assert "changed or damaged</span>" in mark()
     assert name in mark() or name == "run.json"
+
+
+def test_a_record_that_names_files_elsewhere_is_no_way_to_them(filled):
+    place = filled.workspace.room("results") / "one run" / "run.json"
+    facts = json.loads(place.read_bytes())
+    facts["files"]["../../secret"] = "0" * 64
+    place.write_text(json.dumps(facts))
+    assert "damaged: ../../secret" in filled.client.get("/results/one run/verified").text
 
 
 def test_a_result_that_cannot_be_read_is_said_and_not_hidden(filled):

@@ -45,7 +45,8 @@ def _ready(address: str, settings: ServeSettings) -> None:
             "pretrace: note: what is sent is not encrypted; over networks that others can read, use an SSH tunnel.",
             file=sys.stderr,
         )
-    if settings.browser and os.environ.get("DISPLAY", "on" if os.name == "nt" else ""):
+    windows = os.name == "nt" or sys.platform == "darwin"
+    if settings.browser and (windows or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()):
         webbrowser.open(address)
 
 

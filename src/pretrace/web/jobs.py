@@ -20,6 +20,7 @@ from typing import Literal
 
 import psutil
 
+from pretrace.results.output_checks import FLAGS, MARKER, RESULT, VERDICT
 from pretrace.web.settings import TOKEN_VARIABLE
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
 
@@ -88,6 +89,11 @@ class State:
         return self.name in ("done", "unanswered", "failed", "stopped")
 
 
+def has_result(folder: Path) -> bool:
+    """Whether a folder holds a result that is whole; the parts of a large run lie there before that."""
+    return any((folder / marker).is_file() for marker in (MARKER, VERDICT, FLAGS, RESULT))
+
+
 class Jobs:
     """The jobs of a workspace."""
 
@@ -121,7 +127,7 @@ class Jobs:
         """How a job is doing, from its process and its files."""
         told = read(self._place(job) / "progress.json")
         ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
-        result = self.workspace.within(job.out).is_dir()
+        result = has_result(self.workspace.within(job.out))
         if self._alive(job):
             share, left = told.get("share", 0.0), told.get("left")
             known = float(left) if isinstance(left, int | float) else None

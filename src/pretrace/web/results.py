@@ -15,7 +15,7 @@ from pretrace.report.facts import mapping
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import FILES_KEY, FLAGS, MARKER, RESULT, VERDICT
 from pretrace.types import Audit, Flagged, Run, Verdict
-from pretrace.web.workspace import Workspace, inside, read
+from pretrace.web.workspace import RequestError, Workspace, inside, read
 
 _MARKERS = {VERDICT: "audit", RESULT: "test", FLAGS: "flagging", MARKER: "run"}
 OUTCOMES: Mapping[str, str] = {
@@ -83,6 +83,8 @@ def result_folder(workspace: Workspace, name: str) -> Path:
 
 
 def _entry(place: Path) -> Entry | None:
+    if place.is_symlink():  # what lies elsewhere is not shown
+        return None
     for marker in _MARKERS:
         path = place / marker
         if path.is_file():
@@ -131,7 +133,11 @@ def verified(folder: Path) -> Checked:
 def _changed(folder: Path) -> Iterator[str]:
     for marker in _MARKERS:
         for name, known in mapping(read(folder / marker).get(FILES_KEY)).items():
-            path = folder / name
+            try:
+                path = inside(folder, str(name))
+            except RequestError:  # it is gone, or names a place elsewhere
+                yield str(name)
+                continue
             if not path.is_file() or (known is not None and file_hash(path) != known):
                 yield str(name)
 

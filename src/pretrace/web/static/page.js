@@ -71,7 +71,9 @@ async function send(form) {
   const large = tooLarge(form);
   if (large) return refuse(form, large);
   const button = form.querySelector("button[type=submit]");
-  if (button) button.disabled = true;
+  const words = button.textContent;
+  button.disabled = true;
+  button.textContent = "One moment …"; // a large file is read whole before the next page
   try {
     const answer = await fetch(form.action, { method: "POST", body: new FormData(form) });
     if (answer.ok) return void location.assign(answer.url);
@@ -80,7 +82,8 @@ async function send(form) {
   } catch {
     refuse(form, "The server does not answer, or broke off because this is too large: see whether pretrace serve is running.");
   }
-  if (button) button.disabled = false;
+  button.disabled = false;
+  button.textContent = words;
 }
 
 function begin(form) {
