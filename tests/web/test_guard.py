@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
+import json
+import os
 import sys
 
+import psutil
 import pytest
 from starlette.testclient import TestClient
 
@@ -205,11 +207,28 @@ def test_an_open_page_stays_good_after_a_restart(visit):
     assert answer.status_code == 422  # the key was taken; the text is missing
 
 
-def test_a_port_in_use_is_one_line_and_exit_code_2(site, tmp_path):
-    command = [sys.executable, "-m", "pretrace", "serve", "--no-browser", f"--workspace={tmp_path / 'other'}"]
-    ended = subprocess.run([*command, f"--port={site.port}"], capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert f"port {site.port} of 127.0.0.1 is in use: give another --port" in ended.stderr
+def test_a_workspace_has_one_server(tmp_path):
+    from pretrace.web.serving import _claim
+
+    workspace = Workspace.at(tmp_path / "w")
+    other = psutil.Process(os.getppid())
+    place = workspace.folder / "server.json"
+    place.write_text(json.dumps({"pid": other.pid, "born": other.create_time()}))
+    with pytest.raises(OutputError, match=f"is served by process {other.pid} already"):
+        _claim(workspace)
+    place.write_text(json.dumps({"pid": other.pid, "born": 12345.0}))  # the number belongs to another one now
+    _claim(workspace)
+    assert json.loads(place.read_text())["pid"] == os.getpid()
+
+
+def test_a_port_in_use_is_said_with_the_cure(site, tmp_path):
+    from pretrace.web.serving import serve
+
+    settings = ServeSettings(workspace=tmp_path / "other", port=site.port)
+    with pytest.raises(
+        ExpressionError, match=f"port {site.port} of 127.0.0.1 is in use: give another --port"
+    ):
+        serve(settings, {})
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):

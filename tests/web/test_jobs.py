@@ -6,11 +6,10 @@ import json
 import os
 import signal
 import time
-from dataclasses import replace
 
 import pytest
 
-from pretrace.web.jobs import Jobs
+from pretrace.web.jobs import Job, Jobs
 from pretrace.web.workspace import RequestError, Workspace, save
 
 
@@ -71,12 +70,10 @@ def test_a_job_is_stopped_in_time_and_one_that_waits_never_begins(jobs):
 
 
 def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):
-    job = jobs.add("list", ("list",), "results/none")
-    ended(jobs, job)
-    (jobs.workspace.room("jobs") / job.id / "progress.json").unlink()
-    mine = replace(jobs.get(job.id), pid=os.getpid(), born=12345.0)
-    save(jobs.workspace.room("jobs") / job.id / "job.json", mine)
-    assert jobs.state(mine).name == "stopped"
+    mine = Job("one", "list", ("list",), "results/none", 0.0, "/", pid=os.getpid(), born=12345.0)
+    (jobs.workspace.room("jobs") / "one").mkdir()
+    save(jobs.workspace.room("jobs") / "one" / "job.json", mine)
+    assert jobs.state(jobs.get("one")).name == "stopped"
     jobs.stop(mine)  # or this test would be stopped
 
 
@@ -88,6 +85,13 @@ def test_the_token_is_not_handed_on(jobs, monkeypatch):
         jobs.add("list", ("list",), "results/none")
     assert "PRETRACE_TOKEN" not in seen["env"]
     assert seen["start_new_session"]
+
+
+def test_another_server_can_stop_a_job_it_did_not_start(jobs):
+    job = jobs.add("list", ("list",), "results/none")
+    later = Jobs(jobs.workspace)
+    later.stop(job)
+    assert ended(later, job).name == "stopped"
 
 
 def test_damaged_records_are_passed_over(jobs):

@@ -115,6 +115,25 @@ def test_a_zip_of_too_many_files_is_refused(workspace, monkeypatch):
         take(workspace, "a.zip", zipped([(f"{i}.txt", "x") for i in range(4)]))
 
 
+def test_two_files_of_one_name_in_a_zip_are_refused(workspace):
+    with pytest.raises(RequestError, match="holds two files of the same name"):
+        take(workspace, "a.zip", zipped([("a.txt", "x"), ("A.TXT", "y")]))
+
+
+def test_labels_that_say_something_else_are_left_out(workspace):
+    facts = facts_of(
+        workspace, take(workspace, "a.csv", io.BytesIO(b"text,label\none two,happy\nthree,sad\n"))
+    )
+    assert (facts.texts, facts.problem, facts.column_options) == (2, "", ("--label-column=",))
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.parquet", b"PAR1damaged"), ("a.jsonl", b"{no json}\n")])
+def test_a_file_that_cannot_be_read_has_a_page_that_says_so(visitor, name, content):
+    page = visitor.client.get(visitor.upload(name, content))
+    assert page.status_code == 200
+    assert f"{name}" in page.text.partition('role="alert"')[2].partition("</p>")[0]
+
+
 def test_links_in_a_zip_are_refused(workspace):
     entry = zipfile.ZipInfo("a.txt")
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16

@@ -6,7 +6,7 @@ import statistics
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.corpora import Columns, open_corpus
@@ -47,6 +47,14 @@ class Facts:
     situation: Situation = field(default_factory=Situation)
     names: Names = field(default_factory=Names)
     problem: str = ""
+    other_labels: bool = False
+    """Whether a column called label says something else than membership, and must be left out."""
+
+    @property
+    def column_options(self) -> tuple[str, ...]:
+        """The options by which a command reads the same columns."""
+        text = (f"--text-column={self.text_column}",) if self.text_column else ()
+        return (*text, *(("--label-column=",) if self.other_labels else ()))
 
 
 def facts_of(workspace: Workspace, upload: Upload) -> Facts:
@@ -62,11 +70,12 @@ def seen(workspace: Workspace, upload: Upload, text_column: str = "") -> Facts:
     chosen = Columns(text=text_column or None)
     try:
         columns = _columns(str(path))
+        other = False
         try:
             corpus = open_corpus(str(path), chosen)
-        except TextsError:  # a column called label may say something else than membership
-            corpus = open_corpus(str(path), Columns(text=text_column or None, label=""))
-        found = _measured(corpus, str(path), chosen, columns)
+        except TextsError:
+            corpus, other = open_corpus(str(path), Columns(text=text_column or None, label="")), True
+        found = replace(_measured(corpus, str(path), chosen, columns), other_labels=other)
     except TextsError as error:
         said = str(error).replace(str(path), upload.name)
         found = Facts(text_column=text_column, columns=columns, problem=said)

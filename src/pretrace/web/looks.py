@@ -14,6 +14,7 @@ from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_text
 from pretrace.runs import load_run
 from pretrace.types import Doubles, Run
+from pretrace.web.facts import facts_of
 from pretrace.web.jobs import Jobs, State
 from pretrace.web.uploads import upload_of
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
@@ -120,10 +121,18 @@ def _known(jobs: Jobs, upload: str, name: str, options: tuple[str, ...]) -> tupl
     out = f"results/known-{slug(name)}-{digest}"
     for one in jobs.all():
         if one.out == out and jobs.state(one).name not in ("failed", "unanswered"):
-            jobs.resume(one) if jobs.state(one).name == "stopped" else None
+            if jobs.state(one).name == "stopped":
+                jobs.resume(one)
             return one.id, out
-    texts = str(workspace.within(upload_of(workspace, upload).path))
-    command = ("score", texts, f"--out={workspace.folder / out}", *options)
+    found = upload_of(workspace, upload)
+    columns = facts_of(workspace, found).column_options
+    command = (
+        "score",
+        str(workspace.within(found.path)),
+        f"--out={workspace.folder / out}",
+        *columns,
+        *options,
+    )
     return jobs.add(f"Known non-members: {name}", command, out, texts=upload).id, out
 
 

@@ -110,6 +110,8 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
         return str(desk.workspace.within(upload_of(desk.workspace, upload).path))
 
     options = wanted.arguments(values, path_of)
+    if facts_of(desk.workspace, found).other_labels:
+        options.append("--label-column=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (str(desk.workspace.within(found.path)), f"--out={desk.workspace.folder / out}")
     job = desk.jobs.add(

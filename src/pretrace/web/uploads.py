@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import lzma
 import shutil
 import stat
 import time
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
+from pretrace.results.atomic import explained
 from pretrace.web.workspace import RequestError, Workspace, fresh, record_in, save, slug
 
 TEXT_FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
@@ -54,25 +56,33 @@ def take(workspace: Workspace, name: str, stream: BinaryIO) -> Upload:
     folder = workspace.room("texts") / made
     folder.mkdir()
     try:
-        plain = folder / f"{slug(name.removesuffix(ending))}{ending}"
-        size, digest = _copied(stream, plain)
-        if not size:
-            raise RequestError(f"{name} is empty: choose a file that holds texts.")
-        files = 1
-        with _readable(name):
-            if ending == ".zip":
-                files = _unpacked(plain, folder / slug(name.removesuffix(ending)))
-                plain.unlink()
-                plain = plain.with_suffix("")
-            else:
-                _check(plain, name, ending)
-        path = plain.relative_to(workspace.folder).as_posix()
-        upload = Upload(made, name, path, size, digest, time.time(), files)
+        with explained(folder):
+            upload = _kept(workspace, folder, name, stream)
         save(folder / "upload.json", upload)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return upload
+
+
+def _kept(workspace: Workspace, folder: Path, name: str, stream: BinaryIO) -> Upload:
+    """The upload, whose files lie in `folder`."""
+    ending = _ending(name)
+    stem = name.removesuffix(ending)
+    plain = folder / f"{slug(stem)}{ending}"
+    size, digest = _copied(stream, plain)
+    if not size:
+        raise RequestError(f"{name} is empty: choose a file that holds texts.")
+    files = 1
+    with _readable(name):
+        if ending.lower() == ".zip":
+            files = _unpacked(plain, folder / slug(stem))
+            plain.unlink()
+            plain = folder / slug(stem)
+        else:
+            _check(plain, name, ending)
+    path = plain.relative_to(workspace.folder).as_posix()
+    return Upload(folder.name, name, path, size, digest, time.time(), files)
 
 
 def uploads(workspace: Workspace) -> list[Upload]:
@@ -118,7 +128,9 @@ def _readable(name: str) -> Iterator[None]:
     """What the readers of archives raise for a damaged one becomes a RequestError."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, NotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk, and not the archive
+            raise
         raise RequestError(
             f"{name} cannot be unpacked ({error}): make it again, or upload the files as they are."
         ) from error
@@ -172,6 +184,8 @@ def _unpacked(archive: Path, folder: Path) -> int:
                 ".jsonl file, one text a line."
             )
         places = [_place(one, folder, archive.name) for one in entries]
+        if len({str(place).lower() for place in places}) < len(places):
+            raise RequestError(f"{archive.name} holds two files of the same name: rename one of them.")
         if not places:
             raise RequestError(f"{archive.name} holds no files: put .txt files into it.")
         size = 0
