@@ -6,6 +6,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -35,7 +36,9 @@ def serve(settings: ServeSettings) -> None:
         if package not in ("fastapi", "starlette", "uvicorn", "psutil"):
             raise
         raise MissingPackageError(package, "pretrace serve", "web") from error
-    serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
+    with suppress(KeyboardInterrupt):  # the way to stop it
+        serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
+    print("The page is closed. Tests that were started go on; the page shows them when it is opened again.")
 
 
 def _ready(address: str, settings: ServeSettings) -> None:
