@@ -118,6 +118,8 @@ def test_the_token_opens_the_page_by_the_form_and_by_the_address(visit):
     assert {"HttpOnly", "SameSite=strict"} <= set(right.headers["set-cookie"].split("; "))
     assert TOKEN not in right.headers["set-cookie"]
     assert client.get("/", follow_redirects=False).status_code == 200
+    forged = client.post("/text", data={"form_key": key, "text": "a", "model": "m"})
+    assert forged.status_code == 403  # what everybody may see opens no other form
 
     client.cookies.clear()
     asked = client.get("/results", params={"token": TOKEN}, follow_redirects=False)

@@ -17,7 +17,7 @@ from pretrace import __version__
 from pretrace.report.frame import fill
 from pretrace.report.wording import count
 from pretrace.web.forms import Form
-from pretrace.web.guard import Doors
+from pretrace.web.guard import LOGIN, Doors
 from pretrace.web.jobs import Jobs
 from pretrace.web.workspace import RequestError, Workspace
 
@@ -49,9 +49,13 @@ class Desk:
         )
 
 
-def form_key(workspace: Workspace) -> str:
-    """What forms carry; the same for the next server of the workspace, so that open pages stay good."""
-    return hmac.new(workspace.secret, b"form", hashlib.sha256).hexdigest()
+def form_key(workspace: Workspace, path: str = "") -> str:
+    """What forms carry; the same for the next server of the workspace, so that open pages stay good.
+
+    The form of the login, which everybody may see, has a key of its own.
+    """
+    purpose = b"login" if path == LOGIN else b"form"
+    return hmac.new(workspace.secret, purpose, hashlib.sha256).hexdigest()
 
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:
@@ -75,7 +79,7 @@ async def posted(request: Request) -> FormData:
     """The form of a request; RequestError where it does not carry the key of this server's own pages."""
     form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=MOST_FIELD)
     key = form.get("form_key")
-    wanted = form_key(desk_of(request).workspace)
+    wanted = form_key(desk_of(request).workspace, request.url.path)
     if not isinstance(key, str) or not hmac.compare_digest(key.encode("utf-8", "replace"), wanted.encode()):
         raise RequestError("This form was not made by this page: reload the page and send it again.", 403)
     return form

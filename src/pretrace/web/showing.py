@@ -14,7 +14,7 @@ from pretrace.runs import REPORT
 from pretrace.web import results
 from pretrace.web.guard import LOGIN, REPORT_POLICY
 from pretrace.web.looks import looks
-from pretrace.web.pages import Here, Posted, go, line, rendered
+from pretrace.web.pages import Here, Posted, form_key, go, line, rendered
 from pretrace.web.workspace import RequestError, inside
 
 router = APIRouter()
@@ -164,7 +164,7 @@ def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
 @router.get(LOGIN, response_class=HTMLResponse)
 def login(desk: Here) -> HTMLResponse:
     """The form for the token."""
-    return desk.page("login.html")
+    return desk.page("login.html", form_key=form_key(desk.workspace, LOGIN))
 
 
 @router.post(LOGIN)
@@ -173,7 +173,7 @@ async def enter(desk: Here, form: Posted) -> Response:
     if not desk.doors.knows(line(form, "token")):
         await asyncio.sleep(_WAIT)
         said = "That is not the token: it was set where pretrace serve was started."
-        return desk.page("login.html", 403, problem=said)
+        return desk.page("login.html", 403, problem=said, form_key=form_key(desk.workspace, LOGIN))
     return desk.doors.let_in(go("/"))
 
 
