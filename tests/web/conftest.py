@@ -10,11 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("fastapi", reason="the page needs pretrace[web]")
-pytest.importorskip("uvicorn", reason="the page needs pretrace[web]")
-pytest.importorskip("httpx", reason="the client of these tests is httpx")
-
 import uvicorn
 from starlette.testclient import TestClient
 

@@ -150,6 +150,31 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     assert fits(page)
 
 
+def test_a_file_is_dropped_on_the_text(tab):
+    page = tab("/text")
+    page.locator("form.drop").evaluate(
+        """form => {
+            const dropped = new DataTransfer();
+            dropped.items.add(new File(["It rained.\\nThen it snowed."], "weather.txt"));
+            form.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
+        }"""
+    )
+    page.wait_for_function("document.getElementById('text').value === 'It rained.\\nThen it snowed.'")
+    assert page.locator("#said").inner_text() == "weather.txt was chosen."
+
+
+def test_it_works_without_scripts(browser, site, files):
+    context = browser.new_context(base_url=site.address, java_script_enabled=False)
+    page = context.new_page()
+    upload(page, files["known"])
+    assert "25" in page.locator("dl.facts").inner_text()
+    page.goto("/text")
+    page.get_by_label("Model").fill("m")
+    page.get_by_role("button", name="Read the text").click()
+    assert "There is no text" in page.get_by_role("alert").inner_text()
+    context.close()
+
+
 @pytest.fixture
 def runs(site):
     """Two runs in the workspace of the site."""
