@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from pretrace.cli.progress_file import note_end
 from pretrace.errors import PretraceError
 
 __all__ = ["main"]
@@ -32,6 +33,7 @@ def main() -> None:
         message = "stopped; what was read is kept, the same command goes on from there."
     if message:
         print(f"pretrace: {' '.join(message.split())}", file=sys.stderr)
+    note_end(code, " ".join(message.split()))
     sys.exit(code)
 
 

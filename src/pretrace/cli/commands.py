@@ -21,6 +21,7 @@ from pretrace.cli import (
     ordering,
     printing,
     scoring,
+    serving,
     sharded,
 )
 from pretrace.cli import cutoff as cutoffs
@@ -93,4 +94,4 @@ _add(app, _BENCHMARKS, comparing.quality, comparing.gap)
 _add(app, _LOOK, printing.show)
 _add(app, _LOOK, printing.report, plugins=False)
 _add(app, _LOOK, printing.list_)
-_add(app, _LOOK, making.demo, plugins=False)
+_add(app, _LOOK, making.demo, serving.serve, plugins=False)

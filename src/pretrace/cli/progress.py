@@ -16,6 +16,7 @@ from rich import progress as rich
 from rich.console import Console
 
 from pretrace.auditing.watch import Outlook, Stage
+from pretrace.cli.progress_file import EVERY, Noted, note, progress_file
 from pretrace.scoring.evidence import Progress, Silent
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Bar:
 def watched(what: str) -> Iterator[Progress]:
     """Progress on standard error if that is a terminal, none otherwise."""
     if not sys.stderr.isatty():
-        yield Silent()
+        yield Noted(what) if progress_file() else Silent()
         return
     columns = (
         rich.TextColumn("{task.description}"),
@@ -89,7 +90,7 @@ def counted_bytes() -> Iterator[Callable[[int, int], None]]:
 def trained(what: str = "training") -> Iterator[OnStep | None]:
     """A bar for training with its loss, on a terminal; otherwise None."""
     if not sys.stderr.isatty():
-        yield None
+        yield (lambda step: note(step.step / step.steps, None, what)) if progress_file() else None
         return
     columns = (
         rich.TextColumn(what),
@@ -159,9 +160,20 @@ class Stages:
     @contextmanager
     def _shown(self, stage: str) -> Iterator[None]:
         self.outlook.begin(stage)
-        with self._bar(stage) if sys.stderr.isatty() else self._lines(stage):
+        with self._bar(stage) if sys.stderr.isatty() else self._lines(stage), self._noted(stage):
             yield
         self.outlook.end()
+
+    @contextmanager
+    def _noted(self, stage: str) -> Iterator[None]:
+        if progress_file() is None:
+            yield
+            return
+        step, steps = self.outlook.step
+        said = f"step {step} of {steps} · {stage}"
+        show = lambda: note(self.outlook.share, self.outlook.left(), said)  # noqa: E731 - said once, called often
+        with _repeated(show, first=0.0, every=EVERY):
+            yield
 
     @contextmanager
     def _bar(self, stage: str) -> Iterator[None]:

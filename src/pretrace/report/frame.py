@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pretrace.report import heat, wording
@@ -34,9 +34,10 @@ def speaking(sections: Sections[Result], result: Result) -> tuple[Section, ...]:
     return tuple(made for section in sections if (made := section(result)) is not None)
 
 
-def fill(template: str, values: Mapping[str, Any]) -> Markup:
-    """A template of this package with its blanks filled: markup in which every other text is escaped."""
-    return Markup(_environment().get_template(template).render(values))
+def fill(template: str, values: Mapping[str, Any], *, package: str = "") -> Markup:
+    """A template with its blanks filled: markup in which every other text is escaped. Templates are those of this
+    package, and of another `package` with a folder of templates, which come first."""
+    return Markup(_environment(package).get_template(template).render(values))
 
 
 def titled(kind: str, corpus: str, model: str) -> str:
@@ -50,9 +51,10 @@ def two_parts(title: str, first: Markup, sections: Sequence[Section]) -> str:
 
 
 @functools.cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
+    packages = [name for name in (package, "pretrace.report") if name]
     environment = Environment(
-        loader=PackageLoader("pretrace.report"),
+        loader=ChoiceLoader([PackageLoader(name) for name in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_safe,

@@ -1,0 +1,119 @@
+"""`pretrace serve`: the forms of the page from the options of the commands, then the server."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import MISSING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from pretrace.errors import MissingPackageError
+from pretrace.web.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from pretrace.cli.options import Leaf
+    from pretrace.web.forms import Field, Form
+
+TEXTS = ("heldout", "nonmembers", "controls", "drafts", "reference")
+"""Options that name texts; on the page they are chosen among the uploads."""
+LEFT_OUT = ("plan", "seed", "tuned", "requested_by", "plugin")
+"""Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
+
+
+def serve(settings: ServeSettings) -> None:
+    """A page on this machine for those who do not live in a terminal: look at a text, test a collection, read results.
+    Ctrl-C stops the page; tests that run go on."""
+    if find_spec("python_multipart") is None:  # fastapi asks for it no sooner than a form is sent
+        raise MissingPackageError("python-multipart", "pretrace serve", "web")
+    try:
+        from pretrace.web import serving
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in ("fastapi", "starlette", "uvicorn", "psutil"):
+            raise
+        raise MissingPackageError(package, "pretrace serve", "web") from error
+    with suppress(KeyboardInterrupt):  # the way to stop it
+        serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
+    print("The page is closed. Tests that were started go on; the page shows them when it is opened again.")
+
+
+def _ready(address: str, settings: ServeSettings) -> None:
+    print(f"The page is open at {address} (workspace: {settings.workspace}); Ctrl-C stops it.", flush=True)
+    if not settings.own:
+        print(
+            "pretrace: note: what is sent is not encrypted; over networks that others can read, use an SSH tunnel.",
+            file=sys.stderr,
+        )
+    windows = os.name == "nt" or sys.platform == "darwin"
+    if settings.browser and (windows or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()):
+        webbrowser.open(address)
+
+
+def forms() -> dict[str, Form]:
+    """The commands that can be started from the page, with their essential options."""
+    from pretrace.cli import auditing, collecting, cutoff, flagging, marking, ordering, scoring, twins
+
+    commands: tuple[Callable[..., int | None], ...] = (
+        scoring.score,
+        scoring.evaluate,
+        flagging.flag,
+        auditing.audit,
+        ordering.order,
+        collecting.collections,
+        cutoff.cutoff,
+        twins.twins,
+        marking.canaries,
+    )
+    return {command.__name__: _form(command) for command in commands}
+
+
+def _form(command: Callable[..., int | None]) -> Form:
+    from pretrace.cli.options import command_of
+    from pretrace.web.forms import Form
+
+    leaves: Mapping[str, Leaf] = command_of(command).leaves  # type: ignore[attr-defined]
+    fields = [_field(leaf) for leaf in leaves.values() if _shown(leaf)]
+    summary = " ".join((command.__doc__ or "").split())
+    return Form(command.__name__, summary, tuple(sorted(fields, key=lambda one: not one.required)))
+
+
+def _shown(leaf: Leaf) -> bool:
+    own = leaf.option
+    return own.essential and not own.metavar and own.path != "out" and leaf.name not in LEFT_OUT
+
+
+def _field(leaf: Leaf) -> Field:
+    from pretrace.web.forms import Field
+
+    own, default = leaf.option, leaf.default
+    plain = "" if default is MISSING or default is None or isinstance(default, bool | tuple) else str(default)
+    return Field(
+        name=leaf.name.replace("_", "-"),
+        kind=_kind(leaf),
+        help=own.help,
+        default=own.written or plain,
+        required=default is MISSING,
+        choices=tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (),
+        least=own.least,
+        most=own.most,
+    )
+
+
+def _kind(leaf: Leaf) -> Any:
+    """What a value of the option is, as `Field.kind` says it."""
+    several = get_origin(leaf.hint) is tuple
+    if leaf.name in TEXTS:
+        return "several texts" if several else "texts"
+    if leaf.option.path == "in":
+        return "models" if several else "model"
+    if leaf.hint is bool:
+        return "switch"
+    if get_origin(leaf.hint) is Literal:
+        return "choice"
+    if several:
+        return "lines"
+    return "number" if {int, float} & {leaf.hint, *get_args(leaf.hint)} else "line"

@@ -1,0 +1,166 @@
+"""The essential options of the commands as fields of a form, and a filled form as the arguments of a command.
+
+The fields come from the command line, which derives them from the settings; nothing is declared anew here. A value
+always stands behind `--name=`, so that none can be taken for another option, and texts are chosen among the uploads.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pretrace.verdicts.advise import Advised
+from pretrace.verdicts.choices import Choice
+from pretrace.web.facts import Facts
+from pretrace.web.workspace import RequestError
+
+FieldKind = Literal[
+    "line", "lines", "number", "switch", "choice", "texts", "several texts", "model", "models"
+]
+Values = Mapping[str, Sequence[str]]
+COMMANDS: Mapping[str, str] = {
+    "canaries": "canaries",
+    "order": "order",
+    "options": "order",
+    "collections": "collections",
+    "controls-placebo": "audit",
+    "controls": "audit",
+    "flag": "flag",
+    "cutoff": "cutoff",
+    "twins": "twins",
+    "placebo": "audit",
+}
+"""The command of each test that can be started here, by the name of the test; marks and triggers are about texts that
+are not yet published, and their secrets belong into no upload."""
+_LABELS = {
+    "fdr": "Rate of false flags",
+    "nonmembers": "Known non-members",
+    "heldout": "Control documents",
+    "controls": "Control collections",
+    "stated": "How the order came about",
+    "power": "Measure the power",
+}
+_TYPED = {
+    ", given as TEXTS is": "",
+    "; given as TEXTS is": "",
+    "Where TEXTS holds": "Where the texts hold",
+    "the TEXTS": "the texts",
+    "TEXTS": "the texts",
+    "any --model value": "named as the model is",
+    "Give it once for each": "Choose each",
+}
+"""What the help says to those who type a command, and what it says here."""
+_OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One option: its name without dashes, what a value is, and what the settings say of it."""
+
+    name: str
+    kind: FieldKind
+    help: str
+    default: str = ""
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The name as a reader sees it."""
+        return _LABELS.get(self.name) or _label(self.name)
+
+    @property
+    def words(self) -> str:
+        """The help for those who fill in a form and type no command."""
+        said = self.help
+        for typed, seen in _TYPED.items():
+            said = said.replace(typed, seen)
+        return _OPTION.sub(lambda found: f"“{_LABELS.get(found[1]) or _label(found[1])}”", said)
+
+
+def _label(name: str) -> str:
+    words = name.replace("-", " ")
+    return words[:1].upper() + words[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A command with its fields, those first that must be filled."""
+
+    command: str
+    summary: str
+    fields: tuple[Field, ...]
+
+    def filled(self, given: Mapping[str, str]) -> Form:
+        """The form with other defaults, by field."""
+        made = [replace(one, default=given.get(one.name) or one.default) for one in self.fields]
+        return replace(self, fields=tuple(made))
+
+    def arguments(self, values: Values, path_of: Callable[[str], str]) -> list[str]:
+        """The options of the command as they were filled in; `path_of` gives the path of an upload by its id.
+
+        RequestError, naming the field, where one that is required is empty, or where a number is none.
+        """
+        made: list[str] = []
+        for field in self.fields:
+            written = [one.strip() for one in values.get(field.name, ()) if one.strip()]
+            if field.kind in ("lines", "models"):
+                written = [line.strip() for one in written for line in one.splitlines() if line.strip()]
+            if field.required and not written:
+                raise RequestError(f"{field.label} is needed: {field.words}", 422)
+            if field.kind == "switch":
+                made += [f"--{field.name}"] if written else []
+                continue
+            for one in written:
+                _check(field, one)
+                value = path_of(one) if field.kind in ("texts", "several texts") else one
+                made.append(f"--{field.name}={value}")
+        return made
+
+
+def _check(field: Field, written: str) -> None:
+    if "\0" in written:
+        raise RequestError(
+            f"{field.label} holds a character that cannot be part of a command: take it out.", 422
+        )
+    if field.kind == "choice" and written not in field.choices:
+        raise RequestError(f"{field.label} is one of {', '.join(field.choices)}.", 422)
+    if field.kind != "number":
+        return
+    try:
+        number = float(written)
+    except ValueError:
+        number = math.nan
+    low = -math.inf if field.least is None else field.least
+    high = math.inf if field.most is None else field.most
+    if not low <= number <= high:
+        bounds = [f"{low:g} or more"] * (low > -math.inf) + [f"{high:g} at most"] * (high < math.inf)
+        raise RequestError(f"{field.label} is a number{', ' + ', '.join(bounds) if bounds else ''}.", 422)
+
+
+def prefilled(form: Form, row: Advised, facts: Facts, given: Mapping[str, str]) -> Form:
+    """The form of a test with what is known of the case: columns that were seen, and what was said on the page
+    (`model`, `controls` and `earlier`)."""
+    choice: Choice = row.choice
+    known = {
+        "text-column": facts.text_column,
+        "model": given.get("model", ""),
+        "heldout": given.get("controls", "") if choice.name != "placebo" else "",
+        "nonmembers": given.get("controls", ""),
+        "placebo": given.get("earlier", ""),
+        "power": "on" if choice.name == "placebo" else "",
+        "generator": "none" if given.get("controls") else "",
+    }
+    names = facts.names
+    if facts.situation.dated:
+        known["date-column"] = names.date
+    if choice.name == "options" and facts.situation.items:
+        known["options"] = names.options
+    if facts.situation.drafts:
+        known["draft-column"] = names.draft
+    return form.filled(known)

@@ -1,0 +1,229 @@
+"""Commands that run for a visitor: child processes `python -m pretrace …`, recorded as files in the workspace.
+
+A job goes on without the server and is found again by the next one: job.json holds the command, the process and the
+moment it began (a number alone may by now belong to another process). How a job ended, the command itself writes to
+progress.json; one whose process is gone without that was stopped, and can go on: commands keep what they have read.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from pretrace.results.output_checks import FLAGS, MARKER, RESULT, VERDICT
+from pretrace.web.settings import TOKEN_VARIABLE
+from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
+
+PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
+AT_ONCE = 1
+"""Commands that run at a time; each holds a model in memory."""
+PATIENCE = 10.0
+"""Seconds after which a command that was asked to stop is ended."""
+_LOG_SHOWN = 20_000
+_SAME_MOMENT = 1.0
+_STOPPED = 130
+
+Name = Literal["waiting", "running", "stopping", "done", "unanswered", "failed", "stopped"]
+WORDS: dict[Name, str] = {
+    "waiting": "waits for the job before it",
+    "running": "is running",
+    "stopping": "is being stopped",
+    "done": "is done",
+    "unanswered": "ended without an answer",
+    "failed": "could not be done",
+    "stopped": "was stopped",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
+    the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did."""
+
+    id: str
+    title: str
+    command: tuple[str, ...]
+    out: str
+    at: float
+    folder: str
+    pid: int = 0
+    born: float = 0.0
+    stopped: float = 0.0
+    texts: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The name of the command."""
+        return self.command[0]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a job is doing: `share` from 0 to 1, `left` seconds (None where unknown), what it is doing or how it ended,
+    and whether its result is there."""
+
+    name: Name
+    share: float = 0.0
+    left: float | None = None
+    said: str = ""
+    result: bool = False
+
+    @property
+    def words(self) -> str:
+        """The state in words."""
+        return WORDS[self.name]
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more happens by itself."""
+        return self.name in ("done", "unanswered", "failed", "stopped")
+
+
+def has_result(folder: Path) -> bool:
+    """Whether a folder holds a result that is whole; the parts of a large run lie there before that."""
+    return any((folder / marker).is_file() for marker in (MARKER, VERDICT, FLAGS, RESULT))
+
+
+class Jobs:
+    """The jobs of a workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._lock = threading.RLock()
+
+    def add(self, title: str, command: tuple[str, ...], out: str, *, texts: str = "") -> Job:
+        """A job that waits for its turn; `texts` is the upload it is about."""
+        made = Job(fresh(command[0]), title, command, out, time.time(), str(Path.cwd()), texts=texts)
+        place = self.workspace.room("jobs") / made.id
+        place.mkdir()
+        save(place / "job.json", made)
+        self.tick()
+        return self.get(made.id)
+
+    def get(self, name: str) -> Job:
+        """The job of that id; RequestError (404) where there is none."""
+        found = record_in(Job, inside(self.workspace.room("jobs"), name) / "job.json")
+        if found is None:
+            raise RequestError("There is no such job here: it may have been deleted from the workspace.", 404)
+        return found
+
+    def all(self) -> list[Job]:
+        """All jobs, the latest first."""
+        places = sorted(self.workspace.room("jobs").glob("*/job.json"), reverse=True)
+        return [found for place in places if (found := record_in(Job, place))]
+
+    def state(self, job: Job) -> State:
+        """How a job is doing, from its process and its files."""
+        told = read(self._place(job) / "progress.json")
+        ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
+        result = has_result(self.workspace.within(job.out))
+        if self._alive(job):
+            share, left = told.get("share", 0.0), told.get("left")
+            known = float(left) if isinstance(left, int | float) else None
+            name: Name = "stopping" if job.stopped else "running"
+            return State(name, float(share) if isinstance(share, int | float) else 0.0, known, said)
+        if isinstance(ended, int) and ended != _STOPPED:
+            if ended in (0, 3, 4):
+                return State("done" if result else "unanswered", 1.0, result=result)
+            return State("failed", said=said, result=result)
+        if not job.pid and not job.stopped:
+            return State("waiting")
+        gone = (
+            ""
+            if job.stopped or ended == _STOPPED
+            else "Its process is gone: this machine was restarted, say."
+        )
+        return State("stopped", said=gone, result=result)
+
+    def log(self, job: Job) -> str:
+        """The end of what the command printed."""
+        with suppress(OSError), (self._place(job) / "log.txt").open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _LOG_SHOWN))
+            return file.read().decode("utf-8", "replace")
+        return ""
+
+    def stop(self, job: Job) -> None:
+        """Ask the command to stop, as Ctrl-C does; what it has read is kept."""
+        with self._lock:
+            job = self.get(job.id)
+            self._keep(replace(job, stopped=job.stopped or time.time()))
+            if self._alive(job):
+                self._signal(job, signal.SIGINT)
+
+    def resume(self, job: Job) -> None:
+        """Let a job that is over take its turn again."""
+        with self._lock:
+            job = self.get(job.id)
+            if not self.state(job).over:
+                return
+            (self._place(job) / "progress.json").unlink(missing_ok=True)
+            self._keep(replace(job, pid=0, born=0.0, stopped=0.0))
+            self.tick()
+
+    def tick(self) -> None:
+        """Start the job whose turn it is, and end those that were asked to stop and do not."""
+        with self._lock:
+            states = [(job, self.state(job).name) for job in self.all()]
+            for job, name in states:
+                if name == "stopping" and time.time() - job.stopped > PATIENCE:
+                    self._signal(job, signal.SIGKILL)
+            running = sum(name in ("running", "stopping") for _, name in states)
+            waiting = [job for job, name in reversed(states) if name == "waiting"]
+            for job in waiting[: max(0, AT_ONCE - running)]:
+                self._start(job)
+
+    def _start(self, job: Job) -> None:
+        place = self._place(job)
+        environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
+        environment |= {PROGRESS_VARIABLE: str(place / "progress.json"), "NO_COLOR": "1", "COLUMNS": "100"}
+        folder = job.folder if Path(job.folder).is_dir() else self.workspace.folder
+        with (place / "log.txt").open("ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "pretrace", *job.command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=folder,
+                start_new_session=True,  # a Ctrl-C that stops the server is not for it
+            )
+        self._children[child.pid] = child
+        with suppress(psutil.Error):
+            self._keep(replace(job, pid=child.pid, born=psutil.Process(child.pid).create_time()))
+
+    def _alive(self, job: Job) -> bool:
+        """Whether the process of the job is still there, and still that one."""
+        if not job.pid:
+            return False
+        child = self._children.get(job.pid)
+        if child is not None and child.poll() is not None:
+            return False
+        try:
+            found = psutil.Process(job.pid)
+            same = abs(found.create_time() - job.born) < _SAME_MOMENT
+            return bool(same and found.status() != psutil.STATUS_ZOMBIE)
+        except psutil.Error:
+            return False
+
+    def _signal(self, job: Job, number: signal.Signals) -> None:
+        with suppress(psutil.Error):
+            if self._alive(job):
+                psutil.Process(job.pid).send_signal(number)
+
+    def _place(self, job: Job) -> Path:
+        return self.workspace.room("jobs") / job.id
+
+    def _keep(self, job: Job) -> None:
+        save(self._place(job) / "job.json", job)

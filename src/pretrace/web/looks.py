@@ -1,0 +1,183 @@
+"""One text that a visitor looks at: scored by a job, and ranked among known non-members that another job scored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pretrace.errors import OutputError
+from pretrace.results.atomic import atomic_text
+from pretrace.runs import load_run
+from pretrace.types import Doubles, Run
+from pretrace.web.facts import facts_of
+from pretrace.web.jobs import Jobs, State
+from pretrace.web.uploads import upload_of
+from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
+
+SCORES = "loss,zlib,min_k,min_k_plus_plus"
+MOST_CHARACTERS = 1_000_000
+FEW_KNOWN = 20
+"""Known non-members below which a rank says next to nothing."""
+_TITLE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One text: which model and scores were asked for, the job that scores it, and the known non-members with theirs:
+    the upload, the job, and the folder of the run (relative to the workspace); empty where none were named."""
+
+    id: str
+    title: str
+    characters: int
+    model: str
+    scores: str
+    at: float
+    job: str
+    known: str = ""
+    known_name: str = ""
+    known_job: str = ""
+    known_run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text stands in one score among known non-members: its value, how many of `known` are at least as high,
+    and the positions of all of them and of the text on a line from 0 to 1."""
+
+    score: str
+    value: float
+    known: int
+    above: int
+    dots: tuple[float, ...]
+    own: float
+
+    @property
+    def share(self) -> float:
+        """The share of the known non-members that lie below the text."""
+        return (self.known - self.above) / self.known
+
+    @property
+    def p(self) -> float:
+        """How often an unseen text of the same kind would stand so high."""
+        return (self.above + 1) / (self.known + 1)
+
+
+def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
+    """A look at a text, whose jobs wait for their turn; RequestError for an empty text or model."""
+    workspace = jobs.workspace
+    if not text.strip():
+        raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
+    if len(text) > MOST_CHARACTERS:
+        raise RequestError(
+            f"The text has {len(text):,} characters, and {MOST_CHARACTERS:,} is the most here: a collection of texts "
+            "belongs to the page Collections.",
+            413,
+        )
+    if not model.strip():
+        raise RequestError(
+            "No model is named: give smollm2, a hub id, a folder, a .gguf file or a server.", 422
+        )
+    title = " ".join(text.split())[:_TITLE]
+    made = fresh("text")
+    folder = workspace.room("looks") / made
+    known_upload = upload_of(workspace, known) if known else None
+    folder.mkdir()
+    atomic_text(folder / "text.jsonl", json.dumps({"id": "the text", "text": text}) + "\n")
+    options = (f"--model={model}", f"--scores={scores or SCORES}")
+    out = f"looks/{made}/run"
+    paths = (str(folder / "text.jsonl"), f"--out={workspace.folder / out}")
+    job = jobs.add(f"Look at “{title}”", ("score", *paths, *options), out)
+    known_job = known_run = ""
+    if known_upload:
+        known_job, known_run = _known(jobs, known_upload.id, known_upload.name, options)
+    name = known_upload.name if known_upload else ""
+    look = Look(
+        made,
+        title,
+        len(text),
+        model,
+        scores or SCORES,
+        time.time(),
+        job.id,
+        known,
+        name,
+        known_job,
+        known_run,
+    )
+    save(folder / "look.json", look)
+    workspace.remember(model)
+    return look
+
+
+def _known(jobs: Jobs, upload: str, name: str, options: tuple[str, ...]) -> tuple[str, str]:
+    """The job that scores known non-members, and its run; an earlier one with the same options is taken again."""
+    workspace = jobs.workspace
+    digest = hashlib.sha256("\0".join((upload, *options)).encode()).hexdigest()[:12]
+    out = f"results/known-{slug(name)}-{digest}"
+    for one in jobs.all():
+        if one.out == out and jobs.state(one).name not in ("failed", "unanswered"):
+            if jobs.state(one).name == "stopped":
+                jobs.resume(one)
+            return one.id, out
+    found = upload_of(workspace, upload)
+    columns = facts_of(workspace, found).column_options
+    command = (
+        "score",
+        str(workspace.within(found.path)),
+        f"--out={workspace.folder / out}",
+        *columns,
+        *options,
+    )
+    return jobs.add(f"Known non-members: {name}", command, out, texts=upload).id, out
+
+
+def looks(workspace: Workspace) -> list[Look]:
+    """All texts that were looked at, the latest first."""
+    places = sorted(workspace.room("looks").glob("*/look.json"), reverse=True)
+    return [found for place in places if (found := record_in(Look, place))]
+
+
+def look_of(workspace: Workspace, name: str) -> Look:
+    """The look of that id; RequestError (404) where there is none."""
+    found = record_in(Look, inside(workspace.room("looks"), name) / "look.json")
+    if found is None:
+        raise RequestError("There is no such text here: it may have been deleted from the workspace.", 404)
+    return found
+
+
+def run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | None, str]:
+    """The run of a job that is over, and what is wrong with it; None while there is none."""
+    place: Path = workspace.within(relative)
+    if not state.result:
+        return None, ""
+    try:
+        return load_run(place), ""
+    except OutputError as error:
+        return None, str(error)
+
+
+def places(run: Run, known: Run) -> tuple[Place, ...]:
+    """Where the one text of a run stands among the texts of another, score by score."""
+    found = []
+    for score in run.scores:
+        value = float(run.column(score)[0])
+        if score not in known.scores or np.isnan(value):
+            continue
+        others = known.column(score)
+        others = others[~np.isnan(others)]
+        if len(others):
+            found.append(_placed(score, value, others))
+    return tuple(found)
+
+
+def _placed(score: str, value: float, others: Doubles) -> Place:
+    low, high = min(value, float(others.min())), max(value, float(others.max()))
+    spread = (high - low) or 1.0
+    drawn = np.sort(others)[:: max(1, len(others) // 400)]
+    dots = tuple(float(one) for one in (drawn - low) / spread)
+    return Place(score, value, len(others), int((others >= value).sum()), dots, (value - low) / spread)

@@ -1,0 +1,127 @@
+"""What all pages share: the workspace they show, the forms they offer, and the frame they are set in."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.datastructures import FormData, UploadFile
+
+from pretrace import __version__
+from pretrace.report.frame import fill
+from pretrace.report.wording import count
+from pretrace.web.forms import Form
+from pretrace.web.guard import LOGIN, Doors
+from pretrace.web.jobs import Jobs
+from pretrace.web.workspace import RequestError, Workspace
+
+PACKAGE = "pretrace.web"
+MOST_FIELD = 4_000_000
+"""Bytes of a field of a form that is no file: a text of a million characters in any script."""
+MOST_FIELDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a page works with."""
+
+    workspace: Workspace
+    jobs: Jobs
+    forms: Mapping[str, Form]
+    doors: Doors
+
+    @property
+    def form_key(self) -> str:
+        """What every form carries."""
+        return form_key(self.workspace)
+
+    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """A template in the frame of the site."""
+        shared = {"desk": self, "form_key": self.form_key, "most": self.doors.settings.most_bytes}
+        return HTMLResponse(
+            rendered(template, {"here": "", "problem": "", **shared, **values}), status_code=status
+        )
+
+
+def form_key(workspace: Workspace, path: str = "") -> str:
+    """What forms carry; the same for the next server of the workspace, so that open pages stay good.
+
+    The form of the login, which everybody may see, has a key of its own.
+    """
+    purpose = b"login" if path == LOGIN else b"form"
+    return hmac.new(workspace.secret, purpose, hashlib.sha256).hexdigest()
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    """A template of the site with its blanks filled."""
+    words = {"moment": moment, "duration": duration, "bytes_in_words": bytes_in_words, "version": __version__}
+    return str(fill(template, {**words, **values}, package=PACKAGE))
+
+
+def refusal(sentence: str) -> str:
+    """A page that holds nothing but a sentence, for those who may not see more."""
+    return rendered("refused.html", {"sentence": sentence})
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk of the application."""
+    found: Desk = request.app.state.desk
+    return found
+
+
+async def posted(request: Request) -> FormData:
+    """The form of a request; RequestError where it does not carry the key of this server's own pages."""
+    form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=MOST_FIELD)
+    key = form.get("form_key")
+    wanted = form_key(desk_of(request).workspace, request.url.path)
+    if not isinstance(key, str) or not hmac.compare_digest(key.encode("utf-8", "replace"), wanted.encode()):
+        raise RequestError("This form was not made by this page: reload the page and send it again.", 403)
+    return form
+
+
+Here = Annotated[Desk, Depends(desk_of)]
+Posted = Annotated[FormData, Depends(posted)]
+
+
+def line(form: FormData, name: str) -> str:
+    """A field of a form as text, "" where it is missing."""
+    value = form.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def file_in(form: FormData, name: str) -> UploadFile | None:
+    """The file of a form; None where none was chosen."""
+    value = form.get(name)
+    return value if isinstance(value, UploadFile) and value.filename else None
+
+
+def go(path: str) -> RedirectResponse:
+    """To another page, after something was done."""
+    return RedirectResponse(path, status_code=303)
+
+
+def moment(at: float) -> str:
+    """A time as a person reads it."""
+    return time.strftime("%-d %b %Y, %H:%M", time.localtime(at))
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words."""
+    whole = round(seconds)
+    if whole < 90:
+        return f"{max(1, whole)} s"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def bytes_in_words(size: int) -> str:
+    """A size of a file in words."""
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{count(round(size / 1_000_000))} MB"

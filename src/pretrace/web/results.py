@@ -1,0 +1,219 @@
+"""The results of a workspace: a list with filters, one beside another, their files, and whether they are as written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pretrace import runs
+from pretrace.errors import OutputError
+from pretrace.report import wording
+from pretrace.report.facts import mapping
+from pretrace.results.folder import file_hash
+from pretrace.results.output_checks import FILES_KEY, FLAGS, MARKER, RESULT, VERDICT
+from pretrace.types import Audit, Flagged, Run, Verdict
+from pretrace.web.workspace import RequestError, Workspace, inside, read
+
+_MARKERS = {VERDICT: "audit", RESULT: "test", FLAGS: "flagging", MARKER: "run"}
+OUTCOMES: Mapping[str, str] = {
+    "consistent": "consistent with training",
+    "nothing": "nothing shown",
+    "inconclusive": "inconclusive",
+    "flagged": "texts flagged",
+    "set": "the set stands out",
+    "none": "nothing stands out",
+    "coarse": "too few known texts",
+    "refused": "refused",
+    "scored": "scored",
+    "evaluated": "evaluated",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One result in the list: its folder's name, what it is, of which texts and model, and how it ended."""
+
+    name: str
+    kind: str
+    corpus: str
+    model: str
+    outcome: str
+    statement: str
+    at: float
+    report: bool
+
+    @property
+    def words(self) -> str:
+        """The outcome in words."""
+        return OUTCOMES.get(self.outcome, self.outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Whether a result is as it was written, and a sentence that says so."""
+
+    sound: bool
+    words: str
+
+
+def entries(workspace: Workspace) -> list[Entry]:
+    """All results, the latest first."""
+    found = [entry for place in workspace.room("results").iterdir() if (entry := _entry(place))]
+    return sorted(found, key=lambda one: one.at, reverse=True)
+
+
+def chosen(all_of_them: Sequence[Entry], kind: str, name: str, outcome: str) -> list[Entry]:
+    """The entries of a kind and outcome whose name, texts or model hold some words; empty filters let all pass."""
+    words = name.lower().split()
+    return [
+        one
+        for one in all_of_them
+        if (not kind or one.kind == kind)
+        and (not outcome or one.outcome == outcome)
+        and all(word in f"{one.name} {one.corpus} {one.model}".lower() for word in words)
+    ]
+
+
+def result_folder(workspace: Workspace, name: str) -> Path:
+    """The folder of a result; RequestError (404) where there is none."""
+    return inside(workspace.room("results"), name)
+
+
+def _entry(place: Path) -> Entry | None:
+    if place.is_symlink():  # what lies elsewhere is not shown
+        return None
+    for marker in _MARKERS:
+        path = place / marker
+        if path.is_file():
+            return _read_entry(place, marker, path.stat().st_mtime_ns)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _read_entry(place: Path, marker: str, changed: int) -> Entry:
+    facts, report = read(place / marker), (place / runs.REPORT).is_file()
+    kind = str(facts.get("test", "test")) if marker == RESULT else _MARKERS[marker]
+    model = str(facts.get("model") or "")
+    outcome = str(facts.get("outcome") or "")
+    statement = str(facts.get("statement") or "")
+    if marker == MARKER:
+        models = mapping(mapping(facts.get("settings")).get("models"))
+        model = str(mapping(models.get("target")).get("name") or "")
+        outcome = "evaluated" if "metrics.json" in mapping(facts.get(FILES_KEY)) else "scored"
+        number = mapping(facts.get("counts")).get("texts", 0)
+        scores = facts.get("scores")
+        many = len(scores) if isinstance(scores, list) else 0
+        if isinstance(number, int):
+            statement = f"{wording.plural(number, 'text')}, {wording.plural(many, 'score')}."
+    return Entry(
+        place.name, kind, str(facts.get("corpus") or ""), model, outcome, statement, changed / 1e9, report
+    )
+
+
+def verified(folder: Path) -> Checked:
+    """Whether every file of a result has the hash that was recorded for it and can be read. The one place that asks."""
+    try:
+        runs.load(folder)
+        changed = list(_changed(folder))
+    except OutputError as error:
+        return Checked(False, str(error).replace(f"{folder.parent}/", ""))
+    if changed:
+        return Checked(
+            False,
+            f"Changed since they were written, or damaged: {', '.join(changed[:5])}. Make the result again.",
+        )
+    return Checked(
+        True, "Every file that has a recorded hash is as it was written, and all of them can be read."
+    )
+
+
+def _changed(folder: Path) -> Iterator[str]:
+    for marker in _MARKERS:
+        for name, known in mapping(read(folder / marker).get(FILES_KEY)).items():
+            try:
+                path = inside(folder, str(name))
+            except RequestError:  # it is gone, or names a place elsewhere
+                yield str(name)
+                continue
+            if not path.is_file() or (known is not None and file_hash(path) != known):
+                yield str(name)
+
+
+def files(folder: Path) -> list[tuple[str, int]]:
+    """The files of a result for download, with their sizes; the report is not among them."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    names = ((path.relative_to(folder).as_posix(), path.stat().st_size) for path in found)
+    return [(name, size) for name, size in names if name != runs.REPORT]
+
+
+def marker_hash(folder: Path) -> str:
+    """The SHA-256 of the JSON part of a result, to be written down elsewhere."""
+    for marker in _MARKERS:
+        if (folder / marker).is_file():
+            return hashlib.sha256((folder / marker).read_bytes()).hexdigest()
+    return ""
+
+
+def figures(folder: Path) -> dict[str, str]:
+    """What a result found, name by name, in words and numbers; OutputError where it cannot be read."""
+    found = runs.load(folder)
+    if isinstance(found, Run):
+        return dict(_of_run(found))
+    if isinstance(found, Audit):
+        return dict(_of_audit(found))
+    if isinstance(found, Flagged):
+        return dict(_of_flags(found))
+    return dict(_of_verdict(found))
+
+
+def _of_run(run: Run) -> Iterator[tuple[str, str]]:
+    yield "Texts", wording.count(run.whole.texts if run.whole else len(run.ids))
+    if run.evaluation is None:
+        for score in run.scores:
+            low, _, middle, _, high = run.quartiles(score)
+            spread = f"{wording.significant(low)} to {wording.significant(high)}"
+            yield f"{score}: median, range", f"{wording.significant(middle)} ({spread})"
+        return
+    for row in run.evaluation.rows:
+        named = {"score": row.name, "blind": f"{row.name} (never saw the model)"}
+        name = named.get(row.kind, f"{row.name} ({row.kind})")
+        yield f"AUC: {name}", f"{wording.fixed(row.auc.value)} {wording.interval(row.auc)}"
+        if row.kind == "score":
+            yield f"TPR at 5% FPR: {name}", f"{wording.fixed(row.tpr.value)} {wording.interval(row.tpr)}"
+
+
+def _of_audit(audit: Audit) -> Iterator[tuple[str, str]]:
+    yield "Outcome", OUTCOMES[audit.outcome]
+    yield "Statement", audit.statement
+    yield "p", wording.p_value(audit.answer.p)
+    yield (
+        "Documents",
+        f"{wording.count(len(audit.documents))}, controls {wording.count(len(audit.heldout_documents))}",
+    )
+    yield from ((f"Check: {check.title}", check.status) for check in audit.checks)
+
+
+def _of_flags(flagged: Flagged) -> Iterator[tuple[str, str]]:
+    yield "Outcome", OUTCOMES[flagged.outcome]
+    yield "Statement", flagged.statement
+    yield "Score", flagged.score
+    yield "Documents", f"{wording.count(flagged.texts.number)}, known {wording.count(flagged.known.number)}"
+    yield "Flagged documents", wording.count(flagged.flagged_documents)
+    if flagged.set_test is not None and flagged.set_test.p is not None:
+        yield "p of the whole set", wording.p_value(flagged.set_test.p)
+    yield from ((f"Check: {check.title}", check.status) for check in flagged.checks)
+
+
+def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    yield "Outcome", OUTCOMES[verdict.outcome]
+    yield "Statement", verdict.statement
+    if verdict.p is not None:
+        yield "p", wording.p_value(verdict.p)
+    yield f"{verdict.unit.capitalize()}s", wording.count(verdict.units)
+    effect, spread = wording.effect(verdict.effect)
+    if effect:
+        yield "Effect", f"{effect} {spread} {verdict.effect_unit}".strip()
+    yield from ((f"Check: {check.title}", check.status) for check in verdict.checks)

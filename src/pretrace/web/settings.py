@@ -1,0 +1,73 @@
+"""Where the page is served, for whom, and what it may take in."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pretrace.registry import require
+from pretrace.settings import check_ranges, option
+
+TOKEN_VARIABLE = "PRETRACE_TOKEN"
+SHORTEST_TOKEN = 16
+"""Characters of a token: what cannot be guessed over a network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """How the page is served; ExpressionError for a value out of its range, and for a host that others can reach
+    without a token."""
+
+    workspace: Path = option(
+        Path("pretrace-workspace"),
+        "Folder in which texts, jobs and results are kept; made where there is none.",
+        essential=True,
+    )
+    host: str = option(
+        "127.0.0.1",
+        "The address to listen on. Any other than this machine's own needs a token.",
+        essential=True,
+    )
+    port: int = option(
+        8765, "The port to listen on; 0 takes any that is free.", least=0, most=65535, essential=True
+    )
+    token: str = option(
+        "",
+        "What a visitor must give before anything is shown, 16 characters or more. Better in the environment "
+        f"({TOKEN_VARIABLE}), where other users of this machine do not see it.",
+        essential=True,
+    )
+    browser: bool = option(True, "Do not open the browser.", name="no-browser", essential=True)
+    most_upload: int = option(200, "The largest upload, in MB.", name="max-upload", least=1, most=100_000)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if not self.token:
+            object.__setattr__(self, "token", os.environ.get(TOKEN_VARIABLE, ""))
+        require(
+            not self.token or len(self.token) >= SHORTEST_TOKEN,
+            f"a token has {SHORTEST_TOKEN} characters or more, found {len(self.token)}: make one with "
+            "`python -c 'import secrets; print(secrets.token_urlsafe())'`.",
+        )
+        require(
+            self.own or bool(self.token),
+            f"--host {self.host} can be reached from other machines, which needs a token: set {TOKEN_VARIABLE} "
+            f"(or --token) to {SHORTEST_TOKEN} characters or more.",
+        )
+
+    @property
+    def own(self) -> bool:
+        """Whether nobody but this machine can reach the host."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def most_bytes(self) -> int:
+        """The largest body of a request."""
+        return self.most_upload * 1_000_000

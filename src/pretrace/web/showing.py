@@ -1,0 +1,201 @@
+"""The other pages: home, jobs, results, one result beside another, the login, and the files of the site itself."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.resources import files as resources
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from pretrace.errors import OutputError
+from pretrace.runs import REPORT
+from pretrace.web import results
+from pretrace.web.guard import LOGIN, REPORT_POLICY
+from pretrace.web.looks import looks
+from pretrace.web.pages import Here, Posted, form_key, go, line, rendered
+from pretrace.web.workspace import RequestError, inside
+
+router = APIRouter()
+_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+_WAIT = 0.5
+_LATEST = 5
+
+
+@router.get("/", response_class=HTMLResponse)
+def home(desk: Here) -> HTMLResponse:
+    """What can be done here, what is going on, and what was found last."""
+    jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all()]
+    return desk.page(
+        "home.html",
+        here="home",
+        jobs=[(job, state) for job, state in jobs if not state.over][:_LATEST],
+        latest=results.entries(desk.workspace)[:_LATEST],
+    )
+
+
+@router.get("/jobs", response_class=HTMLResponse)
+def jobs(desk: Here) -> HTMLResponse:
+    """All jobs."""
+    found = [(job, desk.jobs.state(job)) for job in desk.jobs.all()]
+    return desk.page("jobs.html", here="jobs", jobs=found)
+
+
+@router.get("/jobs/{name}", response_class=HTMLResponse)
+def job(desk: Here, name: str) -> HTMLResponse:
+    """One job with its progress."""
+    found = desk.jobs.get(name)
+    looked = next((one for one in looks(desk.workspace) if one.job == name), None)
+    return desk.page(
+        "job.html",
+        here="jobs",
+        job=found,
+        state=desk.jobs.state(found),
+        log=desk.jobs.log(found),
+        looked=looked,
+    )
+
+
+@router.get("/jobs/{name}/part", response_class=HTMLResponse)
+def job_part(desk: Here, name: str) -> HTMLResponse:
+    """The progress of a job, to be put in its place."""
+    found = desk.jobs.get(name)
+    looked = next((one for one in looks(desk.workspace) if one.job == name), None)
+    return desk.page(
+        "job_part.html", job=found, state=desk.jobs.state(found), log=desk.jobs.log(found), looked=looked
+    )
+
+
+@router.post("/jobs/{name}/stop")
+def stop(desk: Here, name: str, form: Posted) -> RedirectResponse:
+    """Ask a job to stop."""
+    desk.jobs.stop(desk.jobs.get(name))
+    return go(f"/jobs/{quote(name)}")
+
+
+@router.post("/jobs/{name}/resume")
+def resume(desk: Here, name: str, form: Posted) -> RedirectResponse:
+    """Let a job go on."""
+    desk.jobs.resume(desk.jobs.get(name))
+    return go(f"/jobs/{quote(name)}")
+
+
+@router.get("/results", response_class=HTMLResponse)
+def listed(desk: Here, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
+    """All results, or those that the filters let through."""
+    everything = results.entries(desk.workspace)
+    return desk.page(
+        "results.html",
+        here="results",
+        entries=results.chosen(everything, kind, name, outcome),
+        all=len(everything),
+        kinds=sorted({one.kind for one in everything}),
+        outcomes={one.outcome: one.words for one in everything},
+        filters={"kind": kind, "name": name, "outcome": outcome},
+    )
+
+
+@router.get("/results/{name}", response_class=HTMLResponse)
+def result(desk: Here, name: str) -> HTMLResponse:
+    """One result with its report and its tables."""
+    folder = results.result_folder(desk.workspace, name)
+    entry = next((one for one in results.entries(desk.workspace) if one.name == name), None)
+    if entry is None:
+        raise RequestError("This folder holds no result of pretrace.", 404)
+    return desk.page(
+        "result.html",
+        here="results",
+        entry=entry,
+        files=results.files(folder),
+        mark=results.marker_hash(folder),
+    )
+
+
+@router.get("/results/{name}/verified", response_class=HTMLResponse)
+def verified(desk: Here, name: str) -> HTMLResponse:
+    """Whether a result is as it was written, to be put into its page."""
+    found = results.verified(results.result_folder(desk.workspace, name))
+    return desk.page("verified.html", checked=found)
+
+
+@router.get("/results/{name}/report")
+def report(desk: Here, name: str) -> Response:
+    """The report, which may load nothing and run nothing."""
+    place = inside(results.result_folder(desk.workspace, name), REPORT)
+    headers = {"Content-Security-Policy": REPORT_POLICY}
+    return FileResponse(place, media_type="text/html; charset=utf-8", headers=headers)
+
+
+@router.get("/results/{name}/files/{path:path}")
+def download(desk: Here, name: str, path: str) -> Response:
+    """A file of a result, to be kept and not shown."""
+    place = inside(results.result_folder(desk.workspace, name), path)
+    if not place.is_file():
+        raise RequestError("There is no such file in this result.", 404)
+    return FileResponse(place, media_type="application/octet-stream", filename=f"{name}-{place.name}")
+
+
+@router.get("/compare", response_class=HTMLResponse)
+def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
+    """The figures and the reports of two results side by side."""
+    everything = results.entries(desk.workspace)
+    sides = []
+    for name in filter(None, (one, other)):
+        folder = results.result_folder(desk.workspace, name)
+        entry = next((found for found in everything if found.name == name), None)
+        if entry is None:
+            raise RequestError("This folder holds no result of pretrace.", 404)
+        try:
+            sides.append((entry, results.figures(folder), ""))
+        except OutputError as error:
+            sides.append((entry, {}, str(error)))
+    rows = list(dict.fromkeys(label for _, figures, _ in sides for label in figures))
+    return desk.page(
+        "compare.html",
+        here="results",
+        entries=everything,
+        sides=sides if len(sides) == 2 else [],
+        rows=rows,
+        chosen=(one, other),
+    )
+
+
+@router.get(LOGIN, response_class=HTMLResponse)
+def login(desk: Here) -> HTMLResponse:
+    """The form for the token."""
+    return desk.page("login.html", form_key=form_key(desk.workspace, LOGIN))
+
+
+@router.post(LOGIN)
+async def enter(desk: Here, form: Posted) -> Response:
+    """Let a visitor in who gives the token; wrong ones wait."""
+    if not desk.doors.knows(line(form, "token")):
+        await asyncio.sleep(_WAIT)
+        said = "That is not the token: it was set where pretrace serve was started."
+        return desk.page("login.html", 403, problem=said, form_key=form_key(desk.workspace, LOGIN))
+    return desk.doors.let_in(go("/"))
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """Nothing: the pages have no sign of their own, and browsers ask for one."""
+    return Response(status_code=204)
+
+
+@router.get("/static/report.css")
+def report_style() -> Response:
+    """The style of the reports."""
+    return PlainTextResponse(rendered("style.css", {}), media_type=_STYLE)
+
+
+@router.get("/static/page.css")
+def page_style() -> Response:
+    """What the pages add to it."""
+    return Response(resources("pretrace.web").joinpath("static/page.css").read_bytes(), media_type=_STYLE)
+
+
+@router.get("/static/page.js")
+def script() -> Response:
+    """The script of the pages."""
+    return Response(resources("pretrace.web").joinpath("static/page.js").read_bytes(), media_type=_SCRIPT)

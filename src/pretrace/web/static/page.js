@@ -1,0 +1,128 @@
+// What the pages do beyond links and forms: parts that renew themselves, sentences beside a form, files dropped on it.
+"use strict";
+
+const EVERY = 1000;
+const LONGEST = 15000;
+
+function say(sentence) {
+  const place = document.getElementById("said");
+  if (place && sentence && place.textContent !== sentence) place.textContent = sentence;
+}
+
+// Puts a part of a page in the place of an earlier one, and keeps what the visitor opened or stands on.
+function replace(old, html) {
+  const made = new DOMParser().parseFromString(html, "text/html").getElementById(old.id);
+  if (!made || made.outerHTML === old.outerHTML) return old;
+  const open = [...old.querySelectorAll("details[open][id]")].map((one) => one.id);
+  const held = old.contains(document.activeElement) ? document.activeElement : null;
+  const words = held ? held.textContent : "";
+  const imported = document.importNode(made, true);
+  old.replaceWith(imported);
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  if (held) [...imported.querySelectorAll("a, button, summary")].find((one) => one.textContent === words)?.focus();
+  say(imported.dataset.say);
+  watch(imported);
+  return imported;
+}
+
+async function renew(element, wait) {
+  const path = element.dataset.poll || element.dataset.load;
+  let next = EVERY;
+  try {
+    const answer = await fetch(path, { headers: { Accept: "text/html" } });
+    if (answer.ok) element = replace(element, await answer.text());
+    else next = LONGEST;
+  } catch {
+    next = Math.min(LONGEST, wait * 2); // the server is away; it may come back
+    say("The server does not answer; trying again.");
+  }
+  if (element.isConnected && element.dataset.poll) setTimeout(() => renew(element, next), next);
+}
+
+const watched = new WeakSet();
+function watch(root) {
+  const forms = [...root.querySelectorAll("form.send")];
+  for (const form of forms) if (!watched.has(form)) begin(form);
+}
+
+function refuse(form, sentence) {
+  const place = form.querySelector(".problem") || document.createElement("p");
+  if (!place.isConnected) {
+    place.className = "problem";
+    place.setAttribute("role", "alert");
+    form.append(place);
+  }
+  place.textContent = sentence;
+  place.hidden = false;
+  place.tabIndex = -1;
+  place.focus();
+}
+
+function tooLarge(form) {
+  for (const input of form.querySelectorAll("input[type=file][data-most]")) {
+    const most = Number(input.dataset.most);
+    const file = [...input.files].find((one) => one.size > most);
+    if (file) return `${file.name} is larger than ${Math.floor(most / 1e6)} MB, the most that is taken here: choose a smaller one.`;
+  }
+  return "";
+}
+
+async function send(form) {
+  const large = tooLarge(form);
+  if (large) return refuse(form, large);
+  const button = form.querySelector("button[type=submit]");
+  const words = button.textContent;
+  button.disabled = true;
+  button.textContent = "One moment …"; // a large file is read whole before the next page
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: new FormData(form) });
+    if (answer.ok) return void location.assign(answer.url);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    refuse(form, page.getElementById("sentence")?.textContent || `The server answered ${answer.status}: try again.`);
+  } catch {
+    refuse(form, "The server does not answer, or broke off because this is too large: see whether pretrace serve is running.");
+  }
+  button.disabled = false;
+  button.textContent = words;
+}
+
+function begin(form) {
+  watched.add(form);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(form);
+  });
+  if (!form.classList.contains("drop")) return;
+  const input = form.querySelector("input[type=file]");
+  form.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    form.classList.add("over");
+  });
+  form.addEventListener("dragleave", () => form.classList.remove("over"));
+  form.addEventListener("drop", (event) => {
+    event.preventDefault();
+    form.classList.remove("over");
+    if (!event.dataTransfer.files.length) return;
+    input.files = event.dataTransfer.files;
+    say(`${input.files[0].name} was chosen.`);
+    const text = form.querySelector("textarea");
+    if (text && input.files[0].size < 1e6) input.files[0].text().then((content) => { text.value = content; input.value = ""; });
+  });
+}
+
+// Two ticks in the list of results are the two sides of the next page.
+function pickTwo() {
+  const link = document.getElementById("compare");
+  const ticks = [...document.querySelectorAll(".pick")];
+  const changed = () => {
+    const names = ticks.filter((one) => one.checked).map((one) => encodeURIComponent(one.value));
+    link.href = "/compare?" + ["one", "other"].slice(0, names.length).map((side, place) => `${side}=${names[place]}`).join("&");
+    for (const one of ticks) one.disabled = names.length >= 2 && !one.checked;
+  };
+  for (const one of ticks) one.addEventListener("change", changed);
+  if (link) changed();
+}
+
+watch(document);
+pickTwo();
+for (const element of document.querySelectorAll("[data-poll], [data-load]")) renew(element, EVERY);

@@ -1,0 +1,151 @@
+"""The pages of a collection: upload it, see what it is, choose a test, start it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from pretrace.types import Situation
+from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.web.facts import Facts, facts_of, seen
+from pretrace.web.forms import COMMANDS, Form, prefilled
+from pretrace.web.pages import Desk, Here, Posted, file_in, go, line
+from pretrace.web.uploads import TAKEN, Upload, take, upload_of, uploads
+from pretrace.web.workspace import RequestError, fresh, slug
+
+router = APIRouter()
+_OTHERS = {
+    "score": "Scores alone: a row a text, without a verdict",
+    "evaluate": "Measure scores on labelled texts: how well do they tell members from non-members?",
+}
+
+
+@router.get("/collections", response_class=HTMLResponse)
+def form(desk: Here) -> HTMLResponse:
+    """The form, and what was uploaded before."""
+    found = [(one, facts_of(desk.workspace, one)) for one in uploads(desk.workspace)]
+    return desk.page("collections.html", here="collections", uploads=found, taken=TAKEN)
+
+
+@router.post("/collections")
+def upload(desk: Here, form: Posted) -> RedirectResponse:
+    """Take an upload in and look at it."""
+    file = file_in(form, "file")
+    if file is None:
+        raise RequestError(f"No file was chosen: choose {TAKEN}.", 422)
+    made = take(desk.workspace, file.filename or "", file.file)
+    seen(desk.workspace, made)
+    return go(f"/collections/{made.id}")
+
+
+@router.get("/collections/{name}", response_class=HTMLResponse)
+def one(desk: Here, request: Request, name: str) -> HTMLResponse:
+    """What was seen in an upload, and which tests can be made with it and with what else there is."""
+    found = upload_of(desk.workspace, name)
+    facts = facts_of(desk.workspace, found)
+    given = _given(request.query_params)
+    others = [one for one in uploads(desk.workspace) if one.id != name]
+    jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all() if job.texts == name]
+    return desk.page(
+        "collection.html",
+        here="collections",
+        upload=found,
+        facts=facts,
+        given=given,
+        query=urlencode({name: value for name, value in given.items() if value}),
+        others=others,
+        jobs=jobs,
+        advice=None if facts.problem else _advice(desk, found, facts, given),
+        commands=COMMANDS,
+        more=_OTHERS,
+    )
+
+
+@router.post("/collections/{name}/column")
+def column(desk: Here, name: str, form: Posted) -> RedirectResponse:
+    """Look again, at another column of text."""
+    found = upload_of(desk.workspace, name)
+    seen(desk.workspace, found, line(form, "text_column"))
+    return go(f"/collections/{found.id}")
+
+
+@router.get("/collections/{name}/test/{test}", response_class=HTMLResponse)
+def setup(desk: Here, request: Request, name: str, test: str) -> HTMLResponse:
+    """The essential options of a test, with what is known filled in."""
+    found = upload_of(desk.workspace, name)
+    facts = facts_of(desk.workspace, found)
+    given = _given(request.query_params)
+    row = _row(_advice(desk, found, facts, given), test)
+    wanted = _form(desk, test)
+    filled = (
+        prefilled(wanted, row, facts, given)
+        if row
+        else wanted.filled({"model": given.get("model", ""), "text-column": facts.text_column})
+    )
+    return desk.page(
+        "setup.html",
+        here="collections",
+        upload=found,
+        facts=facts,
+        test=test,
+        row=row,
+        form=filled,
+        title=row.choice.title if row else _OTHERS[test].partition(":")[0],
+        uploads=uploads(desk.workspace),
+    )
+
+
+@router.post("/collections/{name}/test/{test}")
+def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
+    """Start a test."""
+    found = upload_of(desk.workspace, name)
+    wanted = _form(desk, test)
+    values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
+
+    def path_of(upload: str) -> str:
+        return str(desk.workspace.within(upload_of(desk.workspace, upload).path))
+
+    options = wanted.arguments(values, path_of)
+    if facts_of(desk.workspace, found).other_labels:
+        options.append("--label-column=")
+    out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
+    paths = (str(desk.workspace.within(found.path)), f"--out={desk.workspace.folder / out}")
+    job = desk.jobs.add(
+        f"{wanted.command}: {found.name}", (wanted.command, *paths, *options), out, texts=found.id
+    )
+    desk.workspace.remember(line(form, "model"))
+    return go(f"/jobs/{job.id}")
+
+
+def _form(desk: Desk, test: str) -> Form:
+    command = COMMANDS.get(test, test if test in _OTHERS else "")
+    if command not in desk.forms:
+        raise RequestError("There is no such test here.", 404)
+    return desk.forms[command]
+
+
+def _given(query: Mapping[str, str]) -> dict[str, str]:
+    """What a visitor said of the case, in the address of the page."""
+    names = ("model", "controls", "earlier", "random", "collections")
+    return {name: query.get(name, "").strip() for name in names}
+
+
+def _advice(desk: Desk, upload: Upload, facts: Facts, given: Mapping[str, str]) -> Advice:
+    has: Situation = facts.situation
+    if given.get("collections", "").isdecimal():
+        has = replace(has, collections=min(int(given["collections"]), 10**6))
+    # lists of options say nothing unless their order was drawn
+    has = replace(has, rows=facts.texts) if given.get("random") else replace(has, items=0)
+    if given.get("controls"):
+        controls = upload_of(desk.workspace, given["controls"])
+        has = replace(has, unseen=facts_of(desk.workspace, controls).documents)
+    has = replace(has, checkpoint=bool(given.get("earlier")))
+    return advise(has, upload.name, model=given.get("model") or "MODEL", names=facts.names)
+
+
+def _row(advice: Advice, test: str) -> Advised | None:
+    return next((row for row in advice.rows if row.choice.name == test), None)

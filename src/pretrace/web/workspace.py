@@ -1,0 +1,138 @@
+"""The folder in which the page keeps everything: texts, single texts that were looked at, jobs and results.
+
+    texts/ID/      one upload: its files, upload.json (name, size, hash), facts.json (what was seen in it)
+    looks/ID/      one text that was looked at: look.json, text.jsonl, and run/ when it was scored
+    jobs/ID/       one command: job.json, log.txt, progress.json
+    results/NAME/  what commands write; results from elsewhere may be put here as well
+    models.json    models that were named before
+    secret         the key of the forms and of the session; nobody else may read it
+    server.json    the process that serves this folder
+
+Every name that comes from a request becomes a path through `inside`, which lets nothing out of its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pretrace.errors import OutputError, PretraceError
+from pretrace.results.atomic import atomic_bytes, explained
+from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
+
+T = TypeVar("T")
+MODELS_KEPT = 12
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST = 200
+
+
+class RequestError(PretraceError):
+    """A request that is answered with a sentence and a status of HTTP instead of what it asks for."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The folders of a workspace; `folder` is absolute."""
+
+    folder: Path
+
+    @classmethod
+    def at(cls, folder: Path) -> Workspace:
+        """The workspace in `folder`, made where there is none; OutputError where that fails, or where the folder holds
+        something else."""
+        with explained(folder):
+            place = Path(os.path.realpath(folder))
+            strange = place.is_dir() and any(place.iterdir()) and not (place / "secret").is_file()
+            if strange:
+                raise OutputError(
+                    f"{folder} holds files and is no workspace of pretrace: name a new or empty folder with "
+                    "--workspace."
+                )
+            for name in ("texts", "looks", "jobs", "results"):
+                (place / name).mkdir(parents=True, exist_ok=True)
+            key = place / "secret"
+            if not key.is_file():
+                handle = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(handle, "w", encoding="ascii") as file:
+                    file.write(secrets.token_hex(32))
+        return cls(place)
+
+    @property
+    def secret(self) -> bytes:
+        """The key of forms and sessions."""
+        return (self.folder / "secret").read_bytes()
+
+    def room(self, name: str) -> Path:
+        """One of its folders: texts, looks, jobs or results."""
+        return self.folder / name
+
+    def within(self, relative: str) -> Path:
+        """A path that the workspace itself recorded, relative to its folder; RequestError where it leads out of it."""
+        place = Path(os.path.realpath(self.folder / relative))
+        if not place.is_relative_to(self.folder):
+            raise RequestError("There is no such page here.", 404)
+        return place
+
+    def models(self) -> list[str]:
+        """Models that were named before, the latest first."""
+        return [str(one) for one in read(self.folder / "models.json").get("models", [])]
+
+    def remember(self, *models: str) -> None:
+        """Put models in front of those that were named before."""
+        named = dict.fromkeys(filter(None, (*models, *self.models())))
+        atomic_bytes(self.folder / "models.json", to_json({"models": list(named)[:MODELS_KEPT]}))
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The entry of a folder that a request names; RequestError (404) where there is none, or where it lies elsewhere.
+
+    `name` may have several parts, such as "scores/part-00000.parquet".
+    """
+    parts = name.split("/")
+    plain = all(part not in ("", ".", "..") and len(part) <= _LONGEST for part in parts)
+    if not plain or "\0" in name or "\\" in name:
+        raise RequestError("There is no such page here.", 404)
+    place, home = Path(os.path.realpath(folder.joinpath(*parts))), Path(os.path.realpath(folder))
+    if not place.is_relative_to(home) or place == home or not place.exists():
+        raise RequestError("There is no such page here.", 404)
+    return place
+
+
+def slug(name: str, fallback: str = "texts") -> str:
+    """A name as a part of a path: letters, digits, full stops and hyphens."""
+    return _UNSAFE.sub("-", name).strip("-.")[:60] or fallback
+
+
+def fresh(stem: str) -> str:
+    """An id that no other entry has, by which entries sort in the order they were made."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(stem)}-{secrets.token_hex(3)}"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; empty where there is none, or something else."""
+    try:
+        return from_json(path.read_bytes())
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def save(path: Path, record: object) -> None:
+    """Write a dataclass as JSON."""
+    atomic_bytes(path, to_json(to_plain(record, path.stem)))
+
+
+def record_in(kind: type[T], path: Path) -> T | None:
+    """The dataclass that `save` wrote; None where there is none, or something else."""
+    try:
+        return from_plain(kind, from_json(path.read_bytes()), path.stem)
+    except (OSError, ValueError, TypeError, LookupError, OverflowError):
+        return None

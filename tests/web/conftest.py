@@ -1,0 +1,114 @@
+"""The site on a workspace of its own: in the process for what is quick, behind a real server for a browser."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+
+from pretrace.cli.serving import forms
+from pretrace.web.serving import application
+from pretrace.web.settings import ServeSettings
+from pretrace.web.workspace import Workspace
+
+HOME = "http://127.0.0.1:8765"
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A client with the key of the forms."""
+
+    client: TestClient
+    workspace: Workspace
+
+    @property
+    def key(self) -> str:
+        return re.search(r'name="form_key" value="(\w+)"', self.client.get("/text").text)[1]
+
+    def post(self, path, data=None, file=None, **how):
+        files = {"file": file} if file else None
+        return self.client.post(path, data={"form_key": self.key, **(data or {})}, files=files, **how)
+
+    def upload(self, name, content):
+        """The address of the page of an upload."""
+        answer = self.post("/collections", file=(name, content), follow_redirects=False)
+        assert answer.status_code == 303, sentence(answer)
+        return answer.headers["location"]
+
+
+def sentence(answer) -> str:
+    """The sentence of a page that says what did not work."""
+    found = re.search(r'role="alert"[^>]*>(.*?)</p>', answer.text, re.DOTALL)
+    return found[1] if found else ""
+
+
+@pytest.fixture
+def visit(tmp_path) -> Iterator[Callable[..., Visitor]]:
+    """Makes a site and somebody who visits it; `settings` are those of the server."""
+    clients = []
+
+    def made(**settings) -> Visitor:
+        folder = tmp_path / "workspace"
+        client = TestClient(
+            application(ServeSettings(workspace=folder, **settings), forms()),
+            base_url=HOME,
+            raise_server_exceptions=False,
+        )
+        clients.append(client)
+        return Visitor(client, Workspace.at(folder))
+
+    yield made
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def visitor(visit) -> Visitor:
+    return visit()
+
+
+class Site:
+    """The site behind a real server in a thread, which can be stopped and started again on the same port."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace, self.port = workspace, 0
+        self.start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        from pretrace.web.serving import _bound
+
+        settings = ServeSettings(workspace=self.workspace, port=self.port)
+        listener = _bound(settings)
+        self.port = listener.getsockname()[1]
+        config = uvicorn.Config(
+            application(settings, forms(), port=self.port), log_level="error", timeout_graceful_shutdown=1
+        )
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join()
+
+
+@pytest.fixture
+def site(tmp_path) -> Iterator[Site]:
+    """A site behind a real server."""
+    made = Site(tmp_path / "workspace")
+    yield made
+    if made.thread.is_alive():
+        made.stop()

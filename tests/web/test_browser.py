@@ -1,0 +1,253 @@
+"""The three jobs of the page in a real browser, from start to finish, with a tiny model and real commands."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from tiny import MORE_WORDS
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the tests of the page need playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PHONE = {"width": 390, "height": 780}
+WAIT = 90_000
+NASTY = '</textarea><script>document.title = "taken"</script>"\'><img src=x onerror="document.title=1">'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[sync_api.Browser]:
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def tab(browser, site) -> Iterator[Callable[..., sync_api.Page]]:
+    """Opens a tab; at the end no page has complained, and none has asked anything of another machine."""
+    context = browser.new_context(base_url=site.address)
+    context.set_default_timeout(WAIT)
+    complaints: list[str] = []
+
+    def opened(path: str = "/") -> sync_api.Page:
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console", lambda said: complaints.append(said.text) if "Security Policy" in said.text else None
+        )
+        page.on(
+            "request", lambda asked: complaints.append(asked.url) if site.address not in asked.url else None
+        )
+        page.goto(path)
+        return page
+
+    yield opened
+    context.close()
+    assert not complaints
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A collection and known non-members of the same kind."""
+    drawn = random.Random(3)
+    made = {}
+    for name in ("texts", "known"):
+        rows = [{"id": f"{name}{i}", "text": " ".join(drawn.choices(MORE_WORDS, k=30))} for i in range(25)]
+        made[name] = tmp_path / f"{name}.jsonl"
+        made[name].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _no_child_is_left(site):
+    from pretrace.web.jobs import Jobs
+    from pretrace.web.workspace import Workspace
+
+    yield
+    jobs = Jobs(Workspace.at(site.workspace))
+    for job in jobs.all():
+        jobs._signal(job, signal.SIGKILL)
+
+
+def upload(page, path):
+    page.goto("/collections")
+    page.get_by_label("Upload texts").set_input_files(path)
+    page.get_by_role("button", name="Upload and look at it").click()
+    page.wait_for_url("**/collections/2*")
+
+
+def fits(page):
+    """Whether the page is no wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_text_from_paste_to_rank(tab, files, model_folder):
+    page = tab()
+    upload(page, files["known"])
+    page.get_by_role("link", name="Compare one text with these").click()
+    page.get_by_label("The text", exact=True).fill(f"The cat sat.\n{NASTY} naïve café 🙂")
+    page.get_by_label("Model").fill(str(model_folder))
+    page.get_by_role("button", name="Read the text").click()
+    page.wait_for_url("**/text/2*")
+    page.reload()
+    page.locator(".heat").wait_for()
+    assert "One text proves nothing." in page.locator(".warn").inner_text()
+    assert page.locator(".heat").inner_text().replace("↵\n", "").startswith("The cat sat.</textarea><script>")
+    page.locator("table.ranks").wait_for()
+    assert page.locator("table.ranks tbody tr").count() == 4
+    assert " of 25" in page.locator("table.ranks tbody tr").first.inner_text()
+    assert page.title().endswith("· pretrace")  # nothing of the text was run
+    page.set_viewport_size(PHONE)
+    assert fits(page)
+    page.goto("/text")  # both were remembered
+    assert page.get_by_label("Model").input_value() == str(model_folder)
+    assert page.get_by_role("link", name="The cat sat.").count() == 1
+
+
+def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files, site, model_folder):
+    page = tab()
+    upload(page, files["known"])
+    upload(page, files["texts"])
+    assert "25" in page.locator("dl.facts").inner_text()
+    page.get_by_label("Model", exact=True).fill(str(model_folder))
+    page.get_by_label("Control documents").select_option(index=1)
+    page.get_by_role("button", name="See which tests apply").click()
+    assert "recommended" in page.locator(".tests li").first.inner_text()
+    page.get_by_role("link", name="Set up the test Which single texts").click()
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/jobs/2*")
+    page.locator(".state", has_text="is running").wait_for()
+
+    other = tab(page.url.removeprefix(site.address))  # another tab stops it; the first one sees it
+    other.get_by_role("button", name="Stop").click()
+    page.locator(".state", has_text="was stopped").wait_for()
+    page.get_by_role("button", name="Go on").click()
+    page.locator(".state", has_text="is running").wait_for()
+    page.reload()
+    page.locator(".state", has_text="is running").wait_for()
+    site.stop()  # the job goes on, and the page finds the next server
+    time.sleep(1.2)
+    site.start()
+    page.get_by_role("link", name="The result").wait_for()
+    assert "is done" in page.locator("#progress").inner_text()
+    other.close()
+
+    page.get_by_role("link", name="The result").click()
+    assert page.locator(".seal.sound").inner_text() == "✓ unchanged"
+    report = page.frame_locator("iframe.report")
+    assert "pretrace · flagging report" in report.locator("body").inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="flags.csv").click()
+    assert download.value.path().read_text(encoding="utf-8").startswith('"id","group","score"')
+    page.set_viewport_size(PHONE)
+    assert fits(page)
+
+
+def test_a_file_is_dropped_on_the_text(tab):
+    page = tab("/text")
+    page.locator("form.drop").evaluate(
+        """form => {
+            const dropped = new DataTransfer();
+            dropped.items.add(new File(["It rained.\\nThen it snowed."], "weather.txt"));
+            form.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
+        }"""
+    )
+    page.wait_for_function("document.getElementById('text').value === 'It rained.\\nThen it snowed.'")
+    assert page.locator("#said").inner_text() == "weather.txt was chosen."
+
+
+def test_it_works_without_scripts(browser, site, files):
+    context = browser.new_context(base_url=site.address, java_script_enabled=False)
+    page = context.new_page()
+    upload(page, files["known"])
+    assert "25" in page.locator("dl.facts").inner_text()
+    page.goto("/text")
+    page.get_by_label("Model").fill("m")
+    page.get_by_role("button", name="Read the text").click()
+    assert "There is no text" in page.get_by_role("alert").inner_text()
+    context.close()
+
+
+@pytest.fixture
+def runs(site):
+    """Two runs in the workspace of the site."""
+    import numpy as np
+
+    from pretrace.runs import save_run
+    from pretrace.types import Run
+
+    for name in ("summer", NASTY.replace("/", "")):
+        run = Run(
+            name, ("a", "b"), ("a", "b"), (None, None), np.full(2, 9, np.int32), np.zeros(2, np.int32),
+            ("loss",), np.array([[1.0], [2.0]]), settings={"models": {"target": {"name": "m"}}},
+        )  # fmt: skip
+        save_run(run, site.workspace / "results" / f"of {name[:6]}")
+    return site.workspace / "results"
+
+
+def test_results_are_found_compared_and_checked(tab, runs):
+    page = tab("/results")
+    page.get_by_label("Name, texts or model").fill("summer")
+    page.get_by_role("button", name="Filter").click()
+    assert page.locator("table.list tbody tr").count() == 1
+    page.goto("/results")
+    for one in page.locator(".pick").all():
+        one.check()
+    page.get_by_role("link", name="Side by side").click()
+    assert page.locator("table.beside").get_by_text("1.500").count() == 2
+    page.frame_locator("iframe.report >> nth=1").locator("h1").wait_for()
+    page.set_viewport_size(PHONE)
+    assert fits(page)
+    (runs / "of summer" / "scores.csv").write_text("changed")
+    page.goto("/results/of summer")
+    page.locator(".seal.broken").wait_for()
+    assert "scores.csv" in page.locator("#verified").inner_text()
+    assert fits(page)
+
+
+def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):
+    page = tab("/collections")
+    wrong = tmp_path / "thesis.parquet"
+    wrong.write_bytes(b"text")
+    page.get_by_label("Upload texts").set_input_files(wrong)
+    page.get_by_role("button", name="Upload and look at it").click()
+    said = page.get_by_role("alert")
+    said.wait_for()
+    assert said.inner_text() == "thesis.parquet is no parquet file: choose another."
+    assert page.evaluate("document.activeElement.className") == "problem"  # a screen reader begins there
+    page.goto("/text")
+    page.get_by_label("The text", exact=True).fill("kept")
+    page.get_by_label("Model").fill(" ")
+    page.get_by_role("button", name="Read the text").click()
+    page.get_by_role("alert").wait_for()
+    assert "No model is named" in page.get_by_role("alert").inner_text()
+    assert page.get_by_label("The text", exact=True).input_value() == "kept"
+
+
+def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, runs):
+    page = tab("/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    for path in ("/", "/text", "/collections", "/jobs", "/results", "/compare"):
+        page.set_viewport_size(PHONE)
+        page.goto(path)
+        assert fits(page), path
+        assert page.locator("main").count() == page.locator("h1").count() == 1
+        nameless = "[...document.querySelectorAll('input:not([type=hidden]), select, textarea')].filter("
+        nameless += "one => !one.labels.length && !one.ariaLabel).length"
+        assert page.evaluate(nameless) == 0
+        seen = set()
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            seen.add(page.evaluate("document.activeElement.outerHTML"))
+        assert (
+            len(seen)
+            >= page.locator("main :is(a, input:not([type=hidden]), select, button:enabled):visible").count()
+        )

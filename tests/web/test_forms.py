@@ -1,0 +1,74 @@
+"""The options of commands as forms, and filled forms as arguments."""
+
+from __future__ import annotations
+
+import pytest
+
+from pretrace.cli.serving import forms
+from pretrace.web.forms import COMMANDS
+from pretrace.web.workspace import RequestError
+
+FORMS = forms()
+
+
+def fields(command):
+    return {field.name: field for field in FORMS[command].fields}
+
+
+def test_every_test_has_a_form_that_names_a_model_and_no_output():
+    assert set(COMMANDS.values()) <= FORMS.keys()
+    for form in FORMS.values():
+        names = [field.name for field in form.fields]
+        assert "model" in names
+        assert not {"out", "texts", "plugin", "trust-remote-code", "allow-pickle"} & {*names}
+
+
+def test_what_a_value_is_comes_from_the_settings():
+    assert fields("audit")["heldout"].kind == "texts"
+    assert fields("audit")["placebo"].kind == "models"
+    assert fields("audit")["power"].kind == "switch"
+    assert fields("collections")["controls"].kind == "several texts"
+    assert fields("collections")["value"].choices == ("auto", "alone", "residual", "generated")
+    assert fields("flag")["fdr"].default == "0.05"
+    assert fields("flag")["nonmembers"].required
+    assert (fields("cutoff")["months"].least, fields("cutoff")["months"].most) == (1, 120)
+
+
+def test_a_value_cannot_become_another_option():
+    given = {"model": ["--plugin=evil.py"], "nonmembers": ["u"], "score": ["loss"]}
+    made = FORMS["flag"].arguments(given, lambda upload: f"/w/{upload}.jsonl")
+    assert made == ["--model=--plugin=evil.py", "--nonmembers=/w/u.jsonl", "--score=loss"]
+
+
+def test_lines_and_several_uploads_become_an_option_each():
+    given = {"model": ["m"], "placebo": ["one\n two \n\n"], "controls": ["a", "b"], "power": ["on"]}
+    made = FORMS["collections"].arguments(given, str.upper)
+    assert made == ["--model=m", "--controls=A", "--controls=B", "--placebo=one", "--placebo=two", "--power"]
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "said"),
+    [
+        ("flag", {"nonmembers": ["u"]}, "Model is needed"),
+        ("flag", {"model": ["m"]}, "Known non-members is needed"),
+        (
+            "cutoff",
+            {"model": ["m"], "cutoff": ["2020"], "months": ["many"]},
+            "Months is a number, 1 or more, 120 at most",
+        ),
+        ("cutoff", {"model": ["m"], "cutoff": ["2020"], "months": ["121"]}, "Months is a number"),
+        ("cutoff", {"model": ["m"], "cutoff": ["2020"], "months": ["nan"]}, "Months is a number"),
+        ("collections", {"model": ["m"], "value": ["odd"]}, "Value is one of auto"),
+        ("score", {"model": ["m\0"]}, "a character that cannot be part of a command"),
+    ],
+)
+def test_what_cannot_be_is_said(command, given, said):
+    with pytest.raises(RequestError, match=said):
+        FORMS[command].arguments(given, str)
+
+
+def test_no_help_speaks_of_what_one_types():
+    for form in FORMS.values():
+        for field in form.fields:
+            assert "--" not in field.words
+            assert "TEXTS" not in field.words

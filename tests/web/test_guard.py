@@ -1,0 +1,245 @@
+"""Who may ask for what: Host, Origin, token, the key of the forms, sizes, and paths."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import psutil
+import pytest
+from starlette.testclient import TestClient
+
+from pretrace.cli.serving import forms
+from pretrace.errors import ExpressionError, OutputError
+from pretrace.web.guard import Doors
+from pretrace.web.serving import application
+from pretrace.web.settings import TOKEN_VARIABLE, ServeSettings
+from pretrace.web.workspace import RequestError, Workspace, inside
+
+TOKEN = "a token of many characters"
+HOME = "http://127.0.0.1:8765"
+
+
+def alert(answer):
+    return answer.text.partition('id="sentence">')[2].partition("<")[0]
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8765", "localhost:8765", "LOCALHOST", "[::1]:8765", "localhost:9000"]
+)
+def test_the_own_names_are_answered(visitor, host):
+    assert visitor.client.get("/", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "", "10.0.0.7:8765", "localhost.evil.example"]
+)
+def test_another_name_is_refused_before_anything_is_read(visitor, host):
+    for answer in (
+        visitor.client.get("/results", headers={"host": host}),
+        visitor.client.post("/collections", headers={"host": host}),
+    ):
+        assert answer.status_code == 421
+        assert "does not answer to the name" in alert(answer)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9999"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_a_form_of_another_page_is_refused_although_it_has_the_key(visitor, headers):
+    answer = visitor.post("/text", {"text": "a", "model": "m"}, headers=headers)
+    assert answer.status_code == 403
+    assert not list(visitor.workspace.room("jobs").iterdir())
+
+
+def test_a_form_without_the_key_is_refused(visitor):
+    for data in ({}, {"form_key": "0" * 64}):
+        answer = visitor.client.post("/text", data={"text": "a", "model": "m", **data})
+        assert answer.status_code == 403
+        assert "reload the page" in alert(answer)
+    assert not list(visitor.workspace.room("looks").iterdir())
+
+
+def test_the_own_page_may_send_forms(visitor):
+    headers = {"origin": HOME, "sec-fetch-site": "same-origin"}
+    answer = visitor.post("/text", {"text": " ", "model": "m"}, headers=headers)
+    assert (answer.status_code, alert(answer)) == (
+        422,
+        "There is no text: paste one, or choose a file that holds one.",
+    )
+
+
+def test_other_sites_cannot_look_in(visitor):
+    def seen(mode, dest):
+        headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": mode, "sec-fetch-dest": dest}
+        return visitor.client.get("/results", headers=headers).status_code
+
+    assert seen("navigate", "document") == 200  # a link from elsewhere
+    assert (seen("no-cors", "script"), seen("navigate", "iframe"), seen("cors", "empty")) == (403, 403, 403)
+
+
+def test_every_answer_forbids_what_is_not_needed(visitor):
+    for path in ("/", "/nowhere", "/static/page.js"):
+        headers = visitor.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+
+def test_nothing_but_the_login_is_shown_without_the_token(visit):
+    visitor = visit(token=TOKEN)
+    client = visitor.client
+    for path in ("/", "/text", "/results/x/report", "/jobs", "/?token=wrong", "/collections"):
+        answer = client.get(path, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    assert client.post("/text", data={"text": "a"}, follow_redirects=False).headers["location"] == "/login"
+    client.cookies.set("pretrace_8765", "0" * 64)
+    assert client.get("/", follow_redirects=False).status_code == 303
+
+
+def test_the_token_opens_the_page_by_the_form_and_by_the_address(visit):
+    visitor = visit(token=TOKEN)
+    client = visitor.client
+    page = client.get("/login").text
+    key = page.partition('name="form_key" value="')[2][:64]
+    wrong = client.post("/login", data={"form_key": key, "token": "wrong"})
+    assert (wrong.status_code, len(client.cookies)) == (403, 0)
+    right = client.post("/login", data={"form_key": key, "token": TOKEN}, follow_redirects=False)
+    assert {"HttpOnly", "SameSite=strict"} <= set(right.headers["set-cookie"].split("; "))
+    assert TOKEN not in right.headers["set-cookie"]
+    assert client.get("/", follow_redirects=False).status_code == 200
+    forged = client.post("/text", data={"form_key": key, "text": "a", "model": "m"})
+    assert forged.status_code == 403  # what everybody may see opens no other form
+
+    client.cookies.clear()
+    asked = client.get("/results", params={"token": TOKEN}, follow_redirects=False)
+    assert (asked.status_code, asked.headers["location"]) == (303, "/results")
+    assert client.get("/results", follow_redirects=False).status_code == 200
+
+
+def test_a_host_that_others_reach_needs_a_token(monkeypatch):
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    for host in ("0.0.0.0", "192.168.1.5", "box.example", "::"):
+        with pytest.raises(ExpressionError, match=f"needs a token: set {TOKEN_VARIABLE}"):
+            ServeSettings(host=host)
+    with pytest.raises(ExpressionError, match="16 characters or more, found 5"):
+        ServeSettings(host="0.0.0.0", token="short")
+    monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
+    assert ServeSettings(host="0.0.0.0").token == TOKEN
+    assert all(ServeSettings(host=host).own for host in ("127.0.0.1", "localhost", "::1", "127.0.0.9"))
+
+
+def test_all_addresses_are_answered_by_number_but_not_by_any_name(tmp_path):
+    settings = ServeSettings(workspace=tmp_path / "w", host="0.0.0.0", token=TOKEN)
+    doors = Doors(settings, 8765, b"key", str)
+    assert doors.answers_to("192.168.1.5:8765")
+    assert not doors.answers_to("evil.example:8765")
+
+
+def test_a_body_that_is_too_large_is_refused_whatever_it_says(visit):
+    visitor = visit(most_upload=1)
+    many = b"x" * 1_100_000
+    answer = visitor.post("/collections", file=("a.txt", many))
+    assert (answer.status_code, alert(answer).partition(":")[0]) == (
+        413,
+        "That is more than 1 MB, the most that is taken here",
+    )
+
+    def pieces():  # without a length
+        yield from (many[:500_000], many[500_000:])
+
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    unmeasured = visitor.client.post("/collections", content=pieces(), headers=headers)
+    assert unmeasured.status_code == 413
+    assert not list(visitor.workspace.room("texts").iterdir())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["..", ".", "", "/etc", "../secret", "a/../../secret", "a\0", "..\\secret", "a//b", "missing", "x" * 300],
+)
+def test_no_name_leads_out_of_its_folder(tmp_path, name):
+    (tmp_path / "results" / "a").mkdir(parents=True)
+    (tmp_path / "secret").write_text("key")
+    with pytest.raises(RequestError):
+        inside(tmp_path / "results", name)
+
+
+def test_a_link_leads_nowhere(visitor, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "run.json").write_text('{"pretrace_run": 1}')
+    (outside / "report.html").write_text("elsewhere")
+    (visitor.workspace.room("results") / "link").symlink_to(outside)
+    for path in ("/results/link", "/results/link/report", "/results/link/files/run.json"):
+        assert visitor.client.get(path).status_code == 404
+    assert "None yet." in visitor.client.get("/results").text
+    assert visitor.client.get("/results/..%2Fsecret").status_code == 404
+    assert visitor.client.get("/results/%2e%2e/secret").status_code == 404
+
+
+def test_a_folder_of_somebody_else_is_no_workspace(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match="is no workspace of pretrace"):
+        Workspace.at(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_the_key_is_for_nobody_else_and_stays(tmp_path):
+    workspace = Workspace.at(tmp_path / "w")
+    key = workspace.secret
+    assert (workspace.folder / "secret").stat().st_mode & 0o077 == 0
+    assert Workspace.at(tmp_path / "w").secret == key
+
+
+def test_an_open_page_stays_good_after_a_restart(visit):
+    key = visit().key
+    again = TestClient(application(ServeSettings(workspace=visit().workspace.folder), forms()), base_url=HOME)
+    answer = again.post("/text", data={"form_key": key, "text": "", "model": "m"})
+    assert answer.status_code == 422  # the key was taken; the text is missing
+
+
+def test_a_workspace_has_one_server(tmp_path):
+    from pretrace.web.serving import _claim
+
+    workspace = Workspace.at(tmp_path / "w")
+    other = psutil.Process(os.getppid())
+    place = workspace.folder / "server.json"
+    place.write_text(json.dumps({"pid": other.pid, "born": other.create_time()}))
+    with pytest.raises(OutputError, match=f"is served by process {other.pid} already"):
+        _claim(workspace)
+    place.write_text(json.dumps({"pid": other.pid, "born": 12345.0}))  # the number belongs to another one now
+    _claim(workspace)
+    assert json.loads(place.read_text())["pid"] == os.getpid()
+
+
+def test_a_port_in_use_is_said_with_the_cure(site, tmp_path):
+    from pretrace.web.serving import serve
+
+    settings = ServeSettings(workspace=tmp_path / "other", port=site.port)
+    with pytest.raises(
+        ExpressionError, match=f"port {site.port} of 127.0.0.1 is in use: give another --port"
+    ):
+        serve(settings, {})
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
+    from pretrace.cli.serving import serve
+    from pretrace.errors import MissingPackageError
+
+    for name in list(sys.modules):
+        if name.startswith("pretrace.web") and name != "pretrace.web.settings":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[web\]'"):
+        serve(ServeSettings(workspace=tmp_path / "w"))

@@ -1,0 +1,104 @@
+"""Jobs as real processes: how they end, what is said of it, and that they outlive the server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from pretrace.web.jobs import Job, Jobs
+from pretrace.web.workspace import RequestError, Workspace, save
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    made = Jobs(Workspace.at(tmp_path / "workspace"))
+    yield made
+    for job in made.all():
+        made._signal(job, signal.SIGKILL)
+
+
+def ended(jobs, job, seconds=60):
+    """The state of a job that is over, from files and processes alone, as a new server sees it."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        jobs.tick()
+        state = jobs.state(jobs.get(job.id))
+        if state.over:
+            return state
+        time.sleep(0.05)
+    raise AssertionError(jobs.log(job))
+
+
+def test_how_a_job_ended_is_known_to_the_next_server(jobs):
+    job = jobs.add("list", ("list",), "results/none")
+    wrong = jobs.add("report", ("report", "/nowhere"), "results/nothing")
+    assert jobs.state(jobs.get(job.id)).name == "running"
+    assert jobs.state(wrong).name == "waiting"  # one at a time
+    assert ended(jobs, job).name == "unanswered"
+    assert "Scores (higher" in jobs.log(job)
+    state = ended(jobs, wrong)
+    assert (state.name, state.said.partition(":")[0]) == (
+        "failed",
+        "/nowhere is not a pretrace run",
+    )
+    later = Jobs(jobs.workspace)
+    assert [later.state(one).name for one in later.all()] == ["failed", "unanswered"]
+
+
+def test_a_killed_job_is_stopped_and_goes_on_when_asked(jobs):
+    job = jobs.add("list", ("list",), "results/none")
+    os.kill(jobs.get(job.id).pid, signal.SIGKILL)
+    state = ended(jobs, job)
+    assert (state.name, "process is gone" in state.said) == ("stopped", True)
+    time.sleep(0.1)
+    assert Jobs(jobs.workspace).state(jobs.get(job.id)).name == "stopped"  # it does not begin again by itself
+    jobs.resume(jobs.get(job.id))
+    assert ended(jobs, job).name == "unanswered"
+
+
+def test_a_job_is_stopped_in_time_and_one_that_waits_never_begins(jobs):
+    running = jobs.add("list", ("list",), "results/none")
+    waiting = jobs.add("list", ("list",), "results/none")
+    jobs.stop(waiting)
+    jobs.stop(running)
+    assert {ended(jobs, running).name, ended(jobs, waiting).name} == {"stopped"}
+    assert jobs.get(waiting.id).pid == 0
+
+
+def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):
+    mine = Job("one", "list", ("list",), "results/none", 0.0, "/", pid=os.getpid(), born=12345.0)
+    (jobs.workspace.room("jobs") / "one").mkdir()
+    save(jobs.workspace.room("jobs") / "one" / "job.json", mine)
+    assert jobs.state(jobs.get("one")).name == "stopped"
+    jobs.stop(mine)  # or this test would be stopped
+
+
+def test_the_token_is_not_handed_on(jobs, monkeypatch):
+    seen = {}
+    monkeypatch.setenv("PRETRACE_TOKEN", "secret")
+    monkeypatch.setattr("subprocess.Popen", lambda command, **how: seen.update(how) or os._exit)
+    with pytest.raises(AttributeError):
+        jobs.add("list", ("list",), "results/none")
+    assert "PRETRACE_TOKEN" not in seen["env"]
+    assert seen["start_new_session"]
+
+
+def test_another_server_can_stop_a_job_it_did_not_start(jobs):
+    job = jobs.add("list", ("list",), "results/none")
+    later = Jobs(jobs.workspace)
+    later.stop(job)
+    assert ended(later, job).name == "stopped"
+
+
+def test_damaged_records_are_passed_over(jobs):
+    place = jobs.workspace.room("jobs") / "odd"
+    place.mkdir()
+    for content in ("", "[]", "{}", json.dumps({"id": 3})):
+        (place / "job.json").write_text(content)
+        assert jobs.all() == []
+        with pytest.raises(RequestError):
+            jobs.get("odd")

@@ -1,0 +1,172 @@
+"""What is taken in and what is refused, with the sentence that the visitor reads."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import stat
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace.web import uploads
+from pretrace.web.facts import facts_of
+from pretrace.web.uploads import take, upload_of
+from pretrace.web.workspace import RequestError, Workspace
+
+ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
+LINES = "".join(json.dumps(row) + "\n" for row in [*ROWS, ROWS[0]]).encode()
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace.at(tmp_path / "workspace")
+
+
+def zipped(entries, **how):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries:
+            archive.writestr(name, content)
+    made.seek(0)
+    return made
+
+
+def parquet():
+    made = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(ROWS), made)
+    return made.getvalue()
+
+
+CSV = b"text,label\none two three,1\nfour five six,0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts"),
+    [
+        ("a.jsonl", LINES, 7),
+        ("a.jsonl.gz", gzip.compress(LINES), 7),
+        ("A B (1).CSV", CSV, 2),
+        ("a.parquet", parquet(), 6),
+        ("a.txt", b"one text\nanother text\n", 2),
+        ("a.zip", zipped([("x/a.txt", "one"), ("x/b.TXT", "two"), ("__MACOSX/x", "-")]).getvalue(), 2),
+    ],
+)
+def test_every_kind_is_read(workspace, name, content, texts):
+    made = take(workspace, name, io.BytesIO(content))
+    facts = facts_of(workspace, made)
+    assert (facts.texts, facts.problem, made.name) == (texts, "", name)
+    assert upload_of(workspace, made.id) == made
+
+
+def test_what_is_seen_in_a_collection(workspace):
+    facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(LINES)))
+    assert (facts.duplicates, facts.columns, facts.scripts) == (1, ("text", "date"), {"Latin": 1.0})
+    assert any("'date' holds dates: 7 texts from 2010-05-01 to 2015-05-01" in one for one in facts.said)
+    assert (facts.shortest, facts.longest) == (25, 25)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.docx", b"PK", "a.docx is of no kind that can be read here: upload a .jsonl"),
+        ("noending", b"x", "noending is of no kind"),
+        ("a.txt", b"", "a.txt is empty: choose a file that holds texts"),
+        ("a.txt", b"ab\0cd", "a.txt holds no plain text, whatever its ending says"),
+        ("a.parquet", b"text\n", "a.parquet is no parquet file"),
+        ("a.csv", parquet(), "a.csv is a parquet file: give it the ending .parquet"),
+        ("a.jsonl.gz", b"plain", "a.jsonl.gz cannot be unpacked"),
+        ("a.jsonl.gz", gzip.compress(LINES * 99)[:-20], "a.jsonl.gz cannot be unpacked"),
+        ("a.zip", b"PKnot", "a.zip cannot be unpacked"),
+        ("a.zip", zipped([]).getvalue(), "a.zip holds no files"),
+        ("a.zip", zipped([("a.pdf", "x")]).getvalue(), "a.pdf is no .txt file"),
+        ("a.zip", zipped([("../a.txt", "x")]).getvalue(), "names a place outside of the archive"),
+        ("a.zip", zipped([("/etc/a.txt", "x")]).getvalue(), "names a place outside of the archive"),
+        ("a.zip", zipped([("x/../../a.txt", "x")]).getvalue(), "names a place outside of the archive"),
+        ("a.zip", zipped([("C:\\a.txt", "x")]).getvalue(), "names a place outside of the archive"),
+    ],
+)
+def test_what_is_not_what_it_says_is_refused_and_nothing_kept(workspace, name, content, said):
+    with pytest.raises(RequestError, match=said.replace(".", r"\.")):
+        take(workspace, name, io.BytesIO(content))
+    assert not list(workspace.room("texts").iterdir())
+    assert not list(workspace.folder.parent.glob("*.txt"))
+
+
+def test_a_bomb_is_refused_when_it_unpacks_to_too_much(workspace, monkeypatch):
+    monkeypatch.setattr(uploads, "MOST_EXPANDED", 2_000_000)
+    many = bytes(1_500_000)
+    for name, content in (
+        ("a.zip", zipped([("a.txt", many), ("b.txt", many)]).getvalue()),
+        ("a.txt.gz", gzip.compress(b"a" * 3_000_000)),
+    ):
+        assert len(content) < 20_000
+        with pytest.raises(RequestError, match="unpacks to more than 2 MB"):
+            take(workspace, name, io.BytesIO(content))
+    assert not list(workspace.room("texts").iterdir())
+
+
+def test_a_zip_of_too_many_files_is_refused(workspace, monkeypatch):
+    monkeypatch.setattr(uploads, "MOST_ENTRIES", 3)
+    with pytest.raises(RequestError, match="holds 4 files, and 3 is the most"):
+        take(workspace, "a.zip", zipped([(f"{i}.txt", "x") for i in range(4)]))
+
+
+def test_two_files_of_one_name_in_a_zip_are_refused(workspace):
+    with pytest.raises(RequestError, match="holds two files of the same name"):
+        take(workspace, "a.zip", zipped([("a.txt", "x"), ("A.TXT", "y")]))
+
+
+def test_labels_that_say_something_else_are_left_out(workspace):
+    facts = facts_of(
+        workspace, take(workspace, "a.csv", io.BytesIO(b"text,label\none two,happy\nthree,sad\n"))
+    )
+    assert (facts.texts, facts.problem, facts.column_options) == (2, "", ("--label-column=",))
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.parquet", b"PAR1damaged"), ("a.jsonl", b"{no json}\n")])
+def test_a_file_that_cannot_be_read_has_a_page_that_says_so(visitor, name, content):
+    page = visitor.client.get(visitor.upload(name, content))
+    assert page.status_code == 200
+    assert f"{name}" in page.text.partition('role="alert"')[2].partition("</p>")[0]
+
+
+def test_links_in_a_zip_are_refused(workspace):
+    entry = zipfile.ZipInfo("a.txt")
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with pytest.raises(RequestError, match="is a link and no file"):
+        take(workspace, "a.zip", zipped([(entry, "/etc/passwd")]))
+
+
+def test_a_name_cannot_lead_elsewhere(workspace):
+    for name in ("../../evil.txt", "..\\..\\evil.txt", "/etc/evil.txt", "<script>x</script>.txt"):
+        made = take(workspace, name, io.BytesIO(b"a text\n"))
+        assert workspace.within(made.path).is_relative_to(workspace.room("texts"))
+    assert not list(workspace.folder.parent.glob("evil*"))
+
+
+def test_a_table_without_a_text_column_is_kept_and_the_column_chosen(visitor):
+    page = visitor.upload("a.csv", "body,n\none two three,1\nfour five,2\n")
+    shown = visitor.client.get(page).text
+    assert "has no column" in shown
+    assert "/workspace/" not in shown.partition('role="alert"')[2].partition("</p>")[0]
+    assert '<option value="body">' in shown
+    visitor.post(f"{page}/column", {"text_column": "body"})
+    shown = visitor.client.get(page).text
+    assert "has no column" not in shown
+    assert "Tests that apply" in shown
+
+
+def test_hostile_names_and_cells_are_shown_as_text(visitor):
+    nasty = "<script>alert(1)</script></textarea>\"'><img src=x onerror=alert(1)>"
+    page = visitor.upload(
+        f"{nasty.replace('/', '')}.jsonl", json.dumps({"text": nasty, nasty: "2020-01-01"}) + "\n"
+    )
+    for path in ("/collections", page, "/text", "/"):
+        shown = visitor.client.get(path).text
+        assert "<script>alert" not in shown
+        assert "<img" not in shown
+    assert "&lt;script&gt;alert(1)" in visitor.client.get(page).text
