@@ -25,6 +25,7 @@ FLOORS: list[set[str]] = [
     {"flagging", "jobs", "verdicts"},
     {"report"},
     {"runs"},
+    {"verification"},
     {"cli", "demo", "pretrace"},
 ]
 """From the ground up. A room imports from its own floor and from those below. `pretrace` holds the public names."""

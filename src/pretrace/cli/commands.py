@@ -21,9 +21,11 @@ from pretrace.cli import (
     printing,
     scoring,
     sharded,
+    verifying,
 )
 from pretrace.cli import cutoff as cutoffs
 from pretrace.cli import twins as twin_texts
+from pretrace.cli.answer import Answered
 from pretrace.cli.help import Command, Commands
 from pretrace.cli.options import command_of
 
@@ -63,15 +65,17 @@ def root(
 def _add(
     to: typer.Typer,
     panel: str,
-    *functions: Callable[..., int | None],
+    *functions: Callable[..., Answered],
     plugins: bool = True,
 ) -> None:
     for function in functions:
         name = function.__name__.rstrip("_")
-        to.command(name, cls=Command, rich_help_panel=panel)(command_of(function, plugins=plugins))
+        said = f"build {name}" if to is build else name
+        to.command(name, cls=Command, rich_help_panel=panel)(command_of(function, plugins=plugins, name=said))
 
 
-_AUDITS, _TESTS, _BENCHMARKS, _LOOK = "Audit and flag", "Without an earlier checkpoint", "Benchmarks", "Look"
+_AUDITS, _TESTS = "Audit and flag", "Without an earlier checkpoint"
+_BENCHMARKS, _RECORD, _LOOK = "Benchmarks", "For the record", "Look"
 _add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag)
 _add(
     app,
@@ -89,6 +93,7 @@ _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
 app.add_typer(build, name="build", rich_help_panel=_BENCHMARKS)
 _add(app, _BENCHMARKS, comparing.quality, comparing.gap)
+_add(app, _RECORD, verifying.verify, plugins=False)
 _add(app, _LOOK, printing.show)
 _add(app, _LOOK, printing.report, plugins=False)
 _add(app, _LOOK, printing.list_)

@@ -16,7 +16,9 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_o
 
 import typer
 
+from pretrace.cli.answer import Answered, alone, deliver
 from pretrace.cli.help import show_all
+from pretrace.cli.notes import silenced
 from pretrace.cli.paths import check_outputs
 from pretrace.registry import load_plugin
 from pretrace.settings import Option, option_of
@@ -28,6 +30,15 @@ _PLUGIN = Option(
     "A Python file that adds scores, corpora or models; give it more than once for several.",
     path="in",
 )
+_OUTPUT = "Output"
+JSON, QUIET = "json", "quiet"
+_EVERYWHERE = {
+    JSON: Option(
+        "Print the answer as one JSON document on standard output, and nothing else.", panel=_OUTPUT
+    ),
+    QUIET: Option("No progress and no notes on standard error; errors are still said.", panel=_OUTPUT),
+}
+"""Options of every command. They change what is printed, not what is found, so no result records them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +107,14 @@ class Leaf(NamedTuple):
         )
 
 
-def command_of(function: Callable[..., int | None], *, plugins: bool = True) -> Callable[..., None]:
-    """The function as typer calls it, with a parameter for every option; it leaves with the code it returns.
+def command_of(
+    function: Callable[..., Answered], *, plugins: bool = True, name: str = ""
+) -> Callable[..., None]:
+    """The function as typer calls it, with a parameter for every option; what it answers is printed, and it leaves with
+    the code of that.
 
     `leaves` of what comes back are the options by name. With `plugins`, files named by --plugin are imported
-    before any settings are made.
+    before any settings are made. `name` is what the command is called where that is not the function's name.
     """
     hints = get_type_hints(function, include_extras=True)
     signature = inspect.signature(function).parameters
@@ -111,13 +125,20 @@ def command_of(function: Callable[..., int | None], *, plugins: bool = True) -> 
     }
     if plugins:
         leaves[PLUGIN] = Leaf(PLUGIN, _PLUGIN, tuple[Path, ...], ())
+    leaves |= {
+        one: Leaf(one, option, bool, False) for one, option in _EVERYWHERE.items() if one not in leaves
+    }
+    called = name or function.__name__.rstrip("_")
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
         for path in given.get(PLUGIN, ()):
             load_plugin(path)
         check_outputs({name: (leaf.option, given[name]) for name, leaf in leaves.items()})
-        code = function(**{name: _made(name, hints[name], given, leaves) for name in signature})
+        with silenced(given[QUIET]):
+            with alone(given[JSON]):
+                answer = function(**{name: _made(name, hints[name], given, leaves) for name in signature})
+            code = deliver(answer, called, json=given[JSON])
         if code:
             raise typer.Exit(code)
 
@@ -158,7 +179,7 @@ def _made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, L
             {
                 one: _recorded(given[one])
                 for one in leaves
-                if given[one] is not None and (given[one] or one != PLUGIN)
+                if given[one] is not None and one not in _EVERYWHERE and (given[one] or one != PLUGIN)
             }
         )
     if not is_dataclass(kind) or not isinstance(kind, type):
