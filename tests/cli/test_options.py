@@ -108,7 +108,7 @@ def test_only_the_named_fields_are_options() -> None:
         """Nothing."""
 
     parameters = set(command_of(command).__annotations__)
-    assert parameters == {"seed", "plugin", "json", "quiet", "help_all"}
+    assert parameters == {"seed", "plugin", "json", "quiet", "config", "help_all"}
 
 
 def test_the_number_of_epochs_is_one() -> None:
@@ -315,4 +315,4 @@ def test_a_plugin_that_fails_is_one_line(
 
 def test_every_command_that_takes_scores_corpora_or_models_takes_plugins() -> None:
     without = {name for name, one in commands().items() if "plugin" not in {p.name for p in one.params}}
-    assert without == {"report", "demo"}
+    assert without == {"report", "demo", "again"}

@@ -17,7 +17,9 @@ from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
 from pretrace.cli.answer import Answer, lines
+from pretrace.cli.notes import quiet
 from pretrace.cli.options import Only
+from pretrace.cli.progress import said as progress_lines
 from pretrace.cli.progress import watched
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError
@@ -156,9 +158,11 @@ def _answer(built: Built, words: list[str]) -> Answer:
 
 @contextmanager
 def _watched() -> Iterator[Callable[[str, int], None]]:
-    """What is being done and how far it got, on standard error if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda what, done: None
+    """What is being done and how far it got, on standard error."""
+    if not sys.stderr.isatty() or quiet():
+        state = ["starting"]
+        with progress_lines(lambda: state[0]):
+            yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
         return
     columns = (rich.TextColumn("{task.description}"), rich.TextColumn("{task.fields[done]}"))
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -19,6 +19,7 @@ from pretrace.cli import (
     marking,
     ordering,
     printing,
+    repeating,
     scoring,
     sharded,
     verifying,
@@ -27,7 +28,7 @@ from pretrace.cli import cutoff as cutoffs
 from pretrace.cli import twins as twin_texts
 from pretrace.cli.answer import Answered
 from pretrace.cli.help import Command, Commands
-from pretrace.cli.options import command_of
+from pretrace.cli.options import Leaf, command_of
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -74,6 +75,17 @@ def _add(
         to.command(name, cls=Command, rich_help_panel=panel)(command_of(function, plugins=plugins, name=said))
 
 
+def _call(words: Sequence[str]) -> int:
+    code = app(args=list(words), prog_name="pretrace", standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+def _leaves_of(command: str) -> Mapping[str, Leaf]:
+    found = getattr(typer.main.get_command(app), "commands", {}).get(command)
+    leaves: Mapping[str, Leaf] = getattr(getattr(found, "callback", None), "leaves", {})
+    return leaves
+
+
 _AUDITS, _TESTS = "Audit and flag", "Without an earlier checkpoint"
 _BENCHMARKS, _RECORD, _LOOK = "Benchmarks", "For the record", "Look"
 _add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag)
@@ -93,7 +105,8 @@ _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
 app.add_typer(build, name="build", rich_help_panel=_BENCHMARKS)
 _add(app, _BENCHMARKS, comparing.quality, comparing.gap)
-_add(app, _RECORD, verifying.verify, plugins=False)
+_add(app, _RECORD, verifying.verify)
+_add(app, _RECORD, repeating.made_with(_call, _leaves_of), plugins=False)
 _add(app, _LOOK, printing.show)
 _add(app, _LOOK, printing.report, plugins=False)
 _add(app, _LOOK, printing.list_)

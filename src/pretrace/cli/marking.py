@@ -174,11 +174,8 @@ def check(
             raise ExpressionError("--prompts writes what --answers answers: give one of them.")
         check_writable(inputs.prompts, folder=False)
         number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
-        said = (
-            f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, and keep id and answer."
-        )
-        own = {"prompts": number, "file": str(inputs.prompts)}
-        return Answer(say=lines(said), outcome="prompts", statement=said, own=own)
+        said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
+        return Answer(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
     beside = companions.chosen()
     if inputs.commitment is None:
         raise TextsError(
@@ -253,7 +250,8 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkO
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     sizes = [len(one.variants) for one in seal.documents]
     between = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
-    listed = [f"One of {between} variants of each was drawn.", *seal.notes, *advice]
+    notes = [*seal.notes, *advice]
+    listed = [f"One of {between} variants of each was drawn.", *notes]
     listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
     published = outputs.out / "published.jsonl"
     rest = (
@@ -271,11 +269,10 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkO
     own = {
         "marked": len(seal.documents),
         "not_marked": seal.unmarked,
-        "notes": [*seal.notes, *advice],
-        "published": str(published),
-        "sealed": str(outputs.sealed),
+        "notes": notes,
         "commitment": commitment,
     }
+    own |= {"published": str(published), "sealed": str(outputs.sealed)}
     return Answer(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
