@@ -12,6 +12,7 @@ import pytest
 from pretrace.cli import main
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.runs import render
 from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Corpus
 from pretrace.verdicts.collections import divided
@@ -79,6 +80,18 @@ def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk: Path, run:
     assert found.holds
     assert found.kind == "run"
     assert states(desk / run, texts=desk / "texts.jsonl")["texts"] == "yes"
+
+
+def test_a_report_shows_the_hash_of_its_result_at_its_end_and_on_each_printed_page(desk: Path) -> None:
+    facts = json.loads((desk / "RUN" / "run.json").read_text(encoding="utf-8"))
+    page = (desk / "RUN" / "report.html").read_text(encoding="utf-8")
+    assert f'@page {{ @bottom-left {{ content: "pretrace · SHA-256 {facts["sha256"]}"' in page
+    assert page.count(facts["sha256"]) == 2
+    del facts["sha256"]  # an earlier pretrace gave a run no hash
+    (desk / "RUN" / "run.json").write_text(json.dumps(facts), encoding="utf-8")
+    page = render(desk / "RUN").read_text(encoding="utf-8")
+    assert "bottom-left" not in page
+    assert "<footer" not in page
 
 
 def edited(name: str) -> Change:

@@ -12,6 +12,7 @@ from pretrace.cli import (
     advising,
     auditing,
     building,
+    caching,
     collecting,
     comparing,
     flagging,
@@ -46,6 +47,12 @@ build = typer.Typer(
     no_args_is_help=True,
     context_settings=_CONTEXT,
 )
+cache = typer.Typer(
+    cls=Commands,
+    help="What is kept on disk so that it need not be computed twice: where, how much, and deleting it.",
+    no_args_is_help=True,
+    context_settings=_CONTEXT,
+)
 
 
 def _version(wanted: bool) -> None:
@@ -71,8 +78,11 @@ def _add(
 ) -> None:
     for function in functions:
         name = function.__name__.rstrip("_")
-        said = f"build {name}" if to is build else name
+        said = f"{_GROUPS[id(to)]} {name}" if id(to) in _GROUPS else name
         to.command(name, cls=Command, rich_help_panel=panel)(command_of(function, plugins=plugins, name=said))
+
+
+_GROUPS = {id(build): "build", id(cache): "cache"}
 
 
 def _call(words: Sequence[str]) -> int:
@@ -107,6 +117,8 @@ app.add_typer(build, name="build", rich_help_panel=_BENCHMARKS)
 _add(app, _BENCHMARKS, comparing.quality, comparing.gap)
 _add(app, _RECORD, verifying.verify)
 _add(app, _RECORD, repeating.made_with(_call, _leaves_of), plugins=False)
+_add(cache, "Commands", caching.info, caching.clear, plugins=False)
+app.add_typer(cache, name="cache", rich_help_panel=_RECORD)
 _add(app, _LOOK, printing.show)
 _add(app, _LOOK, printing.report, plugins=False)
 _add(app, _LOOK, printing.list_)
