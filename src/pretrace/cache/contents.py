@@ -111,7 +111,7 @@ def _model(fingerprint: str) -> str:
     for _ in range(5):
         if not isinstance(found, dict):
             return ""
-        if name := found.get("weights") or found.get("model") or found.get("served"):
+        if name := found.get("weights") or found.get("model"):
             return str(name)[:12] if re.fullmatch(r"[0-9a-f]{64}", str(name)) else str(name)
         inner = next(
             (found[one] for one in ("base", "continued by", "followed by", "causal") if one in found), ""

@@ -37,7 +37,6 @@ app = typer.Typer(
     name="pretrace",
     cls=Commands,
     help="Was this text, or this collection, in the data a language model was pretrained on?",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings=_CONTEXT,
 )

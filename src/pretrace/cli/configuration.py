@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pretrace.cli.options import Leaf
 
 CONFIG = "config"
+_known: set[str] = set()
+"""The first words of all commands, which tables of a file may be called."""
 OPTION = Option(
     "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
     panel="Output",
@@ -35,26 +37,24 @@ OPTION = Option(
 
 def loader(command: str, leaves: Mapping[str, Leaf]) -> Callable[[typer.Context, Path | None], Path | None]:
     """What --config of a command does before its other options are looked at: the file's options become defaults."""
+    _known.add(command.split()[0])
 
     def load(context: typer.Context, value: Path | None) -> Path | None:
         if value is not None:
-            known = getattr(context.find_root().command, "commands", {})
-            found = options_in(Path(value), command, leaves, {*known, command.split()[0]})
+            found = options_in(Path(value), command, leaves)
             context.default_map = {**(context.default_map or {}), **found}
         return value
 
     return load
 
 
-def options_in(
-    path: Path, command: str, leaves: Mapping[str, Leaf], commands: Collection[str]
-) -> dict[str, Any]:
+def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str, Any]:
     """What the file gives for the options of a command, by their names as `leaves` has them. TextsError where it cannot
     be read, ExpressionError for a name that nothing has and for a value of the wrong kind."""
     written = _read(path)
     for name, value in written.items():
-        if isinstance(value, dict) and name not in commands:
-            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, commands)}.")
+        if isinstance(value, dict) and name not in _known:
+            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, _known)}.")
     flat = {name: value for name, value in written.items() if not isinstance(value, dict)}
     own = written
     for word in command.split():

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args,
 import typer
 
 from pretrace.cli.answer import Answered, alone, deliver
+from pretrace.cli.completion import COMPLETED
 from pretrace.cli.configuration import CONFIG, OPTION, loader
 from pretrace.cli.help import show_all
 from pretrace.cli.notes import silenced
@@ -105,6 +106,7 @@ class Leaf(NamedTuple):
         if own.metavar:
             made = typer.Argument(metavar=own.metavar, **how)
         else:
+            how["autocompletion"] = COMPLETED.get(self.name)
             made = typer.Option(f"--{self.name.replace('_', '-')}", **how)
         return inspect.Parameter(
             self.name,
