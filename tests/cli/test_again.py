@@ -14,6 +14,7 @@ from pretrace.cli import main
 from pretrace.cli.commands import _leaves_of
 from pretrace.cli.repeating import command_line, recorded
 from pretrace.errors import OutputError
+from pretrace.registry import backends
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -82,6 +83,10 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "an earlier pretrace": (lambda settings: settings.pop("given"), "does not record the options"),
     "standard input": (lambda settings: settings["given"].update(texts="-"), "made from standard input"),
     "an option of yore": (lambda settings: settings["given"].update(windoze=True), "made with --windoze"),
+    "code of a stranger": (
+        lambda settings: settings["given"].update(trust_remote_code=True),
+        "can run any code: give --trust",
+    ),
     "no command": (lambda settings: settings.update(command="demo-2"), "no command of pretrace"),
 }
 
@@ -99,6 +104,24 @@ def test_what_does_not_record_enough_is_refused(
     assert said in error
     assert error.count("\n") == 1
     assert not (tmp_path / "RUN-again").exists()
+
+
+def test_code_that_is_trusted_runs_again(
+    call: Call, tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = tmp_path / "plugin.py"
+    code = "from pretrace.registry import backends\nbackends.add('one_of_mine')(print)\n"
+    plugin.write_text(code, encoding="utf-8")
+    monkeypatch.setattr(backends, "_factories", dict(backends._factories))
+    monkeypatch.setattr(backends, "_origins", dict(backends._origins))
+    texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
+    options = ("--model", model_folder, "--scores", "loss", "--text-column", "body", "--plugin", plugin)
+    assert call("score", texts, *options, "--out", run)[0] == 0
+    refused, _, said = call("again", run)
+    assert refused == 2
+    assert "--plugin" in said
+    assert call("again", run, "--trust")[0] == 0
+    assert (tmp_path / "RUN-again" / "run.json").read_bytes() == (run / "run.json").read_bytes()
 
 
 @pytest.mark.parametrize("test", ["order", "options", "marks", "triggers", "cutoff", "twins", "collections"])

@@ -30,6 +30,13 @@ _OUT = Option(
     path="out",
     essential=True,
 )
+_TRUST = Option(
+    "Run code that the recorded options name, too (--plugin, --trust-remote-code, --allow-pickle): only for a result "
+    "of your own.",
+    panel="",
+    essential=True,
+)
+_CODE = ("plugin", "trust_remote_code", "allow_pickle")
 
 
 def made_with(call: Call, leaves: Leaves) -> Callable[..., int]:
@@ -39,11 +46,15 @@ def made_with(call: Call, leaves: Leaves) -> Callable[..., int]:
         folder: Annotated[Path, _FOLDER],
         passed: Passed,
         out: Annotated[Path | None, _OUT] = None,
+        trust: Annotated[bool, _TRUST] = False,
     ) -> int:
         """Make a result again: the same command with the options that it recorded, relative paths from here. It
         compares nothing: `pretrace verify` says whether a folder is what was written."""
-        place = out or folder.resolve().with_name(f"{folder.resolve().name}-again")
+        named = folder if folder.name not in ("", "..") else folder.resolve()
+        place = out or named.with_name(f"{named.name}-again")
         command, given = recorded(folder)
+        if not trust:
+            _refuse_code(folder, given)
         words = command_line(folder, command, given, leaves(command))
         said = [*words, f"--out={place}"]
         note(f"again: pretrace {shlex.join(said)}")
@@ -52,6 +63,16 @@ def made_with(call: Call, leaves: Leaves) -> Callable[..., int]:
         return code
 
     return again
+
+
+def _refuse_code(folder: Path, given: Mapping[str, Any]) -> None:
+    """OutputError where the recorded options run code: a folder may come from a stranger."""
+    for name in _CODE:
+        if given.get(name):
+            raise OutputError(
+                f"{folder} was made with --{name.replace('_', '-')}, which can run any code: give --trust if the "
+                "result is your own."
+            )
 
 
 def recorded(folder: Path) -> tuple[str, dict[str, Any]]:

@@ -117,11 +117,9 @@ def _texts(side: Side, given: str | Path | Sequence[str | Path] | None) -> Check
     if given is not None:
         places = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
         return _compared(side, places)
-    lacking = [one for one in side.places if one == "-" or not Path(one).exists()]
+    lacking = [one for one in side.places if not (Path(one).is_file() or Path(one).is_dir())]
     if lacking or not side.places:
-        named = (
-            f"{lacking[0]} is not here" if lacking and lacking[0] != "-" else "their place is not recorded"
-        )
+        named = f"{lacking[0]} is not here" if lacking else "their place is not recorded"
         return Checked(side.role, "not given", f"{named}; say where they are with --{side.role}")
     try:
         return _compared(side, side.places)
