@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -116,6 +117,7 @@ def test_classifiers_that_are_trained_are_announced(capsys: pytest.CaptureFixtur
 def test_a_line_says_texts_done_speed_and_time_left() -> None:
     now = [100.0]
     reading = PassesLine("reading", lambda: now[0])
+    assert reading.line() == ""
     reading.begin(30_000)
     assert reading.line() == "reading · 0 of 30,000 texts"
     reading.advance(10_000, 400_000, 0.0, False)  # from the cache: at once, which says nothing of the rest
@@ -128,7 +130,7 @@ def test_a_line_says_texts_done_speed_and_time_left() -> None:
 def test_training_and_counting_have_their_lines() -> None:
     now = [0.0]
     training = TrainingLine("training", lambda: now[0])
-    assert training.line() == "training · beginning"
+    assert training.line() == ""
     now[0] = 20.0
     training(TrainingStep(step=20, steps=80, epoch=1, epochs=2, loss=3.214, tokens_per_second=512.4))
     assert training.line() == "training · step 20 of 80 · loss 3.21 · 512 tokens/s · 1 min 0 s left"
@@ -139,10 +141,18 @@ def test_training_and_counting_have_their_lines() -> None:
     assert counting.line() == "counting · 1,200 texts, 250 MB, 20 MB/s"
 
 
-LONG = {
+LONG: dict[str, Any] = {
     "reading": lambda: progress.watched("reading"),
     "training": progress.trained,
     "counting": progress.counted_bytes,
+}
+
+
+STEP = TrainingStep(step=2, steps=4, epoch=1, epochs=1, loss=1.0, tokens_per_second=1.0)
+BEGUN: dict[str, Any] = {
+    "reading": lambda shown: shown.begin(3),
+    "training": lambda shown: shown(STEP),
+    "counting": lambda shown: shown(3, 100),
 }
 
 
@@ -159,14 +169,19 @@ def test_every_long_stage_says_a_line_every_30_seconds_without_a_terminal(
         return repeated(lambda: None, first=3600.0, every=3600.0)
 
     monkeypatch.setattr(progress, "_repeated", noted)
-    monkeypatch.setattr(progress, "_said_at", [0.0])
+    monkeypatch.setattr(progress, "said_at", [0.0])
     monkeypatch.setattr(progress.said.__wrapped__, "__defaults__", (lambda: 12.0,))
-    with LONG[stage]():
+    with LONG[stage]() as shown:
         [(act, first, every)] = acts
         act()  # type: ignore[operator]
+        assert progress.said_at == [0.0]  # nothing has begun, so there was nothing to say
+        BEGUN[stage](shown)
+        act()  # type: ignore[operator]
     assert (first, every) == (18.0, 30.0)
-    assert progress._said_at == [12.0]
-    assert capsys.readouterr().err.startswith(f"{stage} · ")
+    assert progress.said_at == [12.0]
+    said = capsys.readouterr().err
+    assert said.startswith(f"{stage} · ")
+    assert said.count("\n") == 1
     with silenced(True), LONG[stage](), stages([0.0]).passes("reading"):
         assert len(acts) == 1
     assert capsys.readouterr().err == ""

@@ -36,7 +36,10 @@ class PassesLine:
             self._since = self._clock()
 
     def line(self) -> str:
-        """Such as "reading · 1,024 of 30,000 texts · 5,300 tokens/s · 4 min 10 s left"."""
+        """Nothing before there is something to read, then such as
+        "reading · 1,024 of 30,000 texts · 5,300 tokens/s · 4 min 10 s left"."""
+        if not self.total:
+            return ""
         parts = [self.what, f"{self.done:,} of {self.total:,} texts"]
         if self._seconds:
             parts.append(f"{self._tokens / self._seconds:,.0f} tokens/s")
@@ -60,10 +63,11 @@ class TrainingLine:
         self._step = step
 
     def line(self) -> str:
-        """Such as "training · step 20 of 400 · loss 3.21 · 512 tokens/s · 3 min 10 s left"."""
+        """Nothing before the first step, then such as
+        "training · step 20 of 400 · loss 3.21 · 512 tokens/s · 3 min 10 s left"."""
         step = self._step
         if step is None:
-            return f"{self.what} · beginning"
+            return ""
         left = (self._clock() - self._since) * (step.steps / max(step.step, 1) - 1)
         figures = f"loss {step.loss:.2f} · {step.tokens_per_second:,.0f} tokens/s"
         return f"{self.what} · step {step.step:,} of {step.steps:,} · {figures} · {duration(left)} left"
@@ -89,8 +93,8 @@ class BytesLine:
         return f"{self._texts:,} texts, {self._size / 1e6:,.0f} MB, {rate:,.0f} MB/s"
 
     def line(self) -> str:
-        """The same, with what is done."""
-        return f"counting · {self.state()}"
+        """The same with what is done; nothing before that."""
+        return f"counting · {self.state()}" if self._texts else ""
 
 
 def duration(seconds: float) -> str:

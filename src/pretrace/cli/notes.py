@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _state = {"quiet": False}  # of the process: warnings and progress come from threads, too
+said_at = [time.monotonic()]
+"""When the last line of progress was said, or the command began: short stages one after another count together."""
 
 
 def quiet() -> bool:
@@ -16,7 +19,8 @@ def quiet() -> bool:
 
 @contextmanager
 def silenced(wanted: bool) -> Iterator[None]:
-    """No notes and no progress while the context lasts, if that is wanted."""
+    """A command, without notes and progress if that is wanted."""
+    said_at[0] = time.monotonic()
     before = _state["quiet"]
     _state["quiet"] = wanted or before
     try:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from pretrace.auditing.watch import Outlook, Stage
 from pretrace.cli.lines import BytesLine, PassesLine, TrainingLine, duration
-from pretrace.cli.notes import note, quiet
+from pretrace.cli.notes import note, quiet, said_at
 from pretrace.scoring.evidence import Progress
 
 if TYPE_CHECKING:
@@ -120,22 +120,22 @@ def announce_training(classifiers: Sequence[str]) -> None:
 
 LINE_SECONDS = 30.0
 """The time between two lines where there is no terminal."""
-_said_at = [time.monotonic()]
-"""When the last of them was said, or the command began: short stages one after another count together."""
 
 
 @contextmanager
 def said(line: Callable[[], str], clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """Print what `line` gives to standard error every 30 seconds while the context lasts; nothing with --quiet."""
+    """Print what `line` gives, if anything, to standard error every 30 seconds while the context lasts; nothing with
+    --quiet."""
     if quiet():
         yield
         return
 
     def show() -> None:
-        _said_at[0] = clock()
-        print(line(), file=sys.stderr, flush=True)
+        if words := line():
+            said_at[0] = clock()
+            print(words, file=sys.stderr, flush=True)
 
-    waited = clock() - _said_at[0]
+    waited = clock() - said_at[0]
     with _repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
         yield
 
