@@ -85,7 +85,7 @@ _COMMANDS = {
     "gap": "gap texts.jsonl controls.jsonl --classifiers 'words,gpt2(layers=1, width=32, epochs=2)'",
     "flag": "flag texts.jsonl --nonmembers controls.jsonl --model target --placebo sibling --fdr 0.2 --score ref "
     "--reference-model base --out flag",
-    "quality.json": "quality texts.jsonl controls.jsonl --embeddings none --json quality.json",
+    "quality.json": "quality texts.jsonl controls.jsonl --embeddings none --figures quality.json",
     "refused": "evaluate texts.jsonl --model planted --out refused",
     "demo": "demo --out demo",
 }

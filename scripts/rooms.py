@@ -26,7 +26,7 @@ FLOORS: list[set[str]] = [
     {"harnesses"},
     {"report"},
     {"runs"},
-    {"web"},
+    {"verification", "web"},
     {"cli", "demo", "pretrace"},
 ]
 """From the ground up. A room imports from its own floor and from those below. `pretrace` holds the public names."""

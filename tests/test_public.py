@@ -29,6 +29,7 @@ PUBLIC = [
     "Trace",
     "TwinSettings",
     "Verdict",
+    "Verification",
     "__version__",
     "advise",
     "audit",
@@ -65,6 +66,7 @@ PUBLIC = [
     "set_aside",
     "tune",
     "twins",
+    "verify",
 ]
 
 

@@ -45,6 +45,7 @@ from pretrace.verdicts.marking.sealed import read_seal
 from pretrace.verdicts.marking.triggers import check_triggers
 from pretrace.verdicts.order import OrderSettings, order
 from pretrace.verdicts.twins import TwinSettings, drafts_in, twins
+from pretrace.verification import Verification, verify
 
 __all__ = [
     "Audit",
@@ -68,6 +69,7 @@ __all__ = [
     "Trace",
     "TwinSettings",
     "Verdict",
+    "Verification",
     "__version__",
     "advise",
     "audit",
@@ -104,4 +106,5 @@ __all__ = [
     "set_aside",
     "tune",
     "twins",
+    "verify",
 ]

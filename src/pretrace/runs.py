@@ -9,11 +9,18 @@ from typing import Any
 from pretrace.results import audit as audits
 from pretrace.results import flags, verdicts
 from pretrace.results import run as runs
-from pretrace.results.folder import Write
-from pretrace.results.output_checks import FLAGS, RESULT, VERDICT
+from pretrace.results.folder import Kind, Render, Write, seal_of
+from pretrace.results.output_checks import FLAGS, MARKER, RESULT, VERDICT
 from pretrace.types import Audit, Flagged, Run, Verdict
 
 Result = Run | Audit | Flagged | Verdict
+_KINDS = {VERDICT: audits.AUDIT, RESULT: verdicts.VERDICTS, FLAGS: flags.FLAGGING, MARKER: runs.RUN}
+_LOADERS: dict[str, Callable[[Path], Result]] = {
+    VERDICT: audits.load_audit,
+    RESULT: verdicts.load_verdict,
+    FLAGS: flags.load_flags,
+    MARKER: runs.load_run,
+}
 
 REPORT = "report.html"
 
@@ -23,15 +30,15 @@ def save(result: Result, folder: str | Path) -> None:
 
     Raises OutputError where nothing can be written, or where `folder` holds something else.
     """
-    place, write_report = Path(folder), _reporter(result)
+    place, rendered = Path(folder), _rendered(result)
     if isinstance(result, Run):
-        runs.save_run(result, place, extra=write_report)
+        runs.save_run(result, place, rendered=rendered)
     elif isinstance(result, Audit):
-        audits.save_audit(result, place, extra=write_report)
+        audits.save_audit(result, place, rendered=rendered)
     elif isinstance(result, Verdict):
-        verdicts.save_verdict(result, place, extra=write_report)
+        verdicts.save_verdict(result, place, rendered=rendered)
     else:
-        flags.save_flags(result, place, extra=write_report)
+        flags.save_flags(result, place, rendered=rendered)
 
 
 def load(folder: str | Path) -> Result:
@@ -41,29 +48,30 @@ def load(folder: str | Path) -> Result:
     a newer pretrace wrote it.
     """
     place = Path(folder)
-    if (place / VERDICT).exists():
-        return audits.load_audit(place)
-    if (place / RESULT).exists():
-        return verdicts.load_verdict(place)
-    return flags.load_flags(place) if (place / FLAGS).exists() else runs.load_run(place)
+    return _LOADERS[kind_of(place).marker](place)
+
+
+def kind_of(folder: Path) -> Kind:
+    """What kind of result lies in a folder, by its JSON part; that of a run where there is none."""
+    return next((kind for marker, kind in _KINDS.items() if (folder / marker).exists()), runs.RUN)
 
 
 def render(folder: str | Path) -> Path:
     """The report of the result in `folder`, made anew in its place; errors as in `load` and `save`."""
-    _reporter(load(folder))(Path(folder))
-    return Path(folder) / REPORT
+    result, place = load(folder), Path(folder)
+    _rendered(result)[REPORT](place / REPORT, seal_of(kind_of(place), place))
+    return place / REPORT
+
+
+def report_of(folder: str | Path) -> str:
+    """The report of the result in `folder` as it would be made now, which is not written; errors as in `load`."""
+    result, place = load(folder), Path(folder)
+    return str(_report_of(result).render(result, seal=seal_of(kind_of(place), place)))
 
 
 def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> None:
     """`save`, for a run; `beside` may add files to the folder, or write its tables anew, before the report."""
-    write_report = _reporter(run)
-
-    def extra(partial: Path) -> None:
-        if beside is not None:
-            beside(partial)
-        write_report(partial)
-
-    runs.save_run(run, Path(folder), extra=extra)
+    runs.save_run(run, Path(folder), extra=beside, rendered=_rendered(run))
 
 
 def scan(folder: str | Path) -> Any:
@@ -111,17 +119,20 @@ def load_verdict(folder: str | Path) -> Verdict:
     return verdicts.load_verdict(Path(folder))
 
 
-def _reporter(result: Result) -> Callable[[Path], None]:
-    """What writes the report of a result into a folder."""
+def _rendered(result: Result) -> dict[str, Render]:
+    """What is made from a result beside its tables: the report, by the name of its file."""
+    return {REPORT: lambda path, seal: _report_of(result).write(result, path, seal=seal)}
+
+
+def _report_of(result: Result) -> Any:
+    """The module that makes the report of such a result."""
     import pretrace.report.audit as audit_report
     import pretrace.report.flags as flags_report
     import pretrace.report.run as run_report
     import pretrace.report.verdict as verdict_report
 
     if isinstance(result, Run):
-        return lambda folder: run_report.write(result, folder / REPORT)
+        return run_report
     if isinstance(result, Audit):
-        return lambda folder: audit_report.write(result, folder / REPORT)
-    if isinstance(result, Verdict):
-        return lambda folder: verdict_report.write(result, folder / REPORT)
-    return lambda folder: flags_report.write(result, folder / REPORT)
+        return audit_report
+    return verdict_report if isinstance(result, Verdict) else flags_report

@@ -42,7 +42,7 @@ def run(*given: object, fails: type[PretraceError] | None = None) -> Result:
 def test_quality_prints_and_writes(tmp_path: Path) -> None:
     a, b = texts(tmp_path / "a.jsonl", 20, 0), texts(tmp_path / "b.jsonl", 10, 1, first=20)
     out = tmp_path / "new" / "quality.json"
-    said = run("quality", a, b, "--json", out, "--embeddings", "none").stdout
+    said = run("quality", a, b, "--figures", out, "--embeddings", "none").stdout
     for word in ("1-gram", "2-gram", "JS divergence", "A with A", "A with B", "20 texts of A, 10 of B"):
         assert word in said
     assert all(len(line) <= 80 for line in said.splitlines()[:7])
@@ -51,7 +51,7 @@ def test_quality_prints_and_writes(tmp_path: Path) -> None:
     assert plain["rows"][0]["inside"]["value"] > plain["rows"][0]["across"]["value"]
     assert plain["texts"] == {"a": 20, "b": 10}
     again = tmp_path / "again.json"
-    run("quality", a, b, "--json", again, "--embeddings", "none")
+    run("quality", a, b, "--figures", again, "--embeddings", "none")
     assert again.read_bytes() == out.read_bytes()
 
 
@@ -66,7 +66,7 @@ def test_quality_without_the_embeddings(tmp_path: Path) -> None:
 def test_quality_refuses(tmp_path: Path) -> None:
     a, few = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "few.jsonl", 2, 0)
     run("quality", few, a, "--embeddings", "none", fails=TextsError)
-    run("quality", a, a, "--json", tmp_path, fails=OutputError)
+    run("quality", a, a, "--figures", tmp_path, fails=OutputError)
     run("quality", a, tmp_path / "none.jsonl", fails=TextsError)
 
 

@@ -13,8 +13,8 @@ from pretrace.cli.collecting import collections
 from pretrace.cli.options import command_of
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import backends
-from pretrace.report.verdict import render
 from pretrace.results.verdicts import load_verdict
+from pretrace.runs import report_of
 from pretrace.testing import FakeBackend
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -81,7 +81,7 @@ def test_a_collection_that_was_read_is_the_highest_of_twenty(ask, files, tmp_pat
     assert max(rows, key=lambda row: float(row["value"]))["collection"] == "author0"
     with (out / "documents.csv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == 160
-    assert render(load_verdict(out)) == (out / "report.html").read_text(encoding="utf-8")
+    assert report_of(out) == (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_one_file_with_a_column_gives_the_same_ranks(ask, files, tmp_path):

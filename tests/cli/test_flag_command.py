@@ -14,8 +14,7 @@ from pretrace.cli.flagging import flag
 from pretrace.cli.options import command_of
 from pretrace.corpora import open_corpus
 from pretrace.errors import PretraceError
-from pretrace.report import flags as report
-from pretrace.results.flags import load_flags
+from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -72,7 +71,7 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, plan
     found = json.loads((out / "flags.json").read_text(encoding="utf-8"))
     assert (found["outcome"], found["exit_code"]) == ("flagged", 3)
     assert found["settings"]["command"]["reference_model"] == str(model_folder)
-    assert report.render(load_flags(out)) == (out / "report.html").read_text(encoding="utf-8")
+    assert report_of(out) == (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model_folder):

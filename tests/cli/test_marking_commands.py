@@ -16,8 +16,7 @@ from pretrace.cli.marking import canaries, check, mark
 from pretrace.cli.options import command_of
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
-from pretrace.report import verdict as report
-from pretrace.results.verdicts import load_verdict
+from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.marking import mark as marking
 from pretrace.verdicts.marking.settings import MarkSettings
@@ -84,7 +83,7 @@ def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, m
     )
     assert "those drawn" in " ".join(result["notes"])
     page = (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
-    assert report.render(load_verdict(tmp_path / "R")) == page
+    assert report_of(tmp_path / "R") == page
     assert "Each dot is one text" in page
     assert (tmp_path / "R" / "texts.csv").read_text(encoding="utf-8").count("\n") == 31
     secret = json.loads((marked / "sealed.json").read_text(encoding="utf-8"))["documents"][0]["variants"]
@@ -188,7 +187,7 @@ def test_natural_canaries_of_a_model_that_never_saw_them(ask, tmp_path, model_fo
     assert code == 4
     page = (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
     assert "Each dot is one string" in page
-    assert report.render(load_verdict(tmp_path / "S")) == page
+    assert report_of(tmp_path / "S") == page
     assert "24 of 32 hexadecimal digits" in page
 
 

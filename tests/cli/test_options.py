@@ -108,7 +108,7 @@ def test_only_the_named_fields_are_options() -> None:
         """Nothing."""
 
     parameters = set(command_of(command).__annotations__)
-    assert parameters == {"seed", "plugin", "help_all"}
+    assert parameters == {"seed", "plugin", "json", "quiet", "config", "help_all"}
 
 
 def test_the_number_of_epochs_is_one() -> None:
@@ -158,8 +158,8 @@ def texts(tmp_path: Path) -> Path:
 
 
 OVERWRITING = {
-    "quality": ("quality", "T", "OTHER", "--json", "T"),
-    "quality, the other": ("quality", "T", "OTHER", "--json", "OTHER"),
+    "quality": ("quality", "T", "OTHER", "--figures", "T"),
+    "quality, the other": ("quality", "T", "OTHER", "--figures", "OTHER"),
     "count": ("count", "T", "--model", "M", "--out", "T"),
     "count, a second corpus": ("count", "OTHER", "T", "--model", "M", "--out", "T"),
     "score": ("score", "T", "--model", "M", "--out", "T"),
@@ -315,4 +315,4 @@ def test_a_plugin_that_fails_is_one_line(
 
 def test_every_command_that_takes_scores_corpora_or_models_takes_plugins() -> None:
     without = {name for name, one in commands().items() if "plugin" not in {p.name for p in one.params}}
-    assert without == {"report", "demo", "serve"}
+    assert without == {"report", "demo", "serve", "again", "cache info", "cache clear"}

@@ -16,8 +16,8 @@ from pretrace.cli.options import command_of
 from pretrace.cli.ordering import order
 from pretrace.corpora import open_corpus
 from pretrace.errors import PretraceError
-from pretrace.report import verdict as report
 from pretrace.results.verdicts import load_verdict
+from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -77,7 +77,7 @@ def test_a_model_that_was_trained_on_the_order_is_found(ask, tmp_path, benchmark
     assert found["settings"]["command"]["stated"] == "shuffled before release"
     assert found["settings"]["test"]["joint"] == "\n\n"
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert report.render(load_verdict(out)) == page
+    assert report_of(out) == page
     assert "Each column is one shard" in page
     code, _, _ = ask(benchmark["rows"], "--model", benchmark["trained"], "--shard-rows", ROWS, "--out", out)
     assert code == 4  # nobody says how the order came about

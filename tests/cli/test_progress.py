@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 import pytest
 
 from pretrace.auditing.watch import Outlook, Stage
 from pretrace.cli import progress
+from pretrace.cli.lines import BytesLine, PassesLine, TrainingLine, duration
+from pretrace.cli.notes import silenced
 from pretrace.cli.progress import Stages
 from pretrace.tuning.plan import TrainingStep
 
@@ -94,7 +97,7 @@ def test_on_a_terminal_a_bar_shows_the_same_line(
     ],
 )
 def test_durations_are_told_in_two_units_at_most(seconds: float, told: str) -> None:
-    assert progress._duration(seconds) == told
+    assert duration(seconds) == told
 
 
 def test_the_thread_is_gone_after_an_error() -> None:
@@ -109,3 +112,76 @@ def test_classifiers_that_are_trained_are_announced(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == ""
     progress.announce_training(("words", "pretrained"))
     assert "note: pretrained: trained on the texts first" in capsys.readouterr().err
+
+
+def test_a_line_says_texts_done_speed_and_time_left() -> None:
+    now = [100.0]
+    reading = PassesLine("reading", lambda: now[0])
+    assert reading.line() == ""
+    reading.begin(30_000)
+    assert reading.line() == "reading · 0 of 30,000 texts"
+    reading.advance(10_000, 400_000, 0.0, False)  # from the cache: at once, which says nothing of the rest
+    assert reading.line() == "reading · 10,000 of 30,000 texts"
+    now[0] = 110.0
+    reading.advance(1_000, 50_000, 10.0, True)
+    assert reading.line() == "reading · 11,000 of 30,000 texts · 5,000 tokens/s · 3 min 10 s left"
+
+
+def test_training_and_counting_have_their_lines() -> None:
+    now = [0.0]
+    training = TrainingLine("training", lambda: now[0])
+    assert training.line() == ""
+    now[0] = 20.0
+    training(TrainingStep(step=20, steps=80, epoch=1, epochs=2, loss=3.214, tokens_per_second=512.4))
+    assert training.line() == "training · step 20 of 80 · loss 3.21 · 512 tokens/s · 1 min 0 s left"
+    counting = BytesLine(lambda: now[0])
+    counting(1_000, 50_000_000)  # counted before it was resumed
+    now[0] = 30.0
+    counting(1_200, 250_000_000)
+    assert counting.line() == "counting · 1,200 texts, 250 MB, 20 MB/s"
+
+
+LONG: dict[str, Any] = {
+    "reading": lambda: progress.watched("reading"),
+    "training": progress.trained,
+    "counting": progress.counted_bytes,
+}
+
+
+STEP = TrainingStep(step=2, steps=4, epoch=1, epochs=1, loss=1.0, tokens_per_second=1.0)
+BEGUN: dict[str, Any] = {
+    "reading": lambda shown: shown.begin(3),
+    "training": lambda shown: shown(STEP),
+    "counting": lambda shown: shown(3, 100),
+}
+
+
+@pytest.mark.parametrize("stage", LONG)
+def test_every_long_stage_says_a_line_every_30_seconds_without_a_terminal(
+    stage: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted from the last line of any stage; with --quiet none of them."""
+    acts: list[object] = []
+    repeated = progress._repeated
+
+    def noted(act: object, *, first: float, every: float) -> object:
+        acts.append((act, first, every))
+        return repeated(lambda: None, first=3600.0, every=3600.0)
+
+    monkeypatch.setattr(progress, "_repeated", noted)
+    monkeypatch.setattr(progress, "said_at", [0.0])
+    monkeypatch.setattr(progress.said.__wrapped__, "__defaults__", (lambda: 12.0,))
+    with LONG[stage]() as shown:
+        [(act, first, every)] = acts
+        act()  # type: ignore[operator]
+        assert progress.said_at == [0.0]  # nothing has begun, so there was nothing to say
+        BEGUN[stage](shown)
+        act()  # type: ignore[operator]
+    assert (first, every) == (18.0, 30.0)
+    assert progress.said_at == [12.0]
+    said = capsys.readouterr().err
+    assert said.startswith(f"{stage} · ")
+    assert said.count("\n") == 1
+    with silenced(True), LONG[stage](), stages([0.0]).passes("reading"):
+        assert len(acts) == 1
+    assert capsys.readouterr().err == ""

@@ -14,8 +14,7 @@ from pretrace.cli.cutoff import cutoff
 from pretrace.cli.options import command_of
 from pretrace.cli.twins import twins
 from pretrace.errors import OutputError, PretraceError
-from pretrace.report import verdict as report
-from pretrace.results.verdicts import load_verdict
+from pretrace.runs import report_of
 from pretrace.testing import FakeBackend
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -86,7 +85,7 @@ def checked(out, code):
     """The result on disk, which says what the report says."""
     found = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert found["exit_code"] == code
-    assert report.render(load_verdict(out)) == (out / "report.html").read_text(encoding="utf-8")
+    assert report_of(out) == (out / "report.html").read_text(encoding="utf-8")
     return found
 
 

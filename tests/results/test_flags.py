@@ -14,7 +14,8 @@ from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report import flags as report
 from pretrace.results import output_checks as replaceable
-from pretrace.results.flags import load_flags, save_flags
+from pretrace.results.flags import FLAGGING, load_flags, save_flags
+from pretrace.results.folder import seal_of
 from pretrace.results.output_checks import FLAGS, FLAGS_KEY
 from pretrace.results.serialization import to_json
 from pretrace.types import Check, Flagged, Judged, Known, SetTest, Skipped
@@ -71,7 +72,9 @@ def test_there_and_back(tmp_path, outcome):
         made(outcome), tmp_path / "out", extra=lambda partial: (partial / "report.html").write_text("r")
     )
     same(load_flags(tmp_path / "out"), made(outcome))
-    assert report.render(made(outcome)) == runs.render(tmp_path / "out").read_text(encoding="utf-8")
+    seal = seal_of(FLAGGING, tmp_path / "out")
+    page = runs.render(tmp_path / "out").read_text(encoding="utf-8")
+    assert report.render(made(outcome), seal=seal) == page
     content = json.loads((tmp_path / "out" / FLAGS).read_text(encoding="utf-8"))
     assert content["exit_code"] == {"flagged": 3, "set": 3, "none": 0, "coarse": 4, "refused": 4}[outcome]
     assert content["set_test"]["permutations"] == 99

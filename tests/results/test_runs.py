@@ -168,7 +168,9 @@ def test_controls_are_a_plain_table_and_leave_no_trace_without(tmp_path: Path) -
 def test_damaged_controls_are_named(tmp_path: Path) -> None:
     save_run(controlled(), tmp_path / "run")
     path = tmp_path / "run" / "run.json"
-    sound = path.read_text()
+    facts = json.loads(path.read_text())
+    del facts["sha256"]  # as an earlier pretrace wrote it
+    sound = json.dumps(facts)
     for change in ('"repeats": 4', '"repeats": -1', '"repeats": "x"', '"times": 3'):
         path.write_text(sound.replace('"repeats": 3', change))
         with pytest.raises(OutputError, match=r"not a pretrace run: its .* is damaged"):
@@ -376,7 +378,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, how: str) -> None:
         new = {"cut": content[: len(content) // 2], "emptied": b"", "flipped": content.replace(b"0", b"1")}
         path.write_bytes(new[how] if how in new else other.read_bytes())
     # A run.json that is sound in itself gives itself away by the files it does not belong to.
-    sound = name == "run.json" and how in ("flipped", "other run's")
+    sound = name == "run.json" and how == "other run's"
     with pytest.raises(OutputError, match="scores.parquet" if sound else name):
         load_run(tmp_path / "run")
 
@@ -404,6 +406,10 @@ def test_a_run_json_changed_by_hand(tmp_path: Path, change: Callable[[RunJson], 
     path = tmp_path / "run" / "run.json"
     facts = json.loads(path.read_bytes())
     change(facts)
+    path.write_text(json.dumps(facts))
+    with pytest.raises(OutputError, match=r"run\.json is damaged, was changed"):
+        load_run(tmp_path / "run")
+    del facts["sha256"]  # as an earlier pretrace wrote it
     path.write_text(json.dumps(facts))
     with pytest.raises(
         OutputError, match=r"run is not a pretrace run: its (run\.json|scores\.parquet) is damaged"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from pretrace.cli.notes import note
 from pretrace.cli.progress_file import note_end
 from pretrace.errors import PretraceError
 
@@ -83,4 +84,4 @@ def _interrupts() -> Iterator[list[int]]:
 def _note(message: Warning | str, category: type[Warning], filename: str, *_: object) -> None:
     """Our own warnings as one line; those of libraries are for developers."""
     if issubclass(category, UserWarning) and "pretrace" in filename:
-        print(f"pretrace: note: {' '.join(str(message).split())}", file=sys.stderr)
+        note(str(message))

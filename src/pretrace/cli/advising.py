@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text as Plain
 
+from pretrace.cli.answer import Answer
 from pretrace.corpora import Columns
 from pretrace.registry import require
 from pretrace.settings import Option, check_ranges, option
@@ -100,7 +101,7 @@ _TEXTS = Option(
 
 def advise(
     settings: AdviseSettings, inputs: AdviseInputs, texts: Annotated[str | None, _TEXTS] = None
-) -> int:
+) -> Answer:
     """Which test can I use? Say what you have: it prints which tests apply, what each assumes, how many documents it
     needs, and the command to type. At a terminal it asks. Exit code 4 where no verdict is possible."""
     told, seen = settings.told, Seen(Situation(), Names(), ())
@@ -116,11 +117,13 @@ def advise(
         names=seen.names,
     )
     informed = asked or bool(told) or texts is not None
-    if inputs.json:
-        print(json.dumps(plain(found, seen.said), ensure_ascii=False, indent=1))
-    else:
-        _print(found, seen.said, informed=informed)
-    return CANNOT_ANSWER if informed and not found.possible else 0
+    return Answer(
+        say=partial(_print, found, seen.said, informed=informed),
+        outcome="possible" if found.possible else "cannot answer",
+        code=CANNOT_ANSWER if informed and not found.possible else 0,
+        statement=_closing(found),
+        own=plain(found, seen.said),
+    )
 
 
 def plain(advice: Advice, seen: tuple[str, ...]) -> dict[str, Any]:
@@ -149,8 +152,7 @@ def plain(advice: Advice, seen: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _print(advice: Advice, seen: tuple[str, ...], *, informed: bool) -> None:
-    console = Console(highlight=False)
+def _print(advice: Advice, seen: tuple[str, ...], console: Console, *, informed: bool) -> None:
     for sentence in seen:
         console.print(Plain(sentence), soft_wrap=True)
     if seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,8 @@ from rich.text import Text as Plain
 
 from pretrace.auditing.settings import AUDIT, BESIDE, POWER_BATCH, AuditSettings
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli.answer import Answer, of_folder
+from pretrace.cli.notes import quiet
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import Stages, announce_training
@@ -110,7 +113,9 @@ class AuditInputs:
     )
 
 
-def audit(source: Source, target: Target, inputs: AuditInputs, settings: AuditSettings, given: Given) -> int:
+def audit(
+    source: Source, target: Target, inputs: AuditInputs, settings: AuditSettings, given: Given
+) -> Answer:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
     from pretrace.auditing.audit import audit as make_audit
@@ -132,14 +137,11 @@ def audit(source: Source, target: Target, inputs: AuditInputs, settings: AuditSe
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
     announce_training(settings.classifiers)
     if inputs.plan or out is None:
-        found = plan(corpus, models, **asked)
-        shown(found, Console(highlight=False))
-        return 0 if found.design else CANNOT_ANSWER
+        return foreseen(plan(corpus, models, **asked))
     try:
         made = make_audit(corpus, models, **asked, watch=_Told())
     except DesignError as error:
-        shown(error.plan, Console(highlight=False))
-        return CANNOT_ANSWER
+        return foreseen(error.plan)
     made = replace(made, settings={**made.settings, "command": dict(given)})
     save_audit(made, out)
     return printed(made, out)
@@ -150,7 +152,8 @@ class _Told(Stages):
 
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
-        shown(plan, Console(stderr=True, highlight=False))
+        if not quiet():
+            shown(plan, Console(stderr=True, highlight=False))
 
 
 def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
@@ -217,11 +220,23 @@ def _dtype(wanted: str) -> str:
     return fastest_format(device_of("auto").type) if wanted == "auto" else wanted
 
 
-def printed(audit: Audit, out: Path) -> int:
-    """Print what was found; the exit code that tells a script the outcome."""
-    from pretrace.results.audit import EXIT_CODES
+def printed(audit: Audit, out: Path) -> Answer:
+    """What was found, with the exit code that tells a script the outcome."""
+    return of_folder(out, partial(_printed, audit, out))
 
-    console = Console(highlight=False)
+
+def foreseen(plan: AuditPlan) -> Answer:
+    """What an audit could answer; exit code 4 where that is nothing."""
+    return Answer(
+        say=partial(shown, plan),
+        outcome="plan" if plan.design else "cannot answer",
+        code=0 if plan.design else CANNOT_ANSWER,
+        statement=plan.why,
+        own={"plan": plan},
+    )
+
+
+def _printed(audit: Audit, out: Path, console: Console) -> None:
     console.print(Plain(audit.statement, style="bold"))
     for reason in audit.reasons:
         console.print(Plain(f"- {reason}"))
@@ -234,7 +249,6 @@ def printed(audit: Audit, out: Path) -> int:
     for advice in audit.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
-    return EXIT_CODES[audit.outcome]
 
 
 def shown(plan: AuditPlan, console: Console) -> None:

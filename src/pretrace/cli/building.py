@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich import progress as rich
 from rich.console import Console
-from rich.text import Text as Plain
 
 from pretrace.building.ccnews import CcnewsSettings
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method, Rewriting
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
+from pretrace.cli.answer import Answer, lines
+from pretrace.cli.notes import quiet
 from pretrace.cli.options import Only
+from pretrace.cli.progress import said as progress_lines
 from pretrace.cli.progress import watched
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError
@@ -39,24 +41,23 @@ Out = Annotated[
 ]
 
 
-def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> None:
+def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Answer:
     """PatentMIA from patent pages you have: snippets of Chinese patents, old ones against new ones."""
     from pretrace.building.patents import build_patents
 
     with _watched() as on_progress:
         built = build_patents(pages, out, settings, on_progress=on_progress)
-    say(built)
-    _print(f"Try: pretrace evaluate \"patentmia(path='{out}')\" --model MODEL --out RUN")
+    tried = f"Try: pretrace evaluate \"patentmia(path='{out}')\" --model MODEL --out RUN"
+    return _answer(built, [*said(built), tried])
 
 
-def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> None:
+def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> Answer:
     """A WikiMIA of your own: texts from before a model's cutoff against later ones."""
     from pretrace.building.dated import build_dated
 
     with _watched() as on_progress:
         built = build_dated(texts, out, settings, on_progress=on_progress)
-    say(built)
-    _print(f"Try: pretrace evaluate {out} --model MODEL --out RUN")
+    return _answer(built, [*said(built), f"Try: pretrace evaluate {out} --model MODEL --out RUN"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ class CcnewsInputs:
 
 def ccnews(
     inputs: CcnewsInputs, settings: CcnewsSettings, trans: BackTranslation, mask: Masking, prompt: Rewriting
-) -> None:
+) -> Answer:
     """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
     from pretrace.building.ccnews import build_ccnews
     from pretrace.building.ccnews_texts import read_side
@@ -106,52 +107,62 @@ def ccnews(
         built = build_ccnews(
             *sides, known[inputs.transform], folder=inputs.out, settings=settings, progress=progress
         )
-    _say_ccnews(built)
+    return _answer(built, list(_said_of_ccnews(built)))
 
 
-def say(built: Built) -> None:
-    """Print what was written, how many of either class, what was left out, and what the card warns of."""
+def said(built: Built) -> Iterator[str]:
+    """What was written, how many of either class, what was left out, and what the card warns of."""
     counts = built.card["counts"]
-    _print(
-        f"Members: {counts['members']:,}; non-members: {counts['nonmembers']:,}; rows: {len(built.rows):,}."
-    )
+    yield f"Members: {counts['members']:,}; non-members: {counts['nonmembers']:,}; rows: {len(built.rows):,}."
     for why, found in built.card["left_out"].items():
         shown = ", ".join(repr(name) for name in found["ids"][:_NAMED])
         more = f" and {found['count'] - _NAMED:,} more" if found["count"] > _NAMED else ""
-        _print(f"Left out: {found['count']:,}, {why}: {shown}{more}; all in the card.")
+        yield f"Left out: {found['count']:,}, {why}: {shown}{more}; all in the card."
     for note in built.card["notes"]:
-        _print(f"Note: {note}")
+        yield f"Note: {note}"
     blind = built.card["blind"]
     alarming = blind["tells_apart"]
-    _print(f"{'Warning' if alarming else 'Note'}: {blind['says']}")
-    _print(f"Written: {built.out}, {built.card_path}")
+    yield f"{'Warning' if alarming else 'Note'}: {blind['says']}"
+    yield f"Written: {built.out}, {built.card_path}"
 
 
-def _say_ccnews(built: Built) -> None:
+def _said_of_ccnews(built: Built) -> Iterator[str]:
     card: Any = built.card
-    _print(f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}")
+    yield f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}"
     for name, title in (
         ("original", "originals"),
         ("published", "as published"),
         ("transform_both", "both sides"),
     ):
         if card["blind"][name] is not None:
-            _print(f"- {title}: {card['blind'][name]['says']}")
-    _print(card["blind"]["finding"])
+            yield f"- {title}: {card['blind'][name]['says']}"
+    yield card["blind"]["finding"]
     for reason, names in card["left_out"].items():
-        _print(f"Left out: {names['count']:,}, {reason}.")
-    _print(f"Card: {built.card_path}")
+        yield f"Left out: {names['count']:,}, {reason}."
+    yield f"Card: {built.card_path}"
 
 
-def _print(line: str) -> None:
-    Console(highlight=False).print(Plain(line), soft_wrap=True)
+def _answer(built: Built, words: list[str]) -> Answer:
+    return Answer(
+        say=lines(*words),
+        outcome="built",
+        statement=words[0],
+        own={
+            "file": str(built.out),
+            "card_file": str(built.card_path),
+            "rows": len(built.rows),
+            "card": built.card,
+        },
+    )
 
 
 @contextmanager
 def _watched() -> Iterator[Callable[[str, int], None]]:
-    """What is being done and how far it got, on standard error if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda what, done: None
+    """What is being done and how far it got, on standard error."""
+    if not sys.stderr.isatty() or quiet():
+        state = ["starting"]
+        with progress_lines(lambda: state[0]):
+            yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
         return
     columns = (rich.TextColumn("{task.description}"), rich.TextColumn("{task.fields[done]}"))
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import Stages
@@ -85,7 +86,7 @@ def collections(
     beside: BesideSeveral,
     settings: CollectionSettings,
     given: Given,
-) -> int:
+) -> Answer:
     """Was this collection used? Ranked among other collections of its kind: no earlier checkpoint is needed. Exit
     code 3 when it is consistent with training, 0 when nothing was shown (needs --power), 4 when inconclusive."""
     from pretrace.cli.verdicts import finished

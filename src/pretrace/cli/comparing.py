@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +13,14 @@ from rich.table import Table
 from rich.text import Text as Plain
 
 from pretrace.auditing.settings import AuditSettings
+from pretrace.cli.answer import Answer
 from pretrace.cli.options import Only
 from pretrace.cli.progress import announce_training
 from pretrace.corpora import Columns, open_corpus
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.settings import Option, option
 from pretrace.statistics.set_similarity import Comparing
-from pretrace.types import Corpus, Estimate
+from pretrace.types import Corpus, Estimate, Gap
 
 if TYPE_CHECKING:
     from pretrace.statistics.set_similarity import Compared, Embed
@@ -39,12 +42,16 @@ class Pair:
         return open_corpus(self.a, columns), open_corpus(self.b, columns)
 
 
-def gap(pair: Pair, settings: Annotated[AuditSettings, Only(("classifiers", "seed"))]) -> None:
+def gap(pair: Pair, settings: Annotated[AuditSettings, Only(("classifiers", "seed"))]) -> Answer:
     """How far apart two sets of texts are, by classifiers that see no model."""
     from pretrace.baselines.classifier_two_sample import gap as measure
 
     announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=settings.seed)
+    return Answer(say=partial(_said, found), own={"classifiers": found})
+
+
+def _said(found: Sequence[Gap], console: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("classifier", overflow="fold")
     table.add_column("AUC", justify="right", no_wrap=True)
@@ -55,7 +62,7 @@ def gap(pair: Pair, settings: Annotated[AuditSettings, Only(("classifiers", "see
     table.caption = Plain(
         "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
     )
-    Console(highlight=False).print(table)
+    console.print(table)
     for one in found:
         if one.note:
             print(one.note)
@@ -73,29 +80,37 @@ def quality(
             path="in",
         ),
     ] = "minilm",
-    json: Annotated[Path | None, Option("Write the figures to this file, too.", panel="", path="out")] = None,
-) -> None:
+    figures: Annotated[
+        Path | None, Option("Write the figures to this JSON file, too.", panel="", path="out")
+    ] = None,
+) -> Answer:
     """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
     from pretrace.results.serialization import to_json
     from pretrace.statistics.set_similarity import compare_sets
 
-    if json is not None:
-        check_writable(json, folder=False)
+    if figures is not None:
+        check_writable(figures, folder=False)
     first, second = pair.open()
     embed, missing = _embedder(embeddings)
     found = compare_sets(first.texts, second.texts, settings, embed=embed)
     notes = [*found.notes, *([missing] if missing else [])]
-    console = Console(highlight=False)
-    console.print(_table(found))
-    for row in found.rows:
-        console.print(Plain(f"- {row.name}: {row.meaning}"))
-    for note in notes:
-        console.print(Plain(note))
-    if json is not None:
-        texts = {"a": found.texts[0], "b": found.texts[1]}
-        given = {"a": pair.a, "b": pair.b, "embeddings": embeddings, **asdict(settings)}
-        rows = [asdict(row) for row in found.rows]
-        atomic_bytes(json, to_json({"texts": texts, "rows": rows, "notes": notes, "settings": given}))
+    own = {
+        "texts": {"a": found.texts[0], "b": found.texts[1]},
+        "rows": [asdict(row) for row in found.rows],
+        "notes": notes,
+        "settings": {"a": pair.a, "b": pair.b, "embeddings": embeddings, **asdict(settings)},
+    }
+    if figures is not None:
+        atomic_bytes(figures, to_json(own))
+
+    def say(console: Console) -> None:
+        console.print(_table(found))
+        for row in found.rows:
+            console.print(Plain(f"- {row.name}: {row.meaning}"))
+        for note in notes:
+            console.print(Plain(note))
+
+    return Answer(say=say, own=own)
 
 
 def _embedder(model: str) -> tuple[Embed | None, str]:

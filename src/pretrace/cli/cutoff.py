@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.references import BesideSeveral, opened_several
@@ -16,7 +17,7 @@ from pretrace.verdicts.cutoff.settings import CutoffSettings
 
 def cutoff(
     source: Source, target: Target, beside: BesideSeveral, settings: CutoffSettings, given: Given
-) -> int:
+) -> Answer:
     """Years of dated texts and a stated training cut-off: does what the model knows drop there, as at no other date?
     Exit code 3 when the predictions are consistent with training, 0 when nothing was shown, 4 when there is no
     answer, as with a series that is too short."""

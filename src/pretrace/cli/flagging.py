@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Plain
 
+from pretrace.cli.answer import Answer, of_folder
+from pretrace.cli.notes import note as say_note
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.corpora import open_corpus
@@ -58,7 +60,7 @@ class FlagInputs:
     dry_run: bool = dry_run_option()
 
 
-def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSettings, given: Given) -> int:
+def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSettings, given: Given) -> Answer:
     """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
     together. Exit code 3 when any is flagged or they stand out as a whole, 0 when neither, 4 when there is no answer:
     the two sets differ as texts, or the known ones are too few for "none" to mean anything."""
@@ -84,12 +86,11 @@ def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSetti
     known = open_corpus(inputs.nonmembers, source.columns)
     planned = plan(corpus, known, settings)
     for note in planned.notes:  # said before a model is opened, while it costs nothing
-        print(f"pretrace: note: {note}", file=sys.stderr)
+        say_note(note)
     settings.plan.check_servers(wanted.roles)
     models = open_models(wanted)
     if inputs.dry_run:
-        foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
-        return 0
+        return foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
     models = with_texts(models, wanted, seed=settings.seed)
     with watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress)
@@ -112,12 +113,14 @@ def check_use(settings: FlagSettings, beside: Companions) -> None:
             raise ExpressionError(f"{given[name][0]} has no use: --score {settings.score} does not ask it.")
 
 
-def printed(flagged: Flagged, out: Path) -> int:
-    """Print what was found; the exit code that tells a script the outcome."""
-    from pretrace.results.flags import EXIT_CODES
+def printed(flagged: Flagged, out: Path) -> Answer:
+    """What was found, with the exit code that tells a script the outcome."""
+    return of_folder(out, partial(_printed, flagged, out))
+
+
+def _printed(flagged: Flagged, out: Path, console: Console) -> None:
     from pretrace.runs import REPORT
 
-    console = Console(highlight=False)
     console.print(Plain(flagged.statement, style="bold"))
     for reason in flagged.reasons:
         console.print(Plain(f"- {reason}"))
@@ -130,7 +133,6 @@ def printed(flagged: Flagged, out: Path) -> int:
     for advice in flagged.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)
-    return EXIT_CODES[flagged.outcome]
 
 
 def _table(flagged: Flagged) -> Table:

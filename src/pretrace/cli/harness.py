@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli.answer import Answer, both
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
 from pretrace.errors import ExpressionError
@@ -75,7 +76,7 @@ class SamplesInputs:
 
 def samples(
     logs: Logs, inputs: SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: Given
-) -> int:
+) -> Answer:
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither, 4 when there is no answer."""
     from pretrace.cli.flagging import check_use
@@ -116,7 +117,8 @@ def samples(
         verdict = replace(
             verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")
         )
-        finished(ordered, inputs.options_out, given)
+        first = finished(ordered, inputs.options_out, given)
+        return both(first, finished(verdict, inputs.out, given))
     return finished(verdict, inputs.out, given)
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text as Plain
 
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli.answer import Answer, lines
 from pretrace.cli.options import Only
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import measured, preview
@@ -22,6 +23,7 @@ from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.results.atomic import check_writable
+from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, Target
 from pretrace.settings import MODEL, Option, like, option, seed_option
 from pretrace.tuning.methods import methods
@@ -53,7 +55,7 @@ class PlantInputs:
     )
 
 
-def tune(source: Source, target: Target, inputs: TuneInputs) -> None:
+def tune(source: Source, target: Target, inputs: TuneInputs) -> Answer:
     """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
     from pretrace.backends.huggingface import open_huggingface
     from pretrace.tuning.adapters import tune as make_adapter
@@ -65,15 +67,19 @@ def tune(source: Source, target: Target, inputs: TuneInputs) -> None:
     with trained() as on_step:
         adapter = make_adapter(model, corpus, how, folder=inputs.out, seed=inputs.seed, on_step=on_step)
     card = adapter.card
-    _say(
+    first = (
         f"Tuned on {card['texts']} texts, {card['tokens']:,} tokens an epoch; loss by epoch in nats a token: "
-        f"{_losses(card)}",
+        f"{_losses(card)}"
+    )
+    said = lines(
+        first,
         f"Adapter: {inputs.out}",
         f"Try: pretrace evaluate TEXTS --model {target.model} --tuned {inputs.out} --scores 'ppl,fsd(ppl)' --out RUN",
     )
+    return Answer(say=said, statement=first, folder=inputs.out, own={"card": record_tuning(card)})
 
 
-def plant(source: Source, settings: PlantSettings, inputs: PlantInputs) -> None:
+def plant(source: Source, settings: PlantSettings, inputs: PlantInputs) -> Answer:
     """Train a model on a random part of the texts, so that its members are known without a doubt."""
     from pretrace.tuning.planting import plant as make_planted
 
@@ -91,13 +97,17 @@ def plant(source: Source, settings: PlantSettings, inputs: PlantInputs) -> None:
     with trained() as on_step:
         made = make_planted(corpus, settings=settings, folder=out, start=start, on_step=on_step)
     members, others = made.card["members"], made.card["nonmembers"]
-    _say(
+    first = (
         f"Members: {members['texts']:,} texts of {members['groups']:,} documents; "
-        f"non-members: {others['texts']:,} of {others['groups']:,}.",
+        f"non-members: {others['texts']:,} of {others['groups']:,}."
+    )
+    said = lines(
+        first,
         f"Loss by epoch in nats a token: {_losses(made.card)}",
         f"Model, labels and card: {out}",
         f"Try: pretrace evaluate {out / 'texts.jsonl'} --model {out} --out RUN",
     )
+    return Answer(say=said, statement=first, folder=out, own={"card": record_tuning(made.card)})
 
 
 class Sources:
@@ -128,7 +138,7 @@ def count(
     opening: Annotated[ModelSettings, Only(("revision", "trust_remote_code"))],
     columns: Annotated[Columns, Only(("text",))],
     settings: Annotated[Counting, Only(("workers",))],
-) -> None:
+) -> Answer:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
     from pretrace.backends import open_tokenizer
     from pretrace.frequencies import count as make_table
@@ -152,7 +162,9 @@ def count(
         )
     table.save(out)
     seen = int((table.counts > 0).sum())
-    print(f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}")
+    said = f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}"
+    own = {"file": str(out), "tokens": table.total, "texts": table.texts, "distinct": seen}
+    return Answer(say=lines(said), statement=said, own=own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,9 +210,3 @@ def demo(inputs: DemoInputs) -> None:
 
 def _losses(card: Mapping[str, Any]) -> str:
     return " → ".join(f"{loss:.3f}" for loss in card["losses"])
-
-
-def _say(*lines: str) -> None:
-    console = Console(highlight=False)
-    for line in lines:
-        console.print(Plain(line), soft_wrap=True)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text as Plain
 
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli.answer import Answer, lines
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
 from pretrace.cli.verdicts import finished, opened
@@ -125,7 +126,7 @@ def mark(
     settings: MarkSettings,
     outputs: MarkOutputs,
     planting: Annotated[TestSettings, _PLANTING],
-) -> None:
+) -> Answer:
     """Mark texts before you publish them: of several variants of each text a lot decides which one you publish. The
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace check` says exactly
     whether a model was trained on what you published."""
@@ -148,7 +149,7 @@ def mark(
     advice = words_of(size, planting.level)
     seal = marking.with_advice(seal, advice)
     commitment = marking.publish(seal, outputs.out, outputs.sealed)
-    _printed(seal, advice, commitment, outputs)
+    return _marked(seal, advice, commitment, outputs)
 
 
 def check(
@@ -160,7 +161,7 @@ def check(
     companions: CheckBeside,
     settings: CheckSettings,
     given: Given,
-) -> int:
+) -> Answer:
     """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
     training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.corpora import open_corpus
@@ -173,10 +174,8 @@ def check(
             raise ExpressionError("--prompts writes what --answers answers: give one of them.")
         check_writable(inputs.prompts, folder=False)
         number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
-        print(
-            f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, and keep id and answer."
-        )
-        return 0
+        said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
+        return Answer(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
     beside = companions.chosen()
     if inputs.commitment is None:
         raise TextsError(
@@ -191,7 +190,9 @@ def check(
     return finished(verdict, beside.out, given)
 
 
-def canaries(source: Source, target: Target, beside: Beside, settings: CanarySettings, given: Given) -> int:
+def canaries(
+    source: Source, target: Target, beside: Beside, settings: CanarySettings, given: Given
+) -> Answer:
     """Does a model know the random strings of these texts (hashes, UUIDs)? Each is compared with fresh strings of the
     same format. Exit code 3 for "consistent with training", 0 for "nothing shown" (with --power), 4 when there is no
     answer."""
@@ -244,22 +245,35 @@ def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> Samp
     return None if model is None else sample_size(seal, Models(model), settings, watch=Stages())
 
 
-def _printed(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkOutputs) -> None:
+def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkOutputs) -> Answer:
     """What was done, what to do next, and whether the texts are enough."""
-    console = Console(highlight=False)
-    console.print(Plain(f"{len(seal.documents):,} texts of {seal.name} are marked.", style="bold"))
+    first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     sizes = [len(one.variants) for one in seal.documents]
     between = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
-    for line in (f"One of {between} variants of each was drawn.", *seal.notes, *advice):
-        console.print(Plain(f"- {line}"))
-    for one in seal.unmarked[:3]:
-        console.print(Plain(f"- Not marked: {one.id!r} ({one.reason})."))
-    for line in (
-        f"Publish these texts, unchanged: {outputs.out / 'published.jsonl'}",
+    notes = [*seal.notes, *advice]
+    listed = [f"One of {between} variants of each was drawn.", *notes]
+    listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
+    published = outputs.out / "published.jsonl"
+    rest = (
+        f"Publish these texts, unchanged: {published}",
         f"Publish or timestamp this commitment: {commitment}",
         f"Keep this file secret and safe: {outputs.sealed}",
-    ):
-        console.print(Plain(line), soft_wrap=True)
+    )
+
+    def say(console: Console) -> None:
+        console.print(Plain(first, style="bold"))
+        for line in listed:
+            console.print(Plain(f"- {line}"))
+        lines(*rest)(console)
+
+    own = {
+        "marked": len(seal.documents),
+        "not_marked": seal.unmarked,
+        "notes": notes,
+        "commitment": commitment,
+    }
+    own |= {"published": str(published), "sealed": str(outputs.sealed)}
+    return Answer(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
 def _check(inputs: CheckInputs, beside: Beside, settings: CheckSettings) -> None:

@@ -12,11 +12,15 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
+from pretrace.cli.answer import Answered, alone, deliver
+from pretrace.cli.completion import COMPLETED
+from pretrace.cli.configuration import CONFIG, OPTION, loader
 from pretrace.cli.help import show_all
+from pretrace.cli.notes import silenced
 from pretrace.cli.paths import check_outputs
 from pretrace.registry import load_plugin
 from pretrace.settings import Option, option_of
@@ -28,6 +32,17 @@ _PLUGIN = Option(
     "A Python file that adds scores, corpora or models; give it more than once for several.",
     path="in",
 )
+_OUTPUT = "Output"
+JSON, QUIET = "json", "quiet"
+_EVERYWHERE = {
+    JSON: Option(
+        "Print the answer as one JSON document on standard output, and nothing else.", panel=_OUTPUT
+    ),
+    QUIET: Option("No progress and no notes on standard error; errors are still said.", panel=_OUTPUT),
+}
+"""Options of every command."""
+_UNRECORDED = {*_EVERYWHERE, CONFIG}
+"""What changes how options are given and answers printed, but not what is found: no result records it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,10 @@ class Only:
 
 class Given(dict[str, Any]):
     """A command that has a parameter of this type is given its options as they were written, None left out."""
+
+
+class Passed(tuple[str, ...]):
+    """A command that has a parameter of this type hands on to another what every command takes, and lets it print."""
 
 
 class Leaf(NamedTuple):
@@ -87,6 +106,7 @@ class Leaf(NamedTuple):
         if own.metavar:
             made = typer.Argument(metavar=own.metavar, **how)
         else:
+            how["autocompletion"] = COMPLETED.get(self.name)
             made = typer.Option(f"--{self.name.replace('_', '-')}", **how)
         return inspect.Parameter(
             self.name,
@@ -96,42 +116,68 @@ class Leaf(NamedTuple):
         )
 
 
-def command_of(function: Callable[..., int | None], *, plugins: bool = True) -> Callable[..., None]:
-    """The function as typer calls it, with a parameter for every option; it leaves with the code it returns.
+def command_of(
+    function: Callable[..., Answered], *, plugins: bool = True, name: str = ""
+) -> Callable[..., None]:
+    """The function as typer calls it, with a parameter for every option; what it answers is printed, and it leaves with
+    the code of that.
 
     `leaves` of what comes back are the options by name. With `plugins`, files named by --plugin are imported
-    before any settings are made.
+    before any settings are made. `name` is what the command is called where that is not the function's name.
     """
     hints = get_type_hints(function, include_extras=True)
-    signature = inspect.signature(function).parameters
-    leaves = {
-        leaf.name: leaf
-        for name, parameter in signature.items()
-        for leaf in _leaves(name, hints[name], parameter.default)
-    }
-    if plugins:
-        leaves[PLUGIN] = Leaf(PLUGIN, _PLUGIN, tuple[Path, ...], ())
+    called = name or function.__name__.rstrip("_")
+    leaves = _all_leaves(function, hints, plugins=plugins)
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
         for path in given.get(PLUGIN, ()):
             load_plugin(path)
-        check_outputs({name: (leaf.option, given[name]) for name, leaf in leaves.items()})
-        code = function(**{name: _made(name, hints[name], given, leaves) for name in signature})
+        check_outputs({name: (leaf.option, given[name]) for name, leaf in leaves.items() if name in given})
+        with silenced(given[QUIET]):
+            with alone(given[JSON] and Passed not in hints.values()):
+                answer = function(
+                    **{one: _made(one, hints[one], given, leaves) for one in hints if one != "return"}
+                )
+            code = answer if Passed in hints.values() else deliver(answer, called, json=given[JSON])
         if code:
-            raise typer.Exit(code)
+            raise typer.Exit(cast(int, code))
 
-    parameters = [leaf.parameter() for leaf in leaves.values()]
-    if any(leaf.option.essential for leaf in leaves.values()):
-        shown = typer.Option(
-            "--help-all", is_eager=True, callback=show_all, help="Show all options and exit."
-        )
-        hint, kind = Annotated[bool, shown], inspect.Parameter.KEYWORD_ONLY
-        parameters.append(inspect.Parameter("help_all", kind, default=False, annotation=hint))
+    parameters = [leaf.parameter() for leaf in leaves.values() if leaf.name != CONFIG]
+    parameters += _eager(called, leaves)
     run.leaves = leaves  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _all_leaves(
+    function: Callable[..., Answered], hints: Mapping[str, Any], *, plugins: bool
+) -> dict[str, Leaf]:
+    """The options of a command by name: its own, then those of every command."""
+    leaves = {
+        leaf.name: leaf
+        for name, parameter in inspect.signature(function).parameters.items()
+        for leaf in _leaves(name, hints[name], parameter.default)
+    }
+    if plugins:
+        leaves[PLUGIN] = Leaf(PLUGIN, _PLUGIN, tuple[Path, ...], ())
+    for name, option in _EVERYWHERE.items():
+        leaves.setdefault(name, Leaf(name, option, bool, False))
+    if any(leaf.option.essential for leaf in leaves.values()):
+        leaves[CONFIG] = Leaf(CONFIG, OPTION, Path | None, None)
+    return leaves
+
+
+def _eager(called: str, leaves: Mapping[str, Leaf]) -> Iterator[inspect.Parameter]:
+    """The options that are looked at before all others: those of commands with more than essential options."""
+    if CONFIG not in leaves:
+        return
+    read = typer.Option("--config", is_eager=True, callback=loader(called, leaves), help=OPTION.help)
+    shown = typer.Option("--help-all", is_eager=True, callback=show_all, help="Show all options and exit.")
+    kind = inspect.Parameter.KEYWORD_ONLY
+    yield inspect.Parameter(CONFIG, kind, default=None, annotation=Annotated[Path | None, read])
+    yield inspect.Parameter("help_all", kind, default=False, annotation=Annotated[bool, shown])
 
 
 def _leaves(name: str, hint: Any, default: Any) -> Iterator[Leaf]:
@@ -153,12 +199,14 @@ def _leaves(name: str, hint: Any, default: Any) -> Iterator[Leaf]:
 def _made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, Leaf]) -> Any:
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = _apart(hint)
+    if kind is Passed:
+        return Passed(f"--{one}" for one in _EVERYWHERE if given[one])
     if kind is Given:
         return Given(
             {
                 one: _recorded(given[one])
                 for one in leaves
-                if given[one] is not None and (given[one] or one != PLUGIN)
+                if given[one] is not None and one not in _UNRECORDED and (given[one] or one != PLUGIN)
             }
         )
     if not is_dataclass(kind) or not isinstance(kind, type):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.results.atomic import check_writable
@@ -12,7 +13,7 @@ from pretrace.verdicts.order.settings import OrderSettings
 from pretrace.verdicts.settings import Beside
 
 
-def order(source: Source, target: Target, settings: OrderSettings, beside: Beside, given: Given) -> int:
+def order(source: Source, target: Target, settings: OrderSettings, beside: Beside, given: Given) -> Answer:
     """Was this set, whose rows stand in random order, used? Compares the published order of rows, or of answer options,
     with others. Exit code 3 when consistent with training, 0 when nothing was found, 4 when inconclusive."""
     from pretrace.cli.progress import Stages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Plain
 
+from pretrace.cli.answer import Answer, lines, of_folder
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import Estimate, Run
@@ -25,20 +26,22 @@ _PREVIEW = 5
 _COLUMNS = 4
 
 
-def finished(run: Run, out: Path) -> None:
-    """Print what a run found and where it lies."""
-    console = Console(highlight=False)
-    results(run, console)
-    losses(run, console)
-    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+def finished(run: Run, out: Path) -> Answer:
+    """What a run found and where it lies."""
+
+    def say(console: Console) -> None:
+        results(run, console)
+        losses(run, console)
+        console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+
+    return of_folder(out, say)
 
 
-def foretold(work: Sequence[Workload]) -> None:
-    """Print what a run would ask of each model."""
-    console = Console(highlight=False)
-    console.print("Dry run: no text went through a model.")
-    for one in work:
-        console.print(Plain(one.line), soft_wrap=True)
+def foretold(work: Sequence[Workload]) -> Answer:
+    """What a run would ask of each model."""
+    first = "Dry run: no text went through a model."
+    said = lines(first, *(one.line for one in work))
+    return Answer(say=said, outcome="dry run", statement=first, own={"work": [asdict(one) for one in work]})
 
 
 def results(run: Run, console: Console) -> None:
@@ -159,7 +162,7 @@ def _many(number: int, thing: str) -> str:
 
 def show(
     text: Annotated[str, Option("The text itself, or - for standard input.", metavar="TEXT")], target: Target
-) -> None:
+) -> Answer:
     """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
     from pretrace.cache.traces import open_store
@@ -174,17 +177,21 @@ def show(
         raise TextsError("the text is empty; pass a sentence or two, or - to read standard input.")
     backend = open_model(target.model, **asdict(target.opening))
     one = trace(backend, [content], Quantity.LOGP, store=open_store(None))[0]
-    print_heat(heat_of(Text("text", content), one, backend, limit=None), Console(highlight=False))
+    heat = heat_of(Text("text", content), one, backend, limit=None)
+    tokens = [{"piece": piece, "logp": logp} for piece, logp in zip(heat.pieces, heat.logp, strict=True)]
+    own = {"model": target.model, "mean_logp": heat.mean_logp, "tokens": tokens}
+    return Answer(say=lambda console: print_heat(heat, console), own=own)
 
 
-def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> None:
+def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Answer:
     """Render RUN/report.html again from the run's tables, without a model."""
     from pretrace.runs import render
 
-    print(f"Report: {render(run)}")
+    page = render(run)
+    return Answer(say=lines(f"Report: {page}"), folder=run, report=page)
 
 
-def list_() -> None:
+def list_() -> Answer:
     """List scores, corpora and what --model takes, one line each."""
     from pretrace.auditing.settings import PROCEDURES
     from pretrace.backends import known_backends
@@ -207,6 +214,10 @@ def list_() -> None:
         "Measured on this machine (delete a file to measure again)": described("products", "float32 products")
         | described("training-format", "training format"),
     }
-    for title, lines in rows.items():
-        width = max(map(len, lines))
-        print(title, *(f"  {name:<{width}}  {line}" for name, line in lines.items()), "", sep="\n")
+    return Answer(say=lambda console: _listed(rows), own={"lists": rows})
+
+
+def _listed(rows: Mapping[str, Mapping[str, str]]) -> None:
+    for title, said in rows.items():
+        width = max(map(len, said))
+        print(title, *(f"  {name:<{width}}  {line}" for name, line in said.items()), "", sep="\n")

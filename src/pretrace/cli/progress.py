@@ -1,7 +1,5 @@
-"""A progress bar with tokens a second and the time left; nothing where standard error is no terminal.
-
-An audit takes long, so without a terminal it writes a plain line every 30 seconds.
-"""
+"""A progress bar with tokens a second and the time left; a plain line every 30 seconds where standard error is no
+terminal, lest whatever runs the command takes it for dead; nothing with --quiet."""
 
 from __future__ import annotations
 
@@ -9,15 +7,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from rich import progress as rich
 from rich.console import Console
 
 from pretrace.auditing.watch import Outlook, Stage
-from pretrace.cli.progress_file import EVERY, Noted, note, progress_file
-from pretrace.scoring.evidence import Progress, Silent
+from pretrace.cli.lines import BytesLine, PassesLine, TrainingLine, duration
+from pretrace.cli.notes import note, quiet, said_at
+from pretrace.cli.progress_file import EVERY, Noted, note_share, progress_file
+from pretrace.scoring.evidence import Progress
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep, TrainingStep
@@ -50,9 +50,14 @@ class Bar:
 
 @contextmanager
 def watched(what: str) -> Iterator[Progress]:
-    """Progress on standard error if that is a terminal, none otherwise."""
-    if not sys.stderr.isatty():
-        yield Noted(what) if progress_file() else Silent()
+    """Passes over texts, shown on standard error."""
+    if progress_file() and not sys.stderr.isatty():
+        yield Noted(what)
+        return
+    if not sys.stderr.isatty() or quiet():
+        passes = PassesLine(what)
+        with said(passes.line):
+            yield passes
         return
     columns = (
         rich.TextColumn("{task.description}"),
@@ -67,30 +72,33 @@ def watched(what: str) -> Iterator[Progress]:
 
 @contextmanager
 def counted_bytes() -> Iterator[Callable[[int, int], None]]:
-    """Shows how many texts and megabytes are counted, and how fast, on a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda texts, size: None
+    """Shows how many texts and megabytes are counted, and how fast."""
+    counted = BytesLine()
+    if not sys.stderr.isatty() or quiet():
+        with said(counted.line):
+            yield counted
         return
     columns = (rich.TextColumn("counting"), rich.TextColumn("{task.fields[done]}"))
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", done="", total=None)
-        begin = time.perf_counter()
-        first: list[int] = []
 
         def show(texts: int, size: int) -> None:
-            if not first:
-                first.append(size)
-            rate = (size - first[0]) / 1e6 / max(time.perf_counter() - begin, 1e-3)
-            progress.update(task, done=f"{texts:,} texts, {size / 1e6:,.0f} MB, {rate:,.0f} MB/s")
+            counted(texts, size)
+            progress.update(task, done=counted.state())
 
         yield show
 
 
 @contextmanager
 def trained(what: str = "training") -> Iterator[OnStep | None]:
-    """A bar for training with its loss, on a terminal; otherwise None."""
-    if not sys.stderr.isatty():
-        yield (lambda step: note(step.step / step.steps, None, what)) if progress_file() else None
+    """Training with its loss, shown on standard error."""
+    if progress_file() and not sys.stderr.isatty():
+        yield lambda step: note_share(step.step / step.steps, None, what)
+        return
+    if not sys.stderr.isatty() or quiet():
+        steps = TrainingLine(what)
+        with said(steps.line):
+            yield steps
         return
     columns = (
         rich.TextColumn(what),
@@ -112,15 +120,31 @@ def announce_training(classifiers: Sequence[str]) -> None:
     """Say on standard error that classifiers are trained before anything else is shown, which takes long."""
     trained_first = [name for name in classifiers if name.startswith(("pretrained", "gpt2"))]
     if trained_first:
-        print(
-            f"pretrace: note: {', '.join(trained_first)}: trained on the texts first; on a processor that can take "
-            "many minutes.",
-            file=sys.stderr,
+        note(
+            f"{', '.join(trained_first)}: trained on the texts first; on a processor that can take many minutes."
         )
 
 
 LINE_SECONDS = 30.0
 """The time between two lines where there is no terminal."""
+
+
+@contextmanager
+def said(line: Callable[[], str], clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
+    """Print what `line` gives, if anything, to standard error every 30 seconds while the context lasts; nothing with
+    --quiet."""
+    if quiet():
+        yield
+        return
+
+    def show() -> None:
+        if words := line():
+            said_at[0] = clock()
+            print(words, file=sys.stderr, flush=True)
+
+    waited = clock() - said_at[0]
+    with _repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
+        yield
 
 
 class Stages:
@@ -155,12 +179,13 @@ class Stages:
     def line(self, stage: str) -> str:
         """What is shown now: "step 2 of 5 · training the generator · 1 min 40 s left of the whole"."""
         step, steps = self.outlook.step
-        return f"step {step} of {steps} · {stage} · {_duration(self.outlook.left())} left of the whole"
+        return f"step {step} of {steps} · {stage} · {duration(self.outlook.left())} left of the whole"
 
     @contextmanager
     def _shown(self, stage: str) -> Iterator[None]:
         self.outlook.begin(stage)
-        with self._bar(stage) if sys.stderr.isatty() else self._lines(stage), self._noted(stage):
+        shown = nullcontext() if quiet() else self._bar(stage) if sys.stderr.isatty() else self._lines(stage)
+        with shown, self._noted(stage):
             yield
         self.outlook.end()
 
@@ -171,7 +196,7 @@ class Stages:
             return
         step, steps = self.outlook.step
         said = f"step {step} of {steps} · {stage}"
-        show = lambda: note(self.outlook.share, self.outlook.left(), said)  # noqa: E731 - said once, called often
+        show = lambda: note_share(self.outlook.share, self.outlook.left(), said)  # noqa: E731 - said once, called often
         with _repeated(show, first=0.0, every=EVERY):
             yield
 
@@ -230,14 +255,3 @@ def _repeated(act: Callable[[], None], *, first: float, every: float) -> Iterato
     finally:
         over.set()
         thread.join()
-
-
-def _duration(seconds: float) -> str:
-    """Seconds as "40 s", "1 min 40 s" or "2 h 5 min"."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min"

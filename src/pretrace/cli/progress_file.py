@@ -24,7 +24,7 @@ def progress_file() -> Path | None:
     return Path(named) if named else None
 
 
-def note(share: float, left: float | None, said: str) -> None:
+def note_share(share: float, left: float | None, said: str) -> None:
     """Write how far the command is; nothing where no file is asked for or it cannot be written."""
     _write({"share": min(1.0, max(0.0, share)), "left": left, "said": said})
 
@@ -52,7 +52,7 @@ class Noted:
         self.total = self.done = self.fresh = 0
         self._begun = time.monotonic()
         self._last = 0.0
-        note(0.0, None, said)
+        note_share(0.0, None, said)
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
@@ -67,4 +67,4 @@ class Noted:
             return
         self._last = now
         left = (self.total - self.done) * (now - self._begun) / self.fresh if self.fresh else None
-        note(self.done / max(1, self.total), left, self.said)
+        note_share(self.done / max(1, self.total), left, self.said)

@@ -9,6 +9,8 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from pretrace.cli.answer import Answer, Answered
+from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import trained, watched
@@ -25,6 +27,7 @@ from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
 from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import (
     EvaluationSettings,
     ModelsSettings,
@@ -48,10 +51,15 @@ Out = Annotated[
     ),
 ]
 
+_NOT_RECORDED = {"out", "shard", "parts", "dry_run"}
+"""Options that differ between commands that make the same run."""
 
-def score(source: Source, target: Target, settings: ScoreSettings, job: JobSettings, out: Out) -> int:
+
+def score(
+    source: Source, target: Target, settings: ScoreSettings, job: JobSettings, out: Out, given: Given
+) -> Answered:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    return _Command(source, target, settings, None, job, out).run()
+    return _Command(source, target, settings, None, job, out, given).run()
 
 
 def evaluate(
@@ -61,9 +69,10 @@ def evaluate(
     evaluation: EvaluationSettings,
     job: JobSettings,
     out: Out,
-) -> int:
+    given: Given,
+) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
-    return _Command(source, target, settings, evaluation, job, out).run()
+    return _Command(source, target, settings, evaluation, job, out, given).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +85,9 @@ class _Command:
     evaluation: EvaluationSettings | None
     job: JobSettings
     out: Path
+    given: Given
 
-    def run(self) -> int:
+    def run(self) -> Answered:
         """Do it; a PretraceError as early as a mistake can be known."""
         plan = ScorePlan.parse(self.settings.scores)
         check_use(plan, self.settings, self.how)
@@ -98,19 +108,18 @@ class _Command:
         if corpus is None:
             return self._in_shards(stream, plan)
         run = self._at_once(corpus, plan)
-        if run is None:
-            return 0
+        if isinstance(run, Answer):
+            return run
         save_run(run, self.out, beside=(lambda folder: write_unreadable(unread, folder)) if unread else None)
-        finished(run, self.out)
-        return 0
+        return finished(run, self.out)
 
     @property
     def how(self) -> EvaluationSettings:
         """How an evaluation is made, or would be."""
         return self.evaluation or EvaluationSettings()
 
-    def _at_once(self, corpus: Corpus, plan: ScorePlan) -> Run | None:
-        """The run over texts that are in memory; None after a dry run."""
+    def _at_once(self, corpus: Corpus, plan: ScorePlan) -> Run | Answer:
+        """The run over texts that are in memory; after a dry run what it would take."""
         if self.evaluation:
             check_labels(corpus)
         plan.check_texts(corpus)  # here as well: tuning takes long
@@ -121,11 +130,10 @@ class _Command:
         parts = parts or divide(windows(corpus, opened.target))
         parts = replace(parts, reference=parts.reference or given)
         if self.settings.dry_run:
-            foretold(self._workload(parts.test, opened, plan, parts.reference))
-            return None
+            return foretold(self._workload(parts.test, opened, plan, parts.reference))
         models = self._with_texts(opened, parts)
         with watched("reading") as progress:
-            run = detect(parts.test, models, plan, self._options(progress, parts))
+            run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
         if self.evaluation is None:
             return run
         how = self.how
@@ -133,7 +141,7 @@ class _Command:
             run, parts.test, seed=self.settings.seed, resamples=how.resamples, validation=how.validation
         )
 
-    def _in_shards(self, stream: TextStream, plan: ScorePlan) -> int:
+    def _in_shards(self, stream: TextStream, plan: ScorePlan) -> Answered:
         """The run over more texts than that, or the shards of one worker."""
         labelled = self.evaluation is not None
         sharded = surveyed(stream, self.source, self.job, self.out, labelled=labelled)
@@ -141,8 +149,7 @@ class _Command:
         parts = Parts(None, self._reference(), sharded.first)
         opened = self._open(plan)
         if self.settings.dry_run:
-            foretold(self._foreseen(sharded, opened, plan, parts.reference))
-            return 0
+            return foretold(self._foreseen(sharded, opened, plan, parts.reference))
         models = self._with_texts(opened, parts)
         return score_shards(sharded, models, plan, self._options(Silent(), parts), self.evaluation)
 
@@ -197,13 +204,12 @@ class _Command:
                 models, self._wanted, parts, self.how.method, seed=self.settings.seed, on_step=on_step
             )
 
-    def _options(self, progress: Progress, parts: Parts) -> Options:
-        return Options(
-            cache=self.settings.cache,
-            seed=self.settings.seed,
-            progress=progress,
-            settings=_record(self.source, self.target, self.settings, self.evaluation, parts),
-        )
+    def _options(self, progress: Progress, parts: Parts, corpus: Corpus | None = None) -> Options:
+        record = _record(self.source, self.target, self.settings, self.evaluation, parts)
+        record["given"] = {name: value for name, value in self.given.items() if name not in _NOT_RECORDED}
+        if corpus is not None and (self.settings.windows or "set_aside" in record):  # a part of it is scored
+            record["whole_texts"] = record_corpus(corpus)
+        return Options(cache=self.settings.cache, seed=self.settings.seed, progress=progress, settings=record)
 
 
 def _divided(corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None) -> Parts:

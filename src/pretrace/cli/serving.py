@@ -15,6 +15,7 @@ from pretrace.errors import MissingPackageError
 from pretrace.web.settings import ServeSettings
 
 if TYPE_CHECKING:
+    from pretrace.cli.answer import Answered
     from pretrace.cli.options import Leaf
     from pretrace.web.forms import Field, Form
 
@@ -57,7 +58,7 @@ def forms() -> dict[str, Form]:
     """The commands that can be started from the page, with their essential options."""
     from pretrace.cli import auditing, collecting, cutoff, flagging, marking, ordering, scoring, twins
 
-    commands: tuple[Callable[..., int | None], ...] = (
+    commands: tuple[Callable[..., Answered], ...] = (
         scoring.score,
         scoring.evaluate,
         flagging.flag,
@@ -71,7 +72,7 @@ def forms() -> dict[str, Form]:
     return {command.__name__: _form(command) for command in commands}
 
 
-def _form(command: Callable[..., int | None]) -> Form:
+def _form(command: Callable[..., Answered]) -> Form:
     from pretrace.cli.options import command_of
     from pretrace.web.forms import Form
 

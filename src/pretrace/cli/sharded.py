@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
+from pretrace.cli.answer import Answer, lines
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished
 from pretrace.cli.progress import watched
@@ -91,8 +92,8 @@ def score_shards(
     plan: ScorePlan,
     options: Options,
     evaluation: EvaluationSettings | None,
-) -> int:
-    """Score the shards that are this worker's and merge them where it is the only one; the exit code."""
+) -> Answer:
+    """Score the shards that are this worker's and merge them where it is the only one; what that gave."""
     stream, found, turn = sharded.stream, sharded.found, sharded.how.turn
     for some in (models, models.placebo):
         if some is not None:
@@ -110,11 +111,10 @@ def score_shards(
     if turn.of > 1:
         lacking = len(missing_shards(job, parts))
         rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
-        print(f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}.")
-        print(f"When all workers are done: pretrace merge {sharded.out}")
-        return 0
-    _finish(job, sharded.folder, stream, sharded.out)
-    return 0
+        first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
+        said = lines(first, f"When all workers are done: pretrace merge {sharded.out}")
+        return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
+    return _finish(job, sharded.folder, stream, sharded.out)
 
 
 def _begin(sharded: Sharded, job: Job) -> None:
@@ -158,7 +158,7 @@ def _job(sharded: Sharded, worker: Worker, options: Options, evaluation: Evaluat
     )
 
 
-def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> None:
+def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> Answer:
     """Merge, evaluate where that was asked for, write the run, and take the parts away."""
     parts, seed = job.parts(folder), int(job.settings["seed"])
     found = merged(job, parts, seed=seed)
@@ -166,7 +166,7 @@ def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> None:
         found = evaluated(found, stream, seed=seed, **job.evaluation)
     save_run(found.run, out, beside=found.write)
     remove(parts)
-    finished(found.run, out)
+    return finished(found.run, out)
 
 
 def merge(
@@ -174,7 +174,7 @@ def merge(
     parts: Annotated[
         Path | None, Option("The folder of parts, where the workers were given one.", path="in")
     ] = None,
-) -> None:
+) -> Answer:
     """Put the parts of `score --shard` or `evaluate --shard` together: the table, the run and its report."""
     folder = parts or parts_folder(out)
     jobs = [Job.load(path) for path in sorted(folder.glob("job-*.json"))]
@@ -192,4 +192,4 @@ def merge(
     job = whole[0]
     columns = Columns(**job.source["columns"])
     stream = open_stream(job.source["texts"], columns, skip_unreadable=job.source["skip_unreadable"])
-    _finish(job, folder, stream, out)
+    return _finish(job, folder, stream, out)

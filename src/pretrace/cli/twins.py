@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.references import BesideSeveral, opened_several
@@ -54,7 +55,7 @@ def twins(
     beside: BesideSeveral,
     settings: TwinSettings,
     given: Given,
-) -> int:
+) -> Answer:
     """Published texts beside their drafts: does the model find the published versions likelier than the changes
     explain? Says how much hidden bias the result withstands, and accuses only beside a placebo. Exit code 3 when the
     predictions are consistent with training, 0 when nothing was shown, 4 when there is no answer."""

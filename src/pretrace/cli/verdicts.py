@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as Printed
 from rich.text import Text as Plain
 
+from pretrace.cli.answer import Answer, of_folder
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.types import Verdict
@@ -36,13 +38,17 @@ def opened(target: Target, beside: Beside, *, cache: bool) -> Models:
     return models
 
 
-def finished(verdict: Verdict, out: Path, given: Mapping[str, Any]) -> int:
-    """Write the verdict with the options that were `given`, print it, and give the exit code of its outcome."""
-    from pretrace.results.audit import EXIT_CODES
-    from pretrace.runs import REPORT, save_verdict
+def finished(verdict: Verdict, out: Path, given: Mapping[str, Any]) -> Answer:
+    """Write the verdict with the options that were `given`; what it says, with the exit code of its outcome."""
+    from pretrace.runs import save_verdict
 
     save_verdict(replace(verdict, settings={**verdict.settings, "command": dict(given)}), out)
-    console = Console(highlight=False)
+    return of_folder(out, partial(_printed, verdict, out))
+
+
+def _printed(verdict: Verdict, out: Path, console: Console) -> None:
+    from pretrace.runs import REPORT
+
     console.print(Plain(verdict.statement, style="bold"))
     for reason in verdict.reasons:
         console.print(Plain(f"- {reason}"))
@@ -56,4 +62,3 @@ def finished(verdict: Verdict, out: Path, given: Mapping[str, Any]) -> int:
     for advice in verdict.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)
-    return EXIT_CODES[verdict.outcome]

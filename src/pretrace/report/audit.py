@@ -199,15 +199,15 @@ SECTIONS: Sections[Audit] = (
 """The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
 
 
-def render(audit: Audit, sections: Sections[Audit] = SECTIONS) -> str:
-    """The whole report of an audit as one HTML document."""
+def render(audit: Audit, sections: Sections[Audit] = SECTIONS, *, seal: str = "") -> str:
+    """The whole report of an audit as one HTML document, with the `seal` of its folder on each page."""
     title = titled("Audit", audit.corpus, audit.model)
-    return two_parts(title, first_page(audit), speaking(sections, audit))
+    return two_parts(title, first_page(audit), speaking(sections, audit), seal)
 
 
-def write(audit: Audit, path: Path, sections: Sections[Audit] = SECTIONS) -> None:
+def write(audit: Audit, path: Path, sections: Sections[Audit] = SECTIONS, *, seal: str = "") -> None:
     """Write the report, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(audit, sections))
+    atomic_text(path, render(audit, sections, seal=seal))
 
 
 def _against(answer: Answer) -> tuple[str, str, str, str]:

@@ -115,15 +115,15 @@ SECTIONS: Sections[Flagged] = (deciding_test, texts, checks, limits, repeating, 
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
 
 
-def render(flagged: Flagged, sections: Sections[Flagged] = SECTIONS) -> str:
-    """The whole report of a flagging as one HTML document."""
+def render(flagged: Flagged, sections: Sections[Flagged] = SECTIONS, *, seal: str = "") -> str:
+    """The whole report of a flagging as one HTML document, with the `seal` of its folder on each page."""
     title = titled("Flagged texts", flagged.corpus, flagged.model)
-    return two_parts(title, first_page(flagged), speaking(sections, flagged))
+    return two_parts(title, first_page(flagged), speaking(sections, flagged), seal)
 
 
-def write(flagged: Flagged, path: Path, sections: Sections[Flagged] = SECTIONS) -> None:
+def write(flagged: Flagged, path: Path, sections: Sections[Flagged] = SECTIONS, *, seal: str = "") -> None:
     """Write the report, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(flagged, sections))
+    atomic_text(path, render(flagged, sections, seal=seal))
 
 
 def sides(flagged: Flagged) -> Figure:

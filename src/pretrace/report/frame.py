@@ -45,9 +45,11 @@ def titled(kind: str, corpus: str, model: str) -> str:
     return f"{kind}: {named(corpus, 80)}, {named(model, 80)}"
 
 
-def two_parts(title: str, first: Markup, sections: Sequence[Section]) -> str:
-    """A whole report with a first page for everybody and a technical part, as one HTML document."""
-    return str(fill("first_page.html", {"title": title, "first": first, "sections": sections}))
+def two_parts(title: str, first: Markup, sections: Sequence[Section], seal: str) -> str:
+    """A whole report with a first page for everybody and a technical part, as one HTML document; `seal` is the hash of
+    the result, "" for one that is not in a folder."""
+    values = {"title": title, "first": first, "sections": sections, "seal": seal}
+    return str(fill("first_page.html", values))
 
 
 @functools.cache

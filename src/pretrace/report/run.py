@@ -239,7 +239,8 @@ def limits(run: Run) -> Section:
 
 def settings(run: Run) -> Section | None:
     """The settings as one table of names and values, in the order they were recorded: enough to make the run again."""
-    told = {key: _without_sections(key, value) for key, value in run.settings.items()}
+    listed = {key: value for key, value in run.settings.items() if key != "given"}  # most say it again
+    told = {key: _without_sections(key, value) for key, value in listed.items()}
     rows = [
         (name, facts.cut(value, "run.json"), facts.is_code(value)) for name, value in facts.flattened(told)
     ]
@@ -255,17 +256,17 @@ SECTIONS: Sections[Run] = (
 """The sections of a run's report in reading order. One of your own: `write(run, path, (*SECTIONS, mine))`."""
 
 
-def render(run: Run, sections: Sections[Run] = SECTIONS) -> str:
-    """The whole report of a run as one HTML document."""
+def render(run: Run, sections: Sections[Run] = SECTIONS, *, seal: str = "") -> str:
+    """The whole report of a run as one HTML document, with the `seal` of its folder on each page."""
     model = facts.model_name(run)
     title = titled("Membership report", run.corpus, model)
-    values = {"run": run, "model": model, "title": title, "sections": speaking(sections, run)}
+    values = {"run": run, "model": model, "title": title, "sections": speaking(sections, run), "seal": seal}
     return str(fill("run/page.html", values))
 
 
-def write(run: Run, path: Path, sections: Sections[Run] = SECTIONS) -> None:
+def write(run: Run, path: Path, sections: Sections[Run] = SECTIONS, *, seal: str = "") -> None:
     """Write the report, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(run, sections))
+    atomic_text(path, render(run, sections, seal=seal))
 
 
 def _without_sections(key: str, value: Any) -> Any:

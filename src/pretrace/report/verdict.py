@@ -143,15 +143,15 @@ SECTIONS: Sections[Verdict] = (deciding_test, checks, power, tables, repeating, 
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
 
 
-def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS) -> str:
-    """The whole report as one HTML document."""
+def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
+    """The whole report as one HTML document, with the `seal` of its folder on each page."""
     title = titled("Test", verdict.corpus, verdict.model)
-    return two_parts(title, first_page(verdict), speaking(sections, verdict))
+    return two_parts(title, first_page(verdict), speaking(sections, verdict), seal)
 
 
-def write(verdict: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS) -> None:
+def write(verdict: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:
     """Write the report, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(verdict, sections))
+    atomic_text(path, render(verdict, sections, seal=seal))
 
 
 def _length(table: Table) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.results.folder import Kind, Opened, Write, read_folder, write_folder
+from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
 from pretrace.results.output_checks import AUDIT_KEY, VERDICT
 from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.results.tables import (
@@ -48,10 +48,12 @@ _FORMER_DESIGNS = {"synthetic": "placebos", "heldout": "controls"}
 Plain = dict[str, Any]
 
 
-def save_audit(audit: Audit, folder: Path, *, extra: Write | None = None) -> None:
+def save_audit(
+    audit: Audit, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None
+) -> None:
     """Write an audit to `folder`, in place of an earlier audit there; on failure nothing has changed.
 
-    `extra` may add what is made from the audit (a report) to the folder before it takes its place. Raises TypeError or
+    `extra` may add files, `rendered` is what is made from the audit (a report). Raises TypeError or
     ValueError where the audit holds what cannot be written, OutputError where `folder` cannot be.
     """
     _check(audit)
@@ -67,7 +69,7 @@ def save_audit(audit: Audit, folder: Path, *, extra: Write | None = None) -> Non
         DOCUMENTS: lambda path: write_parquet(path, dict(zip(_COLUMNS, columns, strict=True))),
         PAIRS: lambda path: write_lines(path, _pair_rows(audit)),
     }
-    write_folder(AUDIT, folder, content, parts=parts, extra=extra)
+    write_folder(AUDIT, folder, content, parts=parts, extra=extra, rendered=rendered)
 
 
 def load_audit(folder: Path) -> Audit:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.results.folder import Kind, Opened, Write, read_folder, write_folder
+from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
 from pretrace.results.output_checks import FLAGS, FLAGS_KEY
 from pretrace.results.serialization import from_plain, to_plain
 from pretrace.results.tables import read_csv, write_csv
@@ -34,10 +34,12 @@ _OLD = {_TEXT_COLUMNS: _TEXT_COLUMNS[:6], _KNOWN_COLUMNS: _KNOWN_COLUMNS[:4]}
 _FIELDS = tuple(f.name for f in dataclasses.fields(Flagged) if f.name not in ("texts", "known", "settings"))
 
 
-def save_flags(flagged: Flagged, folder: Path, *, extra: Write | None = None) -> None:
+def save_flags(
+    flagged: Flagged, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None
+) -> None:
     """Write a flagging to `folder`, in place of an earlier one there; on failure nothing has changed.
 
-    `extra` may add what is made from it (a report) before the folder takes its place. Raises TypeError or
+    `extra` may add files, `rendered` is what is made from it (a report). Raises TypeError or
     ValueError where it holds what cannot be written, OutputError where `folder` cannot be.
     """
     _check(flagged)
@@ -45,7 +47,7 @@ def save_flags(flagged: Flagged, folder: Path, *, extra: Write | None = None) ->
         TEXTS: lambda path: write_csv(path, _TEXT_COLUMNS, _rows(flagged.texts), quoted=True),
         KNOWN: lambda path: write_csv(path, _KNOWN_COLUMNS, _known_rows(flagged.known), quoted=True),
     }
-    write_folder(FLAGGING, folder, _content(flagged), parts=parts, extra=extra)
+    write_folder(FLAGGING, folder, _content(flagged), parts=parts, extra=extra, rendered=rendered)
 
 
 def load_flags(folder: Path) -> Flagged:

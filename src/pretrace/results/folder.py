@@ -3,8 +3,8 @@
 The JSON part comes last into the folder and holds the SHA-256 of the files beside it, so that a damaged file,
 or one of another result, is noticed when the folder is read. A sealed one also holds, as its own last entry, the
 hash of itself without this entry; what is made from its tables (a report, which can be made anew to the same
-bytes by the same version) is listed there without a hash. Someone who means to deceive can write the hashes
-anew: to hold a result fast, keep that last number elsewhere.
+bytes by the same version) is listed there without a hash, and shows that number. Someone who means to deceive can
+write the hashes anew: to hold a result fast, keep that last number elsewhere.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from pretrace.results.serialization import expect, from_json, to_json
 
 T = TypeVar("T")
 Write = Callable[[Path], object]
+Render = Callable[[Path, str], object]
+"""Writes what is made from a result to a file, given the hash that the JSON part has of itself."""
+Rendered = Mapping[str, Render]
 
 SEAL = "sha256"
 
@@ -47,9 +50,10 @@ def write_folder(
     *,
     parts: Mapping[str, Write],
     extra: Write | None = None,
+    rendered: Rendered | None = None,
 ) -> None:
     """Write a result folder, whole or not at all, in place of an earlier one: each of the `parts` (by file name),
-    what `extra` adds, and the JSON part with `content`.
+    what `extra` adds, what is `rendered` from all that (by file name), and the JSON part with `content`.
 
     Raises what the writers raise, and OutputError where `folder` cannot be written; then nothing has changed.
     """
@@ -61,19 +65,39 @@ def write_folder(
         hashes: dict[str, str | None] = dict(file_hashes(partial))
         if kind.sealed:
             hashes = {name: hashes[name] for name in parts} | {n: None for n in hashes if n not in parts}
+        hashes |= dict.fromkeys(rendered or ())
         full = {kind.key: kind.format, **content, FILES_KEY: hashes}
-        if kind.sealed:
-            full[SEAL] = _seal(full)
+        full[SEAL] = seal = _seal(full)
+        for name, render in (rendered or {}).items():
+            render(partial / name, seal)
         (partial / kind.marker).write_bytes(to_json(full))
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """What the files of a folder are, held against what was recorded: how many have a recorded hash, which of them
+    changed or are gone, and whether the JSON part is as it was written (None where it has no hash of its own)."""
+
+    hashed: int
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+    seal: bool | None
+
+
+def seal_of(kind: Kind, folder: Path) -> str:
+    """The hash that the JSON part of a folder has of itself, which stands for the whole result; "" where an earlier
+    pretrace wrote none. OutputError where it cannot be read."""
+    return Opened(kind, folder).seal
 
 
 class Opened:
     """A result folder that is being read. `content` is its JSON part, whose format and seal are sound.
 
-    OutputError where there is no such folder, or a newer pretrace wrote it.
+    OutputError where there is no such folder, or a newer pretrace wrote it. With `believe` a seal that does not hold
+    is no error; `seal_holds` says whether it does, None where there is none.
     """
 
-    def __init__(self, kind: Kind, folder: Path) -> None:
+    def __init__(self, kind: Kind, folder: Path, *, believe: bool = False) -> None:
         self._kind, self._folder = kind, folder
         self.content = self.explained(kind.marker, lambda: from_json(self._bytes(kind.marker)))
         found = self.content.get(kind.key)
@@ -85,7 +109,10 @@ class Opened:
             raise OutputError(
                 f"{folder} was written by a newer pretrace (format {found}, this one reads {kind.format}): upgrade."
             )
-        if kind.sealed and self.content.pop(SEAL, None) != _seal(self.content):
+        seal = self.content.pop(SEAL, None)
+        self.seal = seal if isinstance(seal, str) else ""
+        self.seal_holds = None if seal is None and not kind.sealed else seal == _seal(self.content)
+        if self.seal_holds is False and not believe:
             raise self._changed(kind.marker)
 
     def __contains__(self, name: str) -> bool:
@@ -98,6 +125,15 @@ class Opened:
         if hashlib.sha256(content).hexdigest() != checksum:
             raise self._changed(name)
         return self.explained(name, lambda: parse(content))
+
+    def integrity(self, *, apart: str = "") -> Integrity:
+        """The state of every file but `apart`, whatever it is."""
+        files = self.explained(self._kind.marker, lambda: expect(self.content[FILES_KEY], dict))
+        recorded = {name: value for name, value in files.items() if value is not None and name != apart}
+        gone = tuple(name for name in recorded if not (self._folder / name).is_file())
+        there = (name for name in recorded if name not in gone)
+        changed = tuple(name for name in there if file_hash(self._folder / name) != recorded[name])
+        return Integrity(len(recorded), changed, gone, self.seal_holds)
 
     def explained(self, name: str, read: Callable[[], T]) -> T:
         """What `read` gives; what it raises for a damaged file becomes an OutputError that names the file."""

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.results.folder import Kind, Opened, Write, read_folder, write_folder
+from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
 from pretrace.results.output_checks import FORMAT_KEY, MARKER
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.tables import Column, read_parquet, texts_of, write_csv, write_parquet
@@ -38,10 +38,10 @@ CUT_COLUMNS = ("id", "n_cut")
 _CUT = b"pretrace_cut"  # zlib of little-endian int32, in base64
 
 
-def save_run(run: Run, folder: Path, *, extra: Write | None = None) -> None:
+def save_run(run: Run, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None) -> None:
     """Write a run to `folder`, in place of an earlier run there; on failure nothing has changed.
 
-    `extra` may add files (a report) to the folder before it takes its place. Raises TypeError or
+    `extra` may add files, `rendered` is what is made from the run (a report). Raises TypeError or
     ValueError where the run holds what cannot be written, OutputError where `folder` cannot be.
     """
     settings = to_plain(run.settings, "settings", exact=True)
@@ -74,7 +74,7 @@ def save_run(run: Run, folder: Path, *, extra: Write | None = None) -> None:
         **({"missing": [dict(zip(MISSING_COLUMNS, row, strict=True)) for row in missing]} if missing else {}),
         **({"whole": to_plain(run.whole, "whole")} if run.whole else {}),
     }
-    write_folder(RUN, folder, content, parts=parts, extra=extra)
+    write_folder(RUN, folder, content, parts=parts, extra=extra, rendered=rendered)
 
 
 def load_run(folder: Path) -> Run:

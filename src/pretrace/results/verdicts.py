@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.results.audit import EXIT_CODES
-from pretrace.results.folder import Kind, Opened, Write, read_folder, write_folder
+from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
 from pretrace.results.output_checks import RESULT, RESULT_KEY
 from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.results.tables import read_csv, write_csv
@@ -24,10 +24,12 @@ VERDICTS = Kind("test result", RESULT, RESULT_KEY, 1, "one of pretrace's tests",
 _FIELDS = tuple(f.name for f in dataclasses.fields(Verdict) if f.name not in ("tables", "settings"))
 
 
-def save_verdict(verdict: Verdict, folder: Path, *, extra: Write | None = None) -> None:
+def save_verdict(
+    verdict: Verdict, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None
+) -> None:
     """Write a verdict to `folder`, in place of an earlier one there; on failure nothing has changed.
 
-    `extra` may add what is made from it (a report) before the folder takes its place. Raises TypeError or ValueError
+    `extra` may add files, `rendered` is what is made from it (a report). Raises TypeError or ValueError
     where it holds what cannot be written, OutputError where `folder` cannot be.
     """
     parts: dict[str, Write] = {f"{table.name}.csv": partial(_write, table=table) for table in verdict.tables}
@@ -44,7 +46,7 @@ def save_verdict(verdict: Verdict, folder: Path, *, extra: Write | None = None) 
         },
         "settings": to_plain(verdict.settings, "settings"),
     }
-    write_folder(VERDICTS, folder, content, parts=parts, extra=extra)
+    write_folder(VERDICTS, folder, content, parts=parts, extra=extra, rendered=rendered)
 
 
 def load_verdict(folder: Path) -> Verdict:

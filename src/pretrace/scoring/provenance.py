@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pretrace import __version__
-from pretrace.types import Corpus, TokenTable
+from pretrace.types import Corpus, Text, TokenTable
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
 
@@ -26,19 +26,24 @@ def record_software() -> dict[str, str]:
     return found
 
 
-def record_corpus(corpus: Corpus) -> dict[str, Any]:
-    """Name, source, size and hash of the texts (ids, texts and labels, in order), and a benchmark's card."""
+def texts_hash(texts: Iterable[Text]) -> str:
+    """The SHA-256 of ids, texts, labels and groups in their order, each after its length."""
     digest = hashlib.sha256()
-    for text in corpus.texts:
+    for text in texts:
         for part in (text.id, text.text, str(text.member), text.group):
             encoded = part.encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest.hexdigest()
+
+
+def record_corpus(corpus: Corpus) -> dict[str, Any]:
+    """Name, source, size and hash of the texts (ids, texts and labels, in order), and a benchmark's card."""
     return {
         "name": corpus.name,
         "source": corpus.source,
         "texts": len(corpus),
         "documents": len({text.document for text in corpus.texts}),
-        "sha256": digest.hexdigest(),
+        "sha256": texts_hash(corpus.texts),
         "notes": list(corpus.notes),
         **({"card": {**asdict(corpus.card), "flaws": list(corpus.card.flaws)}} if corpus.card else {}),
     }

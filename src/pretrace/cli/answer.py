@@ -1,0 +1,142 @@
+"""What a command answers: printed for people or, with --json, as one JSON document.
+
+A command returns an `Answer`, or a number where it has nothing to say but its exit code. `command_of` prints it. So a
+command knows nothing of --json, and what it says on standard output cannot get into the document.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text as Plain
+
+from pretrace.results.serialization import from_json, to_json, to_plain
+
+Say = Callable[[Console], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a command found, in the words that everybody shares, and in its own.
+
+    `say` prints it for people. `outcome` is a word that scripts act on, `code` the exit code, `statement` a sentence,
+    `folder` what was written, `report` the page in it. `own` are the command's own keys of the JSON document: anything
+    that `results.serialization.to_plain` takes.
+    """
+
+    say: Say
+    outcome: str = "done"
+    code: int = 0
+    statement: str = ""
+    folder: Path | None = None
+    report: Path | None = None
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+    def document(self, command: str) -> dict[str, Any]:
+        """The answer as the JSON document of a command."""
+        return {
+            "command": command,
+            "outcome": self.outcome,
+            "exit_code": self.code,
+            "statement": self.statement,
+            "folder": None if self.folder is None else str(self.folder),
+            "report": None if self.report is None else str(self.report),
+            **{name: to_plain(value, name) for name, value in self.own.items()},
+        }
+
+
+Answered = Answer | int | None
+"""What a command may return."""
+
+
+def lines(*said: str) -> Say:
+    """What prints these lines, each as it is."""
+
+    def say(console: Console) -> None:
+        for line in said:
+            console.print(Plain(line), soft_wrap=True)
+
+    return say
+
+
+@contextmanager
+def alone(json: bool) -> Iterator[None]:
+    """Standard output kept for the JSON document, where there will be one: what is printed goes to standard error."""
+    if not json:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+def deliver(answered: Answered, command: str, *, json: bool) -> int:
+    """Print an answer; the exit code."""
+    if not isinstance(answered, Answer):
+        answered = Answer(say=lambda console: None, code=answered or 0)
+    if json:
+        sys.stdout.write(to_json(answered.document(command)).decode())
+    else:
+        answered.say(Console(highlight=False))
+    return answered.code
+
+
+def both(first: Answer, answer: Answer) -> Answer:
+    """The second answer, with the first said before it and told under `beside` in the document."""
+
+    def say(console: Console) -> None:
+        first.say(console)
+        answer.say(console)
+
+    beside = {
+        "outcome": first.outcome,
+        "statement": first.statement,
+        "folder": str(first.folder),
+        **first.own,
+    }
+    return replace(answer, say=say, own={**answer.own, "beside": beside})
+
+
+def of_folder(folder: Path, say: Say) -> Answer:
+    """The answer that a result folder holds: a run, an audit, a flagging or another verdict, as its JSON part has it
+    (`result`), with the figures that matter most (`figures`)."""
+    from pretrace.runs import REPORT, kind_of
+
+    kind = kind_of(folder)
+    content = from_json((folder / kind.marker).read_bytes())
+    figures = _figures(content, folder)
+    findings = figures.get("findings") or [
+        f"{content.get('counts', {}).get('texts', 0):,} texts were scored."
+    ]
+    return Answer(
+        say=say,
+        outcome=content.get("outcome", "done"),
+        code=content.get("exit_code", 0),
+        statement=content.get("statement") or findings[0],
+        folder=folder,
+        report=folder / REPORT,
+        own={"kind": kind.name, "figures": figures, "result": content},
+    )
+
+
+_SHOWN = ("level", "fdr", "design", "p", "effect", "units", "unit", "counts", "figures")
+_MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
+
+
+def _figures(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The numbers that a result is about."""
+    found = {name: content[name] for name in _SHOWN if content.get(name) is not None}
+    if isinstance(answer := content.get("answer"), Mapping):  # of an audit
+        found |= {name: answer[name] for name in ("p", "effect") if name in answer}
+    own = found.pop("figures", {})
+    metrics = folder / "metrics.json"
+    if "metrics.json" in content.get("files", {}):
+        evaluation = from_json(metrics.read_bytes())
+        rows = [{name: row.get(name) for name in _MEASURED} for row in evaluation["rows"]]
+        found |= {"rows": rows, "findings": evaluation["findings"]}
+    return {**found, **own}

@@ -1,0 +1,119 @@
+"""`pretrace cache`: what is kept on disk so that it need not be computed twice."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Plain
+
+from pretrace.cache.contents import KINDS, Kept, kept, remove
+from pretrace.cache.location import cache_folder
+from pretrace.cli.answer import Answer, lines
+from pretrace.errors import ExpressionError
+from pretrace.settings import option
+
+_DAY = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Which part of the cache is cleared; all of it where nothing is said."""
+
+    older_than: float | None = option(None, "Only what was not changed for so many days.", panel="", least=0)
+    model: str | None = option(
+        None,
+        "Only what is kept of this model: the beginning of its weights' SHA-256 (run.json and `pretrace cache info` "
+        "show it), or a server's name for it.",
+        panel="",
+    )
+    yes: bool = option(False, "Do not ask.", panel="")
+
+    def of(self, found: Sequence[Kept], now: float) -> list[Kept]:
+        """Those that are chosen."""
+        oldest = now - (self.older_than or 0.0) * _DAY
+        return [
+            one
+            for one in found
+            if (self.older_than is None or one.changed <= oldest)
+            and (self.model is None or f'"{self.model}' in one.fingerprint.replace("\\", ""))
+        ]
+
+
+def info() -> Answer:
+    """Where the cache is, what it holds, and how much of which model."""
+    found, place = kept(), cache_folder()
+    said = f"{place}: {size_of(found)} in {len(found):,} files and folders."
+    rows = [
+        {
+            "kind": one.kind,
+            "path": str(one.path),
+            "bytes": one.size,
+            "entries": one.entries,
+            "model": one.model or None,
+            "changed": _date(one.changed),
+        }
+        for one in found
+    ]
+
+    def say(console: Console) -> None:
+        console.print(Plain(said), soft_wrap=True)
+        if found:
+            console.print(_table(found))
+
+    return Answer(
+        say=say, statement=said, folder=place, own={"bytes": sum(o.size for o in found), "kept": rows}
+    )
+
+
+def clear(chosen: Chosen) -> Answer:
+    """Delete what is kept, or a part of it: it is computed anew when it is wanted. The record of audits made on this
+    machine stays."""
+    some = chosen.of(kept(), time.time())
+    what = f"{size_of(some)} in {len(some):,} files and folders of {cache_folder()}"
+    own = {"bytes": sum(one.size for one in some), "removed": [str(one.path) for one in some]}
+    if some and not chosen.yes:
+        if not sys.stdin.isatty():
+            raise ExpressionError(f"{what} would be deleted: give --yes.")
+        if not typer.confirm(f"Delete {what}?", default=False, err=True):
+            said = "Nothing was deleted."
+            return Answer(say=lines(said), outcome="kept", statement=said, own={"bytes": 0, "removed": []})
+    remove(some)
+    said = f"Deleted: {what}."
+    return Answer(say=lines(said), outcome="cleared", statement=said, own=own)
+
+
+def size_of(some: Sequence[Kept]) -> str:
+    """The size of these in words."""
+    return f"{sum(one.size for one in some) / 1e6:,.1f} MB"
+
+
+def _table(found: Sequence[Kept]) -> Table:
+    """A row a kind and model, the largest first within a kind."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("what", overflow="fold")
+    table.add_column("model", overflow="fold")
+    for name in ("entries", "MB", "changed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kind, words in KINDS.items():
+        models = dict.fromkeys(one.model for one in found if one.kind == kind)
+        rows = [(model, [o for o in found if (o.kind, o.model) == (kind, model)]) for model in models]
+        for model, some in sorted(rows, key=lambda row: -sum(one.size for one in row[1])):
+            counted = [one.entries for one in some if one.entries is not None]
+            table.add_row(
+                Plain(f"{kind}: {words}"),
+                Plain(model or "–"),
+                f"{sum(counted):,}" if counted else "–",
+                f"{sum(one.size for one in some) / 1e6:,.1f}",
+                _date(max(one.changed for one in some)),
+            )
+    return table
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))

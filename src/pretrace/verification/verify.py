@@ -1,0 +1,136 @@
+"""`verify`: the hashes, the report and the texts of a result folder, held against what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pretrace import runs
+from pretrace.corpora import Columns
+from pretrace.errors import ExpressionError, OutputError, PretraceError
+from pretrace.results.folder import Integrity, Kind, Opened
+from pretrace.results.serialization import expect
+from pretrace.verification.recorded_texts import Side, recorded_sides
+
+State = Literal["yes", "no", "not recorded", "not given"]
+"""Whether what is checked holds; "not recorded" where the folder does not say what it should be, "not given" where the
+texts that it names are not here."""
+Given = Mapping[str, str | Path | Sequence[str | Path]]
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One thing that was checked, whether it holds, and what was seen, in a sentence."""
+
+    name: str
+    state: State
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found of a folder: `kind` is "run", "audit", "flagging" or "test result"."""
+
+    folder: str
+    kind: str
+    checks: tuple[Checked, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that could be checked is otherwise than it should be."""
+        return all(one.state != "no" for one in self.checks)
+
+
+def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns | None = None) -> Verification:
+    """What holds of a run, an audit, a flagging or another verdict: the hash of every file, whether the report is what
+    rendering the tables gives, and whether its texts are those given now.
+
+    `texts` says where texts are, by their role: "texts", "heldout", "nonmembers", "reference", "drafts", "controls",
+    "sealed", "answers". Those that are not named are looked for where they were, if that is a file or folder here.
+    `columns` replace the recorded names of columns, each where it is not None. OutputError where the folder holds no
+    result; ExpressionError for a role that it does not have; TextsError where texts that are named cannot be read.
+    """
+    place, named = Path(folder), texts or {}
+    kind = runs.kind_of(place)
+    opened = Opened(kind, place, believe=True)
+    state = opened.integrity(apart=runs.REPORT)
+    settings = opened.explained(kind.marker, lambda: expect(opened.content["settings"], dict))
+    sides = recorded_sides(opened.content, settings, columns or Columns())
+    roles = [one.role for one in sides]
+    for role in named:
+        if role not in roles:
+            raise ExpressionError(f"{place} has no {role}; its texts are: {', '.join(roles) or 'none'}.")
+    return Verification(
+        str(place),
+        kind.name,
+        (
+            _files(state),
+            _seal(state, kind),
+            _report(place, settings),
+            *(_texts(one, named.get(one.role)) for one in sides),
+        ),
+    )
+
+
+def _files(state: Integrity) -> Checked:
+    wrong = [f"{name} is gone" for name in state.gone] + [f"{name} was changed" for name in state.changed]
+    if not wrong:
+        return Checked(
+            "files", "yes", f"all {state.hashed} files with a recorded hash are as they were written"
+        )
+    more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+    return Checked("files", "no", f"{', '.join(wrong[:_NAMED])}{more}")
+
+
+def _seal(state: Integrity, kind: Kind) -> Checked:
+    if state.seal is None:
+        return Checked(
+            "seal", "not recorded", f"an earlier pretrace wrote {kind.marker} without a hash of itself"
+        )
+    words = f"{kind.marker} is as it was written" if state.seal else f"{kind.marker} was changed"
+    return Checked("seal", "yes" if state.seal else "no", words)
+
+
+def _report(place: Path, settings: Mapping[str, Any]) -> Checked:
+    from pretrace import __version__
+
+    try:
+        made, found = runs.report_of(place), (place / runs.REPORT).read_bytes()
+    except FileNotFoundError:
+        return Checked("report", "no", f"{runs.REPORT} is gone; pretrace report {place} makes it anew")
+    except OutputError as error:
+        return Checked("report", "no", f"it cannot be made from the tables: {error}")
+    if made.encode("utf-8", "backslashreplace") == found:
+        return Checked("report", "yes", f"{runs.REPORT} is what the tables give")
+    software = settings.get("software")
+    written = software.get("pretrace") if isinstance(software, Mapping) else None
+    other = f" (pretrace {written} made the result, this is {__version__})" if written != __version__ else ""
+    return Checked("report", "no", f"{runs.REPORT} is not what the tables give{other}")
+
+
+def _texts(side: Side, given: str | Path | Sequence[str | Path] | None) -> Checked:
+    if not side.hashes:
+        return Checked(side.role, "not recorded", side.why)
+    if given is not None:
+        places = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+        return _compared(side, places)
+    lacking = [one for one in side.places if not (Path(one).is_file() or Path(one).is_dir())]
+    if lacking or not side.places:
+        named = f"{lacking[0]} is not here" if lacking else "their place is not recorded"
+        return Checked(side.role, "not given", f"{named}; say where they are with --{side.role}")
+    try:
+        return _compared(side, side.places)
+    except PretraceError as error:
+        return Checked(side.role, "no", f"{', '.join(side.places)} cannot be read as it was: {error}")
+
+
+def _compared(side: Side, places: Sequence[str]) -> Checked:
+    found, shown = side.measured(tuple(places)), ", ".join(places)
+    if found == side.hashes:
+        return Checked(side.role, "yes", f"{shown}: the hash that was recorded")
+    return Checked(
+        side.role, "no", f"{shown}: not the texts of this result (ids, texts, labels or order differ)"
+    )

@@ -1,0 +1,140 @@
+"""A result is made again from what it recorded, to the last bit; what does not record enough is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretrace.cli import main
+from pretrace.cli.commands import _leaves_of
+from pretrace.cli.repeating import command_line, recorded
+from pretrace.errors import OutputError
+from pretrace.registry import backends
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    def called(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return called
+
+
+def written(path: Path, number: int, word: str = "cat") -> Path:
+    rows = [
+        {"id": f"{word}{i}", "body": f"The {word} number {i} sat on the mat.", "label": i % 2}
+        for i in range(number)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_run_is_made_again_to_the_last_bit(call: Call, tmp_path: Path, model_folder: Path) -> None:
+    texts, run = written(tmp_path / "-texts.jsonl", 24), tmp_path / "RUN"
+    options = ("--model", model_folder, "--scores", "loss,min_k(k=0.1)", "--text-column", "body", "--seed", 3)
+    code, _, error = call("evaluate", *options, "--resamples", 100, "--no-cache", "--out", run, "--", texts)
+    assert code == 0, error
+    code, out, said = call("again", run, "--json")
+    assert code == 0, said
+    assert json.loads(out)["folder"] == str(tmp_path / "RUN-again")
+    assert "pretrace verify" in said
+    for name in ("run.json", "scores.csv", "metrics.json", "report.html"):
+        assert (tmp_path / "RUN-again" / name).read_bytes() == (run / name).read_bytes(), name
+    assert call("again", run, "--out", tmp_path / "OTHER", "--quiet")[2] == ""
+    assert (tmp_path / "OTHER" / "run.json").read_bytes() == (run / "run.json").read_bytes()
+    code, _, said = call("again", run, "--out", run)
+    assert code == 2
+    assert "would overwrite" in said
+
+
+def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path, model_folder: Path) -> None:
+    texts, known = written(tmp_path / "texts.jsonl", 24), written(tmp_path / "known.jsonl", 24, "dog")
+    known.write_text(known.read_text(encoding="utf-8").replace('"label": 1', '"label": 0'), encoding="utf-8")
+    options = ("--nonmembers", known, "--model", model_folder, "--text-column", "body")
+    first = call("flag", texts, *options, "--out", tmp_path / "FLAGS")
+    assert first[0] in (0, 3, 4), first[2]
+    again = call("again", tmp_path / "FLAGS")
+    assert again[0] == first[0]
+    tables = [(tmp_path / name / "flags.csv").read_bytes() for name in ("FLAGS", "FLAGS-again")]
+    assert tables[0] == tables[1]
+
+
+def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The run with other settings, as if an earlier pretrace had written it: without the hash of run.json."""
+    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    del facts["sha256"]
+    change(facts["settings"])
+    (folder / "run.json").write_text(json.dumps(facts), encoding="utf-8")
+    return folder
+
+
+REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "an earlier pretrace": (lambda settings: settings.pop("given"), "does not record the options"),
+    "standard input": (lambda settings: settings["given"].update(texts="-"), "made from standard input"),
+    "an option of yore": (lambda settings: settings["given"].update(windoze=True), "made with --windoze"),
+    "code of a stranger": (
+        lambda settings: settings["given"].update(trust_remote_code=True),
+        "can run any code: give --trust",
+    ),
+    "no command": (lambda settings: settings.update(command="demo-2"), "no command of pretrace"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_record_enough_is_refused(
+    case: str, call: Call, tmp_path: Path, model_folder: Path
+) -> None:
+    change, said = REFUSED[case]
+    texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
+    call("score", texts, "--model", model_folder, "--scores", "loss", "--text-column", "body", "--out", run)
+    changed(run, change)
+    code, _, error = call("again", run)
+    assert code == 2
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "RUN-again").exists()
+
+
+def test_code_that_is_trusted_runs_again(
+    call: Call, tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = tmp_path / "plugin.py"
+    code = "from pretrace.registry import backends\nbackends.add('one_of_mine')(print)\n"
+    plugin.write_text(code, encoding="utf-8")
+    monkeypatch.setattr(backends, "_factories", dict(backends._factories))
+    monkeypatch.setattr(backends, "_origins", dict(backends._origins))
+    texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
+    options = ("--model", model_folder, "--scores", "loss", "--text-column", "body", "--plugin", plugin)
+    assert call("score", texts, *options, "--out", run)[0] == 0
+    refused, _, said = call("again", run)
+    assert refused == 2
+    assert "--plugin" in said
+    assert call("again", run, "--trust")[0] == 0
+    assert (tmp_path / "RUN-again" / "run.json").read_bytes() == (run / "run.json").read_bytes()
+
+
+@pytest.mark.parametrize("test", ["order", "options", "marks", "triggers", "cutoff", "twins", "collections"])
+def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Path) -> None:
+    from pretrace.cli.repeating import _TESTS
+
+    command = _TESTS.get(test, test)
+    leaves = _leaves_of(command)
+    positional = next(name for name, leaf in leaves.items() if leaf.option.metavar)
+    words = command_line(tmp_path, command, {positional: "x", "model": "m", "out": "o"}, leaves)
+    assert words == [command, "--model=m", "--out=o", "x"]
+
+
+def test_what_is_no_result_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is not a pretrace run"):
+        recorded(tmp_path)

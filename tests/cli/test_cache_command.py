@@ -1,0 +1,105 @@
+"""What the cache holds, by model, and clearing some of it: nothing but what can be made again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pretrace.cache.contents import kept
+from pretrace.cache.location import cache_folder
+from pretrace.cli import main
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    def called(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return called
+
+
+@pytest.fixture
+def filled(
+    call: Call, tmp_path: Path, model_folder: Path, reference_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A cache with traces of two models, the register of audits, and a file of somebody else's."""
+    monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text(
+        "".join(json.dumps({"text": f"Cat {i} sat."}) + "\n" for i in range(8)), encoding="utf-8"
+    )
+    for name, model in (("A", model_folder), ("B", reference_folder)):
+        made = call("score", texts, "--model", model, "--scores", "loss", "--out", tmp_path / name)
+        assert made[0] == 0, made[2]
+    cache = cache_folder()
+    (cache / "audits.jsonl").write_text("{}\n", encoding="utf-8")
+    (cache / "traces" / "diary.sqlite").write_text("mine", encoding="utf-8")
+    (cache / "adapters" / ("a" * 32)).mkdir(parents=True)
+    (cache / "adapters" / ("a" * 32) / "weights").write_bytes(b"0" * 1000)
+    return cache
+
+
+def weights(tmp_path: Path, run: str) -> str:
+    facts = json.loads((tmp_path / run / "run.json").read_text(encoding="utf-8"))
+    return str(facts["settings"]["models"]["target"]["weights"])
+
+
+def test_info_tells_entries_by_model(filled: Path, call: Call, tmp_path: Path) -> None:
+    code, out, _ = call("cache", "info", "--json")
+    found = json.loads(out)
+    assert (code, found["command"], found["folder"]) == (0, "cache info", str(filled))
+    traces = {one["model"]: one["entries"] for one in found["kept"] if one["kind"] == "traces"}
+    assert traces == {weights(tmp_path, run)[:12]: 8 for run in ("A", "B")}
+    assert [one["bytes"] for one in found["kept"] if one["kind"] == "adapters"] == [1000]
+    assert found["bytes"] == sum(one["bytes"] for one in found["kept"])
+    said = call("cache", "info")[1]
+    assert str(filled) in said.replace("\n", "")
+    assert "diary" not in out + said
+
+
+def test_clear_asks_and_takes_one_model_what_is_old_or_all(filled: Path, call: Call, tmp_path: Path) -> None:
+    code, out, said = call("cache", "clear")
+    assert (code, out) == (2, "")
+    assert "give --yes" in said
+    before = {one.path for one in kept()}
+    first = weights(tmp_path, "A")[:12]
+    assert call("cache", "clear", "--yes", "--model", first)[0] == 0
+    [gone] = before - {one.path for one in kept()}
+    assert gone.parent.name == "traces"
+    assert not list(gone.parent.glob(f"{gone.name}*"))
+    assert call("cache", "clear", "--yes", "--older-than", 3)[0] == 0
+    assert {one.path for one in kept()} == before - {gone}
+    adapter = filled / "adapters" / ("a" * 32) / "weights"
+    old = time.time() - 4 * 24 * 3600
+    os.utime(adapter, (old, old))
+    found = json.loads(call("cache", "clear", "--yes", "--older-than", 3, "--json")[1])
+    assert found["removed"] == [str(adapter.parent)]
+    assert call("cache", "clear", "--yes")[0] == 0
+    assert not kept()
+    left = {path.relative_to(filled).as_posix() for path in filled.rglob("*") if path.is_file()}
+    assert {"audits.jsonl", "traces/diary.sqlite"} <= left
+
+
+def test_a_damaged_file_has_no_entries_and_an_empty_cache_is_no_mistake(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "none"))
+    assert call("cache", "info")[0] == 0
+    assert call("cache", "clear")[0] == 0
+    place = tmp_path / "none" / "traces"
+    place.mkdir(parents=True)
+    (place / f"{'b' * 32}-v2.sqlite").write_bytes(b"no database")
+    [found] = kept()
+    assert (found.entries, found.model) == (None, "")

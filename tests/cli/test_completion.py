@@ -1,0 +1,38 @@
+"""A shell completes commands, options and the names of scores."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pretrace.cli import main
+from pretrace.scores import scores
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "expected"),
+    [
+        ("pretrace ver", 1, {"verify"}),
+        ("pretrace cache cl", 2, {"clear"}),
+        ("pretrace score --wind", 2, {"--windows"}),
+        ("pretrace score --scores loss,min_k_p", 3, {"loss,min_k_plus_plus"}),
+        ("pretrace flag --score zl", 3, {"zlib"}),
+        ("pretrace score --scores ", 3, set(scores)),
+    ],
+)
+def test_bash_is_told_how_a_word_goes_on(
+    words: str,
+    number: int,
+    expected: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("_PRETRACE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(number))
+    monkeypatch.setattr(sys, "argv", ["pretrace"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert not left.value.code
+    assert set(capsys.readouterr().out.split()) == expected

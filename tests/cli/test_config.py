@@ -1,0 +1,85 @@
+"""Options from a file: a table for each command or flat, what is given wins, and a wrong name is told its neighbour."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from pretrace.auditing.settings import AuditSettings
+from pretrace.cli.options import Given, command_of
+from pretrace.cli.paths import Source
+from pretrace.errors import ExpressionError, TextsError
+
+Made = tuple[AuditSettings, Given]
+
+
+def taken(*arguments: object) -> Made:
+    """What a command called `audit` is given, with the texts as its argument."""
+    found: list[Made] = []
+
+    def audit(source: Source, settings: AuditSettings, given: Given) -> None:
+        found.append((settings, given))
+
+    single = typer.Typer(pretty_exceptions_enable=False)
+    single.command()(command_of(audit))
+    single([str(one) for one in arguments], standalone_mode=False)
+    return found[0]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "audit.toml"
+
+
+def test_a_file_gives_options_the_command_line_wins_and_all_are_recorded(config: Path) -> None:
+    config.write_text(
+        'texts = "posts.jsonl"\nseed = 5\n\n[audit]\nseed = 7\nmax-snippets = 3\nno_cache = true\n'
+        'classifiers = ["words", "embeddings"]\n',
+        encoding="utf-8",
+    )
+    settings, given = taken("--config", config)
+    assert (settings.seed, settings.snippets.most, settings.cache) == (7, 3, False)
+    assert settings.classifiers == ("words", "embeddings")
+    assert given["texts"] == "posts.jsonl"
+    assert {"config", "json", "quiet"}.isdisjoint(given)
+    settings, given = taken("mine.jsonl", "--seed", 1, "--config", config)
+    assert (settings.seed, given["texts"], settings.snippets.most) == (1, "mine.jsonl", 3)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("max-snipets = 3", "there is no option 'max-snipets'; did you mean 'max-snippets'"),
+        ("[audti]\nseed = 3", "there is no command 'audti'; did you mean 'audit'"),
+        ('no-cache = "yes"', "no-cache is true or false, found 'yes'"),
+        ("seed = [1, 2]", "seed takes one value, found"),
+        ("seed = true", "seed takes one value, found True"),
+        ('audit = "yes"', "'audit' is a command, so it is a table: [audit]"),
+        ('config = "other.toml"', "there is no option 'config'"),
+    ],
+)
+def test_what_is_wrong_is_named(config: Path, written: str, said: str) -> None:
+    config.write_text(written, encoding="utf-8")
+    with pytest.raises(ExpressionError) as caught:
+        taken("posts.jsonl", "--config", config)
+    assert said in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_one_line(config: Path) -> None:
+    with pytest.raises(TextsError, match="cannot be read"):
+        taken("posts.jsonl", "--config", config)
+    config.write_text("seed = = 3", encoding="utf-8")
+    with pytest.raises(TextsError, match="is no TOML"):
+        taken("posts.jsonl", "--config", config)
+    config.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TextsError, match="no UTF-8"):
+        taken("posts.jsonl", "--config", config)
+
+
+def test_a_number_of_the_wrong_kind_is_refused_as_on_the_command_line(config: Path) -> None:
+    config.write_text('seed = "many"', encoding="utf-8")
+    usage: type[Exception] = typer.BadParameter.__mro__[1]
+    with pytest.raises(usage, match="integer"):
+        taken("posts.jsonl", "--config", config)

@@ -1,0 +1,151 @@
+"""--json: one document on standard output and nothing else; --quiet: nothing on standard error but errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from pretrace.cli import main
+from pretrace.cli.answer import Answer
+from pretrace.cli.commands import app
+from pretrace.cli.notes import note
+from pretrace.cli.options import command_of
+
+Call = Callable[..., tuple[int, str, str]]
+SHARED = ["command", "outcome", "exit_code", "statement", "folder", "report"]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    def called(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return called
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.jsonl"
+    rows = [
+        {"id": f"{i}", "text": f"The cat number {i} sat on the mat “again”.", "label": i % 2}
+        for i in range(24)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def every_command() -> dict[str, Any]:
+    found, waiting = {}, [("", typer.main.get_command(app))]
+    while waiting:
+        path, command = waiting.pop()
+        inner = getattr(command, "commands", {})
+        waiting += [(f"{path} {name}".strip(), one) for name, one in inner.items()]
+        if not inner:
+            found[path] = command
+    return found
+
+
+def test_every_command_has_both_options() -> None:
+    for name, command in every_command().items():
+        assert {"json", "quiet"} <= {one.name for one in command.params}, name
+
+
+CASES: dict[str, tuple[tuple[str, ...], set[str]]] = {
+    "score": (
+        ("score", "T", "--model", "M", "--scores", "loss", "--out", "OUT"),
+        {"kind", "figures", "result"},
+    ),
+    "evaluate": (
+        ("evaluate", "T", "--model", "M", "--scores", "loss", "--resamples", "100", "--out", "OUT"),
+        {"kind", "figures", "result"},
+    ),
+    "score, a dry run": (
+        ("score", "T", "--model", "M", "--scores", "loss", "--dry-run", "--out", "OUT"),
+        {"work"},
+    ),
+    "list": (("list",), {"lists"}),
+    "show": (("show", "The cat sat.", "--model", "M"), {"model", "mean_logp", "tokens"}),
+    "gap": (("gap", "T", "U"), {"classifiers"}),
+    "quality": (
+        ("quality", "T", "T", "--embeddings", "none"),
+        {"texts", "rows", "notes", "settings"},
+    ),
+    "count": (("count", "T", "--model", "M", "--out", "OUT.npz"), {"file", "tokens", "texts", "distinct"}),
+    "advise": (("advise", "--unseen", "40"), {"possible", "easiest", "situation", "seen", "tests"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_answer_is_one_document_with_the_shared_keys_first(
+    case: str, call: Call, texts: Path, model_folder: Path, tmp_path: Path
+) -> None:
+    words, own = CASES[case]
+    other = tmp_path / "other.jsonl"
+    other.write_text(texts.read_text(encoding="utf-8").replace("cat", "dog"), encoding="utf-8")
+    places = {
+        "T": texts,
+        "U": other,
+        "M": model_folder,
+        "OUT": tmp_path / "OUT",
+        "OUT.npz": tmp_path / "OUT.npz",
+    }
+    code, out, error = call(*(places.get(word, word) for word in words), "--json")
+    assert code == 0, error
+    found = json.loads(out)  # which refuses anything beside the document
+    assert list(found)[: len(SHARED)] == SHARED
+    assert set(found) - set(SHARED) == own
+    assert found["command"] == words[0]
+    assert found["exit_code"] == code == 0
+    if "result" in own:
+        assert found["folder"] == str(tmp_path / "OUT")
+        on_disk = json.loads((tmp_path / "OUT" / "run.json").read_text(encoding="utf-8"))
+        assert found["result"] == on_disk
+        assert found["figures"]["counts"]["texts"] == 24
+        assert "json" not in on_disk["settings"]["given"]
+        assert "out" not in on_disk["settings"]["given"]
+    if case == "evaluate":
+        assert [row["name"] for row in found["figures"]["rows"]] == ["loss", "bag of words", "text length"]
+        assert found["statement"] == found["figures"]["findings"][0]
+
+
+def test_an_error_is_one_line_and_no_document(call: Call, texts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "OUT"
+    code, said, error = call(
+        "score", tmp_path / "none.jsonl", "--model", "M", "--out", out, "--json", "--quiet"
+    )
+    assert (code, said) == (2, "")
+    assert error.startswith("pretrace: there is no file")
+    assert error.count("\n") == 1
+    assert call("score", texts, "--modell", "M", "--json")[:2] == (2, "")
+
+
+def test_what_a_library_prints_does_not_get_into_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+    def command() -> Answer:
+        print("noise of a library")
+        note("a note")
+        return Answer(say=lambda console: console.print("for people"), outcome="found", code=3, own={"n": 1})
+
+    single = typer.Typer(pretty_exceptions_enable=False)
+    single.command()(command_of(command))
+    assert single(["--json"], standalone_mode=False) == 3
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert (found["outcome"], found["n"]) == ("found", 1)
+    assert "noise of a library\n" in said.err
+    assert "for people" not in said.out + said.err
+    single(["--quiet"], standalone_mode=False)
+    said = capsys.readouterr()
+    assert said.out == "noise of a library\nfor people\n"
+    assert said.err == ""
+    single([], standalone_mode=False)
+    assert capsys.readouterr().err == "pretrace: note: a note\n"

@@ -1,0 +1,244 @@
+"""A folder is verified: its files, its report, its texts; and a change to any of them is found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretrace.cli import main
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.runs import render
+from pretrace.scoring.provenance import record_corpus
+from pretrace.types import Corpus
+from pretrace.verdicts.collections import divided
+from pretrace.verdicts.twins import drafts_in
+from pretrace.verification import verify
+from pretrace.verification.recorded_texts import recorded_sides
+
+Change = Callable[[Path], object]
+
+
+def texts_of(number: int, word: str = "cat") -> list[dict[str, object]]:
+    return [
+        {"key": f"k{i}", "body": f"The {word} number {i} sat on the mat.", "label": i % 2}
+        for i in range(number)
+    ]
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def called(*arguments: object) -> int:
+    patch = pytest.MonkeyPatch()
+    patch.setattr("sys.argv", ["pretrace", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    patch.undo()
+    return int(left.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Path:
+    """A folder with texts, and a run of them whose columns have names of their own."""
+    desk = tmp_path_factory.mktemp("verify")
+    texts = write(desk / "texts.jsonl", texts_of(12))
+    where = ("--model", model_folder, "--scores", "loss", "--text-column", "body", "--id-column", "key")
+    assert called("score", texts, *where, "--out", desk / "RUN") == 0
+    assert called("score", texts, *where, "--windows", "--max-tokens", 8, "--out", desk / "CUT") == 0
+    return desk
+
+
+@pytest.fixture
+def desk(made: Path, tmp_path: Path) -> Path:
+    """The same in a folder where it may be changed; the recorded place of the texts is still the first one."""
+    for path in made.rglob("*"):
+        if path.is_file():
+            place = tmp_path / path.relative_to(made)
+            place.parent.mkdir(exist_ok=True)
+            place.write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def states(folder: Path, **named: object) -> dict[str, str]:
+    return {one.name: one.state for one in verify(folder, {k: str(v) for k, v in named.items()}).checks}
+
+
+@pytest.mark.parametrize("run", ["RUN", "CUT"])
+def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk: Path, run: str) -> None:
+    """Also of one that scored windows: the texts as they were given were recorded, too."""
+    found = verify(desk / run)
+    assert {one.name: one.state for one in found.checks} == dict.fromkeys(
+        ("files", "seal", "report", "texts"), "yes"
+    )
+    assert found.holds
+    assert found.kind == "run"
+    assert states(desk / run, texts=desk / "texts.jsonl")["texts"] == "yes"
+
+
+def test_a_report_shows_the_hash_of_its_result_at_its_end_and_on_each_printed_page(desk: Path) -> None:
+    facts = json.loads((desk / "RUN" / "run.json").read_text(encoding="utf-8"))
+    page = (desk / "RUN" / "report.html").read_text(encoding="utf-8")
+    assert f'@page {{ @bottom-left {{ content: "pretrace · SHA-256 {facts["sha256"]}"' in page
+    assert page.count(facts["sha256"]) == 2
+    del facts["sha256"]  # an earlier pretrace gave a run no hash
+    (desk / "RUN" / "run.json").write_text(json.dumps(facts), encoding="utf-8")
+    page = render(desk / "RUN").read_text(encoding="utf-8")
+    assert "bottom-left" not in page
+    assert "<footer" not in page
+
+
+def edited(name: str) -> Change:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes() + b" ")
+
+
+def resettled(folder: Path) -> None:
+    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    facts["settings"]["seed"] = 5
+    (folder / "run.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+CHANGES: dict[str, tuple[Change, dict[str, str]]] = {
+    "a table": (edited("scores.csv"), {"files": "no"}),
+    "the table that is read": (edited("scores.parquet"), {"files": "no", "report": "no"}),
+    "a table is gone": (lambda folder: (folder / "cut.csv").unlink(), {"files": "no"}),
+    "the report": (edited("report.html"), {"report": "no"}),
+    "the report is gone": (lambda folder: (folder / "report.html").unlink(), {"report": "no"}),
+    "the settings": (resettled, {"seal": "no", "report": "no"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_found_where_it_is(desk: Path, change: str) -> None:
+    act, expected = CHANGES[change]
+    act(desk / "RUN")
+    found = {name: state for name, state in states(desk / "RUN").items() if state != "yes"}
+    assert found == expected
+    assert not verify(desk / "RUN").holds
+
+
+def test_other_texts_are_not_those_of_the_run(desk: Path) -> None:
+    other = write(desk / "other.jsonl", texts_of(12, "dog"))
+    fewer = write(desk / "fewer.jsonl", texts_of(11))
+    for place in (other, fewer):
+        assert states(desk / "RUN", texts=place)["texts"] == "no"
+    renamed = [{"id": row["key"], "text": row["body"], "label": row["label"]} for row in texts_of(12)]
+    usual = write(desk / "usual.jsonl", renamed)
+    with pytest.raises(TextsError, match="body"):
+        verify(desk / "RUN", {"texts": usual})
+    found = verify(desk / "RUN", {"texts": usual}, columns=Columns(text="text", id="id"))
+    assert found.holds
+
+
+def test_texts_that_are_not_here_are_asked_for(desk: Path) -> None:
+    facts = json.loads((desk / "RUN" / "run.json").read_text(encoding="utf-8"))
+    named = facts["settings"]["given"]["texts"]
+    Path(named).rename(f"{named}.away")
+    try:
+        found = verify(desk / "RUN")
+    finally:
+        Path(f"{named}.away").rename(named)
+    [texts] = [one for one in found.checks if one.name == "texts"]
+    assert texts.state == "not given"
+    assert "--texts" in texts.words
+    assert found.holds
+
+
+def test_an_earlier_run_says_what_it_did_not_record(desk: Path) -> None:
+    """Without a hash of run.json itself, and without the texts that windows were cut from."""
+    place = desk / "CUT" / "run.json"
+    facts = json.loads(place.read_text(encoding="utf-8"))
+    facts.pop("sha256")
+    del facts["settings"]["whole_texts"], facts["settings"]["given"]
+    place.write_text(json.dumps(facts), encoding="utf-8")
+    found = states(desk / "CUT")
+    assert (found["seal"], found["texts"]) == ("not recorded", "not recorded")
+
+
+def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk: Path) -> None:
+    with pytest.raises(OutputError, match="not a pretrace run"):
+        verify(desk)
+    with pytest.raises(ExpressionError, match="has no heldout; its texts are: texts"):
+        verify(desk / "RUN", {"heldout": desk / "texts.jsonl"})
+
+
+def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called("verify", desk / "RUN") == 0
+    said = capsys.readouterr().out
+    assert [line.split()[:2] for line in said.splitlines()[:4]] == [
+        ["files", "yes"],
+        ["seal", "yes"],
+        ["report", "yes"],
+        ["texts", "yes"],
+    ]
+    edited("scores.csv")(desk / "RUN")
+    assert called("verify", desk / "RUN", "--json") == 2
+    found = json.loads(capsys.readouterr().out)
+    assert (found["command"], found["outcome"], found["exit_code"]) == ("verify", "differs", 2)
+    assert found["checks"][0] == {"name": "files", "state": "no", "words": "scores.csv was changed"}
+
+
+def rows(word: str, number: int = 5, **more: str) -> list[dict[str, object]]:
+    return [
+        {"id": f"{word}{i}", "text": f"{word} {i} and more", "label": i % 2, **more} for i in range(number)
+    ]
+
+
+def hashed(corpus: Corpus) -> dict[str, Any]:
+    return record_corpus(corpus)
+
+
+def measured(content: dict[str, Any]) -> dict[str, bool]:
+    """Whether each side of a result is what is at its recorded place."""
+    sides = recorded_sides(content, content["settings"], Columns())
+    return {one.role: one.measured(one.places) == one.hashes for one in sides}
+
+
+def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: Path) -> None:
+    one, other = (write(tmp_path / f"{name}.jsonl", rows(name)) for name in "ab")
+    a, b = (hashed(open_corpus(str(place))) for place in (one, other))
+    given = {"texts": str(one), "heldout": str(other), "nonmembers": str(other), "drafts": str(other)}
+    audit = {"corpus": a, "heldout": b, "command": given}
+    assert measured({"settings": audit}) == {"texts": True, "heldout": True}
+    assert measured({"settings": {"texts": a, "nonmembers": b, "command": given}}) == {
+        "texts": True,
+        "nonmembers": True,
+    }
+    twins = {"corpus": a, "drafts corpus": b, "command": given}
+    assert measured({"test": "twins", "settings": twins}) == {"texts": True, "drafts": True}
+    assert measured({"settings": {**audit, "heldout": a}}) == {"texts": True, "heldout": False}
+    unlabelled = hashed(open_corpus(str(one), Columns(label="")))
+    order = {"corpus": unlabelled, "command": {"texts": str(one)}}
+    assert measured({"test": "order", "settings": order}) == {"texts": True}
+    reference = {"texts": a, "reference": b, "given": {"texts": str(one), "reference": str(other)}}
+    assert measured({"settings": reference}) == {"texts": True, "reference": True}
+
+
+def test_collections_are_divided_and_drafts_taken_from_a_column(tmp_path: Path) -> None:
+    place = write(tmp_path / "all.jsonl", [*rows("a", author="x"), *rows("b", author="y")])
+    read = open_corpus(str(place), Columns(more=("author",)))
+    suspect, controls = divided(read, "author", "x")
+    given = {"texts": str(place), "collection_column": "author", "suspect": "x"}
+    recorded = {"y": hashed(controls[0])["sha256"]}
+    settings = {"corpus": hashed(suspect), "control collections": recorded, "command": given}
+    assert measured({"test": "collections", "settings": settings}) == {"texts": True, "controls": True}
+    apart = write(tmp_path / "y.jsonl", rows("b"))
+    one = {"texts": str(write(tmp_path / "x.jsonl", rows("a"))), "controls": [str(apart)]}
+    sides = {
+        **settings,
+        "control collections": {"y": hashed(open_corpus(str(apart)))["sha256"]},
+        "command": one,
+    }
+    assert measured({"test": "collections", "settings": sides}) == {"texts": True, "controls": True}
+    drafts = hashed(drafts_in(read, "author"))
+    column = {"texts": str(place), "draft_column": "author"}
+    settings = {"corpus": hashed(read), "drafts corpus": drafts, "command": column}
+    assert measured({"test": "twins", "settings": settings}) == {"texts": True, "drafts": True}
