@@ -10,7 +10,7 @@ import numpy as np
 from pretrace.cache.location import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import grouped_split, linked
+from pretrace.statistics.documents import Groups, grouped_split, linked
 from pretrace.types import Bools, Corpus, Text
 
 
@@ -45,7 +45,7 @@ def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, se
 
 
 def drawn_documents(
-    documents: Sequence[str], members: Sequence[bool | None], *, most: int, seed: int
+    documents: Groups, members: Sequence[bool | None], *, most: int, seed: int
 ) -> Bools:
     """Which texts a random draw of whole documents takes, about `most` of them, evenly over the labels; all where they
     are no more."""
