@@ -44,9 +44,7 @@ def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, se
     return Parts(parts[0], parts[1], replace(corpus, texts=tuple(rest)))
 
 
-def drawn_documents(
-    documents: Groups, members: Sequence[bool | None], *, most: int, seed: int
-) -> Bools:
+def drawn_documents(documents: Groups, members: Sequence[bool | None], *, most: int, seed: int) -> Bools:
     """Which texts a random draw of whole documents takes, about `most` of them, evenly over the labels; all where they
     are no more."""
     if len(documents) <= most:
