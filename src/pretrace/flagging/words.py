@@ -60,7 +60,7 @@ def whole(found: Flagged) -> Iterator[str]:
     above = "lies" if test.above == 1 else "lie"
     yield (
         f"The set as a whole {verdict} (p = {test.p:.2g}, tested at a level of {level}). {test.above:,} of its "
-        f"{found.texts.number:,} documents {above} above the line that one in twenty lies above by chance; about "
+        f"{found.documents:,} documents {above} above the line that one in twenty lies above by chance; about "
         f"{test.expected:,.0f} would be expected there. Of sets that were not seen, at most {level} stand out."
     )
 
