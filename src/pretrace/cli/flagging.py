@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -12,13 +13,17 @@ from rich.text import Text as Plain
 
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
-from pretrace.corpora import open_corpus
+from pretrace.corpora import open_stream
+from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.flagging.planning import FLAGGING, FlagSettings
+from pretrace.jobs.settings import JobSettings
 from pretrace.results.atomic import check_writable
+from pretrace.results.tables import write_lines
+from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, dry_run_option, like, option
-from pretrace.types import Flagged
+from pretrace.types import Corpus, Flagged
 
 _SHOWN = 10
 _PLACEBO = (
@@ -58,17 +63,20 @@ class FlagInputs:
     dry_run: bool = dry_run_option()
 
 
-def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSettings, given: Given) -> int:
+def flag(
+    source: Source,
+    target: Target,
+    inputs: FlagInputs,
+    settings: FlagSettings,
+    job: JobSettings,
+    given: Given,
+) -> int:
     """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
     together. Exit code 3 when any is flagged or they stand out as a whole, 0 when neither, 4 when there is no answer:
     the two sets differ as texts, or the known ones are too few for "none" to mean anything."""
-    from pretrace.cli.printing import foretold
-    from pretrace.cli.progress import watched
-    from pretrace.flagging import flag as flag_texts
-    from pretrace.flagging import plan
-    from pretrace.runs import save_flags
-    from pretrace.scoring.models import check_placebo, named_placebos, open_models, with_texts
-    from pretrace.scoring.workload import workload
+    from pretrace.cli.flag_shards import flag_shards
+    from pretrace.jobs import shards
+    from pretrace.scoring.models import check_placebo, named_placebos
 
     _check(settings, inputs.companions)
     wanted = ModelsSettings(
@@ -80,22 +88,76 @@ def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSetti
     )
     check_placebo(wanted, _PLACEBO)
     check_writable(inputs.out)
-    corpus = source.open()
-    known = open_corpus(inputs.nonmembers, source.columns)
+    stream = source.stream(skip_unreadable=job.skip_unreadable)
+    other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)
+    unread: list[Unreadable] = []
+    corpus = None if job.shard else stream.whole(shards.SHARD, unread.append)
+    known = other.whole(shards.SHARD, unread.append) if corpus else None
+    command = FlagCommand(
+        source=source,
+        nonmembers=inputs.nonmembers,
+        out=inputs.out,
+        wanted=wanted,
+        settings=settings,
+        dry_run=inputs.dry_run,
+        given=given,
+    )
+    if corpus is None or known is None:
+        return flag_shards(command, stream, other, job)
+    return _at_once(command, corpus, known, unread)
+
+
+def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> int:
+    """The flagging of texts that are in memory."""
+    from pretrace.cli.printing import foretold
+    from pretrace.cli.progress import watched
+    from pretrace.flagging import flag as flag_texts
+    from pretrace.flagging import plan
+    from pretrace.jobs.merge import UNREADABLE
+    from pretrace.runs import save_flags
+    from pretrace.scoring.workload import workload
+
+    settings = command.settings
     planned = plan(corpus, known, settings)
-    for note in planned.notes:  # said before a model is opened, while it costs nothing
-        print(f"pretrace: note: {note}", file=sys.stderr)
-    settings.plan.check_servers(wanted.roles)
-    models = open_models(wanted)
-    if inputs.dry_run:
+    models = command.opened(planned.notes)
+    if command.dry_run:
         foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
         return 0
-    models = with_texts(models, wanted, seed=settings.seed)
+    models = command.with_texts(models)
     with watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress)
-    made = replace(made, settings={**made.settings, "command": dict(given)})
-    save_flags(made, inputs.out)
-    return printed(made, inputs.out)
+    made = replace(made, settings={**made.settings, "command": dict(command.given)})
+    beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
+    save_flags(made, command.out, beside=beside)
+    return printed(made, command.out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagCommand:
+    """What `flag` was asked, once all is checked that needs neither texts nor models."""
+
+    source: Source
+    nonmembers: str
+    out: Path
+    wanted: ModelsSettings
+    settings: FlagSettings
+    dry_run: bool
+    given: Given
+
+    def opened(self, notes: Iterable[str]) -> Models:
+        """The models, once the notes were said: before a model is opened, while it costs nothing."""
+        from pretrace.scoring.models import open_models
+
+        for note in notes:
+            print(f"pretrace: note: {note}", file=sys.stderr)
+        self.settings.plan.check_servers(self.wanted.roles)
+        return open_models(self.wanted)
+
+    def with_texts(self, models: Models) -> Models:
+        """The models with what is made of texts that were named."""
+        from pretrace.scoring.models import with_texts
+
+        return with_texts(models, self.wanted, seed=self.settings.seed)
 
 
 def _check(settings: FlagSettings, beside: Companions) -> None:
@@ -123,10 +185,11 @@ def printed(flagged: Flagged, out: Path) -> int:
         console.print(Plain(f"- {reason}"))
     if flagged.number:
         console.print(_table(flagged))
-    if flagged.skipped:
+    if flagged.unscored:
         names = ", ".join(f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3])
-        more = f" and {len(flagged.skipped) - 3:,} more" if len(flagged.skipped) > 3 else ""
-        console.print(Plain(f"Not scored: {len(flagged.skipped):,}: {names}{more}; all in flags.json."))
+        more = f" and {flagged.unscored - 3:,} more" if flagged.unscored > 3 else ""
+        place = "skipped.csv" if flagged.whole else "flags.json"
+        console.print(Plain(f"Not scored: {flagged.unscored:,}: {names}{more}; all in {place}."))
     for advice in flagged.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)
@@ -138,13 +201,13 @@ def _table(flagged: Flagged) -> Table:
     texts = flagged.texts
     rows = sorted((i for i, chosen in enumerate(texts.flagged) if chosen), key=lambda i: -texts.scores[i])
     table = Table(box=None, padding=(0, 2, 0, 0))
-    several = texts.number < len(texts.ids)  # then documents are flagged, with all of their texts
+    several = flagged.documents < flagged.scored  # then documents are flagged, with all of their texts
     table.add_column("text of a flagged document" if several else "flagged text", overflow="fold")
     for name in (flagged.score, "p", "q"):
         table.add_column(Plain(name), justify="right", no_wrap=True)
     for i in rows[:_SHOWN]:
         figures = (texts.scores[i], texts.p[i], texts.q[i])
         table.add_row(Plain(texts.ids[i]), *(f"{figure:.3g}" for figure in figures))
-    if len(rows) > _SHOWN:
-        table.caption = f"{len(rows) - _SHOWN:,} more in flags.csv"
+    if flagged.number > _SHOWN:
+        table.caption = f"{flagged.number - _SHOWN:,} more in {'flags/' if flagged.whole else 'flags.csv'}"
     return table

@@ -174,8 +174,11 @@ def merge(
     parts: Annotated[
         Path | None, Option("The folder of parts, where the workers were given one.", path="in")
     ] = None,
-) -> None:
-    """Put the parts of `score --shard` or `evaluate --shard` together: the table, the run and its report."""
+) -> int:
+    """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
+    and its report. The exit code of a flagging is that of `flag`."""
+    from pretrace.cli import flag_shards
+
     folder = parts or parts_folder(out)
     jobs = [Job.load(path) for path in sorted(folder.glob("job-*.json"))]
     if not jobs:
@@ -190,6 +193,9 @@ def merge(
         )
     check_writable(out)
     job = whole[0]
+    if flag_shards.is_flagging(job):
+        return flag_shards.finish(job, folder, out)
     columns = Columns(**job.source["columns"])
     stream = open_stream(job.source["texts"], columns, skip_unreadable=job.source["skip_unreadable"])
     _finish(job, folder, stream, out)
+    return 0
