@@ -21,6 +21,7 @@ from pretrace.corpora.streams import Tell
 from pretrace.flagging.apart import Apart
 from pretrace.flagging.planning import KNOWN, TEXTS, FlagSettings, placed
 from pretrace.flagging.prospect import Prospect, prospect
+from pretrace.jobs.rows import in_order
 from pretrace.scoring.provenance import record_card
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Text
@@ -81,19 +82,10 @@ class Gathered:
     @property
     def documents(self) -> Documents:
         """The documents, those that share a text as one."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         self._pack()
-        unified = pa.chunked_array(self._blocks).unify_dictionaries()
-        names = unified.chunk(0).dictionary
-        order = pc.sort_indices(names).to_numpy()
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        codes = np.concatenate([place[chunk.indices.to_numpy()] for chunk in unified.chunks])
+        names, codes = in_order(self._blocks)
         contents = np.frombuffer(self.contents, np.int64)
-        first = linked_numbers(contents, codes, len(order)).astype(np.int32)
-        return Documents(names.take(pa.array(order)), codes, first)
+        return Documents(names, codes, linked_numbers(contents, codes, len(names)).astype(np.int32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +107,7 @@ class Documents:
         places = pc.index_in(groups.cast(pa.large_binary()), value_set=self.names.take(pa.array(numbers)))
         if places.null_count:
             raise ValueError("a document that none of its texts has")
-        return self.first[numbers[places.to_numpy()]].astype(np.int64)
+        return np.asarray(self.first[numbers[places.to_numpy()]], dtype=np.int64)
 
     def name(self, numbers: Numbers) -> list[str]:
         """The names of documents by their numbers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -19,6 +19,7 @@ from pretrace.jobs.flag_tables import FlagTables
 from pretrace.jobs.job import Job
 from pretrace.jobs.manifest import Parts
 from pretrace.jobs.merge import manifests
+from pretrace.jobs.rows import texts_at
 from pretrace.jobs.sample import LISTED
 from pretrace.results.tables import texts_of
 from pretrace.types import Bools, Flagged, Skipped
@@ -64,7 +65,13 @@ def flagged_of(
     scored = read_scored(job, parts, planned.documents)
     sides = Sides.of(scored.rows, settings, (one.reason for one in unscored(job, parts)))
     prospect = planned.prospect.scored(sides.known, sides.number, settings.fdr)
-    end = concluded(sides, prospect, _reader(job, parts, scored, both))
+
+    def read(chosen: Bools) -> list[str]:
+        rows = np.concatenate(scored.complete)
+        rows[rows] = chosen
+        return texts_at(job, parts, both, rows)
+
+    end = concluded(sides, prospect, read)
     tables = FlagTables(job, parts, planned.documents, scored.complete, sides, end)
     texts, known, whole = tables.shown()
     skipped = tuple(islice(unscored(job, parts), LISTED))
@@ -159,22 +166,3 @@ def unscored(job: Job, parts: Parts) -> Iterator[Skipped]:
             reasons = {one.id: one.reason for one in reversed(manifest.missing)}
             for name in dict.fromkeys(one.id for one in manifest.missing):
                 yield Skipped(name.removeprefix(TEXTS), reasons[name], tokens[name])
-
-
-def _reader(job: Job, parts: Parts, scored: Scored, both: Both) -> Callable[[Bools], list[str]]:
-    """What gives the texts of some rows: their ids from the parts, and then what the source says under these."""
-
-    def read(chosen: Bools) -> list[str]:
-        ids: list[str] = []
-        begin = 0
-        for manifest, whole in zip(manifests(job, parts), scored.complete, strict=True):
-            end = begin + int(whole.sum())
-            rows = np.flatnonzero(whole)[chosen[begin:end]]
-            if len(rows):
-                ids += texts_of(parts.table(manifest, ["id"]).take(rows), "id")
-            begin = end
-        wanted = set(ids)
-        texts = {text.id: text.text for text in both.texts() if text.id in wanted}
-        return [texts[name] for name in ids]
-
-    return read
