@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +85,7 @@ def linked(texts: Sequence[Text]) -> dict[str, str]:
     return {name: root(name) for name in parent}
 
 
-def linked_numbers(contents: Numbers, documents: Numbers, number: int) -> Numbers:
+def linked_numbers(contents: Numbers, documents: npt.NDArray[np.integer[Any]], number: int) -> Numbers:
     """`linked` for texts of which only a hash is known: for each of the `number` documents the least, by number, of
     those it shares a text with, [documents].
 
