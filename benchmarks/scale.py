@@ -203,7 +203,7 @@ def make_texts(path: Path, number: int, seed: int = 1, *, known: bool = False) -
     with path.open("w", encoding="utf-8") as file:
         for i in range(number):
             text = " ".join(generator.choices(WORDS, k=generator.randint(4, 10)))
-            row = {"id": f"t{i}", "text": f"{text} {seed}{i}", "group": f"{'k' if known else 'g'}{i // 4}"}
+            row = {"id": f"t{i}", "text": f"{text} {seed}{i:07}", "group": f"{'k' if known else 'g'}{i // 4}"}
             row |= {} if known else {"label": i // 4 % 2}
             file.write(json.dumps(row) + "\n")
 
