@@ -1,8 +1,11 @@
 """Memory and time of a run over very many short texts, on a model of one thin layer: what is not the model shows.
 
-`python -m benchmarks.scale [--texts 20000 200000 1000000] [--name today]` runs `pretrace score` in a process of its own
-for each number of texts, in one thread, and writes benchmarks/results/scale.json and scale.png: peak memory, and
-microseconds a text by part. `--name` adds the rows under a name beside those that are there, to compare two states.
+`python -m benchmarks.scale [--commands score evaluate flag] [--texts 20000 200000 1000000] [--quick] [--name today]`
+runs each command on each number of texts, in one thread, and writes benchmarks/results/scale.json and scale.png. Each
+row comes from two processes: one runs the command as a user would and gives the peak memory, the other has run it on 40
+texts before and gives microseconds of processor time a text by part. A row is written as soon as it is measured, and
+the same command continues behind the rows of the same commit. `--quick` takes 20,000 and 60,000 texts. `--name` keeps
+the rows under a name beside those that are there, to compare two states.
 """
 
 from __future__ import annotations
@@ -44,16 +47,43 @@ WORDS = [
     "parse",
 ]
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
+KNOWN = 1_000
+ANSWERS = (3, 4)
+"""Exit codes of `flag` that are answers."""
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+FEW_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
+"""What a run over many shards sets by itself (`jobs.worker.keep_few_shapes`), too late where ten texts go first."""
+COMMANDS: dict[str, list[str]] = {
+    "score": ["--scores", SCORES],
+    "evaluate": ["--scores", SCORES, "--resamples", "200"],
+    "flag": ["--nonmembers", "KNOWN"],
+}
+"""What is measured, with its options; KNOWN stands for a file of 1,000 known non-members."""
+QUICK = [20_000, 60_000]
 PARTS = {
     "reading": ["corpora.reading:Reading.corpus", "corpora.reading:Reading.stream"],
+    "hashing": ["jobs.shards:_content", "jobs.shards:_Seen.add", "jobs.both:Gathered.add"],
     "tokenising": ["backends.tokens:Tokens.encode"],
     "packing": ["backends.huggingface:HuggingFace.pack"],
     "storing": ["cache.traces:Traces.get", "cache.traces:Traces.put"],
     "forward pass": ["backends.huggingface:HuggingFace._read"],
     "batches": ["backends.huggingface:HuggingFace.run"],
     "evidence": ["scoring.evidence:EvidenceReader._chunk"],
-    "scoring": ["scoring.detect:_Pass.add", "scoring.scored:Scored.add"],
-    "writing": ["results.run:save_run", "jobs.worker:write_part", "jobs.merge:merge"],
+    "scoring": ["scoring.scored:Scored.add"],
+    "writing": [
+        "results.run:save_run",
+        "results.flags:save_flags",
+        "jobs.manifest:Parts.write",
+        "jobs.worker:table_of",
+        "jobs.sample:Summary.add",
+        "jobs.flag_tables:FlagTables.shown",
+    ],
+    "statistics": [
+        "cli.sharded:evaluated",
+        "cli.scoring:measure",
+        "jobs.flagging:concluded",
+        "flagging.flag:concluded",
+    ],
 }
 """The functions whose own time, less that of those below them in this table, belongs to a part."""
 
@@ -131,40 +161,50 @@ def run(arguments: list[str]) -> None:
         with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
             main()
     except SystemExit as left:
-        if left.code:
+        if left.code not in (None, 0, *ANSWERS):
             raise
 
 
-def one(arguments: list[str], texts: int) -> dict[str, Any]:
-    """Run the command here; peak megabytes, and microseconds of processor time a text by part. It is run on ten texts
-    first, so that what is imported and measured once is there."""
-    first = Path(arguments[1]).with_name("first.jsonl")
-    make_texts(first, 10)
-    run([arguments[0], str(first), *arguments[2:]])
-    clock = Clock()
-    watch(clock)
-    begin, used = time.perf_counter(), time.process_time()
+def peak(arguments: list[str]) -> dict[str, Any]:
+    """Run the command here as a user would; peak megabytes and seconds."""
+    begin = time.perf_counter()
     run(arguments)
-    seconds, cpu = time.perf_counter() - begin, time.process_time() - used
-    clock._tick()
-    parts = {part: round(1e6 * spent / texts, 2) for part, spent in sorted(clock.spent.items())}
     return {
-        "texts": texts,
         "peak_mb": round(status("VmHWM") / 1024, 1),
-        "seconds": round(seconds, 2),
-        "cpu_seconds": round(cpu, 2),
-        "microseconds_a_text": parts,
-        "outside_the_forward_pass": round(sum(parts.values()) - parts.get("forward pass", 0.0), 2),
+        "seconds": round(time.perf_counter() - begin, 1),
     }
 
 
-def make_texts(path: Path, number: int, seed: int = 1) -> None:
-    """A file of short texts, four a document, every other one a member."""
+def one(arguments: list[str], texts: int) -> dict[str, Any]:
+    """Run the command here; microseconds of processor time a text by part. It is run on 40 texts first, so that what
+    is imported and measured once is there."""
+    first = Path(arguments[1]).with_name("first.jsonl")
+    make_texts(first, 40)
+    run([arguments[0], str(first), *arguments[2:]])
+    clock = Clock()
+    watch(clock)
+    used = time.process_time()
+    run(arguments)
+    cpu = time.process_time() - used
+    clock._tick()
+    parts = {part: round(1e6 * spent / texts, 2) for part, spent in sorted(clock.spent.items())}
+    return {
+        "cpu_seconds": round(cpu, 2),
+        "microseconds_a_text": parts,
+        "outside_the_forward_pass": round(
+            sum(parts.values()) - parts.get("forward pass", 0.0) - parts.get("statistics", 0.0), 2
+        ),
+    }
+
+
+def make_texts(path: Path, number: int, seed: int = 1, *, known: bool = False) -> None:
+    """A file of short texts, four a document, every other one a member; those that are `known` have no label."""
     generator = random.Random(seed)
     with path.open("w", encoding="utf-8") as file:
         for i in range(number):
             text = " ".join(generator.choices(WORDS, k=generator.randint(4, 10)))
-            row = {"id": f"t{i}", "text": text, "label": i % 2, "group": f"g{i // 4}"}
+            row = {"id": f"t{i}", "text": f"{text} {seed}{i:07}", "group": f"{'k' if known else 'g'}{i // 4}"}
+            row |= {} if known else {"label": i // 4 % 2}
             file.write(json.dumps(row) + "\n")
 
 
@@ -190,58 +230,79 @@ def make_model(folder: Path) -> None:
     make_tokenizer().save_pretrained(folder)
 
 
-def measured(texts: int, work: Path, *more: str) -> dict[str, Any]:
-    """The figures of `pretrace score` over so many texts, from a process of its own with an empty cache."""
-    path = work / f"texts-{texts}.jsonl"
+def measured(command: str, texts: int, work: Path, *more: str) -> dict[str, Any]:
+    """The figures of a command over so many texts, from processes of their own with empty caches."""
+    path, known = work / f"texts-{texts}.jsonl", work / "known.jsonl"
     if not path.exists():
         make_texts(path, texts)
-    with tempfile.TemporaryDirectory(dir=work) as own:
-        out, cache = Path(own) / "RUN", Path(own) / "cache"
-        command = ["score", str(path), "--model", str(work / "model"), "--scores", SCORES, "--out", str(out)]
-        environment = {**os.environ, "PRETRACE_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-        environment |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.scale", "--one", str(texts), "--", *command, *more],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        report = (out / "report.html").stat().st_size
-    return {**json.loads(done.stdout.splitlines()[-1]), "report_bytes": report}
+    if not known.exists():
+        make_texts(known, KNOWN, seed=2, known=True)
+    found: dict[str, Any] = {"command": command, "texts": texts}
+    options = [str(known) if one == "KNOWN" else one for one in COMMANDS[command]]
+    for kind in ("--peak", "--one"):
+        with tempfile.TemporaryDirectory(dir=work) as own:
+            out = Path(own) / "RUN"
+            tail = [command, str(path), "--model", str(work / "model"), *options, "--out", str(out), *more]
+            environment = {**os.environ, **ENVIRONMENT, "PRETRACE_CACHE": str(Path(own) / "cache")}
+            done = subprocess.run(
+                [sys.executable, "-m", "benchmarks.scale", kind, str(texts), "--", *tail],
+                env=environment if kind == "--peak" else environment | FEW_SHAPES,
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+            found |= json.loads(done.stdout.splitlines()[-1])
+            found["report_bytes"] = (out / "report.html").stat().st_size
+    return found
 
 
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--commands", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--texts", type=int, nargs="+", default=[20_000, 200_000, 1_000_000])
+    parser.add_argument("--quick", action="store_true", help="20,000 and 60,000 texts")
     parser.add_argument("--name", default="now", help="the state that is measured (default: %(default)s)")
     parser.add_argument("--work", type=Path, help="folder that keeps model and texts")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("command", nargs="*", help="more options of `pretrace score`, behind --")
+    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("options", nargs="*", help="more options of the commands, behind --")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Measure, write scale.json and draw it."""
+    """Measure what is missing, and draw all."""
     asked = parsed()
-    if asked.one:
-        print(json.dumps(one(asked.command, asked.one)))
+    if asked.peak or asked.one:
+        print(json.dumps(peak(asked.options) if asked.peak else one(asked.options, asked.one)))
         return
     with tempfile.TemporaryDirectory() as own:
         work = asked.work or Path(own)
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "model").exists():
             make_model(work / "model")
-        rows = [measured(number, work, *asked.command) for number in asked.texts]
+        for texts in QUICK if asked.quick else asked.texts:
+            for command in asked.commands:
+                add(asked, command, texts, work)
+
+
+def add(asked: argparse.Namespace, command: str, texts: int, work: Path) -> None:
+    """Measure one row, write it beside the others, and draw them; nothing where this commit has it."""
     path = RESULTS / "scale.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    found[asked.name] = {"machine": machine(), "commit": commit(), "options": asked.command, "rows": rows}
+    state = found.get(asked.name, {})
+    if (state.get("commit"), state.get("options")) != (commit(), asked.options):
+        state = {"machine": machine(), "commit": commit(), "options": asked.options, "rows": []}
+    if any((row["command"], row["texts"]) == (command, texts) for row in state["rows"]):
+        return
+    row = measured(command, texts, work, *asked.options)
+    print(json.dumps(row), flush=True)
+    state["rows"].append(row)
+    found[asked.name] = state
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     from benchmarks.scale_plots import draw
 
     draw(found, path.with_suffix(".png"))
-    print(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +76,17 @@ def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> No
 
 def scan(folder: str | Path) -> Any:
     """All rows of a run as a `pyarrow.dataset.Dataset`, which reads them as they are wanted: of a large run the whole
-    table and not the sample. OutputError where the folder holds no run."""
+    table and not the sample. Of a large flagging all texts in question. OutputError where the folder holds neither."""
     from pyarrow import dataset
 
-    place, run = Path(folder), load_run(folder)
-    names = [part.name for part in run.whole.parts] if run.whole else [runs.SCORES]
+    place, whole = Path(folder), None
+    if (place / FLAGS).exists():
+        whole = load_flags(folder).whole
+    if whole is not None:
+        names = list(whole.parts)
+    else:
+        run = load_run(folder)
+        names = [part.name for part in run.whole.parts] if run.whole else [runs.SCORES]
     return dataset.dataset([str(place / name) for name in names], format="parquet")
 
 
@@ -99,9 +105,9 @@ def load_audit(folder: str | Path) -> Audit:
     return audits.load_audit(Path(folder))
 
 
-def save_flags(flagged: Flagged, folder: str | Path) -> None:
-    """`save`, for a flagging."""
-    save(flagged, folder)
+def save_flags(flagged: Flagged, folder: str | Path, *, beside: Mapping[str, Write] | None = None) -> None:
+    """`save`, for a flagging; `beside` writes further tables, by their names in the folder."""
+    flags.save_flags(flagged, Path(folder), beside=beside, rendered=_rendered(flagged))
 
 
 def load_flags(folder: str | Path) -> Flagged:

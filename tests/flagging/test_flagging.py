@@ -431,7 +431,7 @@ def test_a_small_difference_is_passed_over_for_flags_and_withholds_the_test_of_t
     check = placebo_check(values, asked, names, flagged=0, rate=0.05, seed=0)
     assert (check.status, check.figures["beyond_chance"]) == ("passed", True)
     words = replace(check, name="words", words="AUC 0.53.")
-    monkeypatch.setattr(sys.modules["pretrace.flagging.flag"], "set_checks", lambda *_, **__: (words,))
+    monkeypatch.setattr(sys.modules["pretrace.flagging.concluding"], "row_checks", lambda *_, **__: (words,))
     scored(a_tenth())
     found = flag(MANY, HELD, target([]), LOSS)
     assert found.outcome == "refused"

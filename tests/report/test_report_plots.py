@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from pretrace.errors import OutputError
 from pretrace.report import plots
 from pretrace.report.svg import to_svg
+from pretrace.results.bars import axis_range
 from pretrace.types import Curve, Estimate, Measured, Run
 
 
@@ -113,7 +114,7 @@ FINITE = arrays(np.float64, st.integers(1, 40), elements=st.floats(allow_nan=Fal
 
 @given(FINITE)
 def test_axes_have_room_for_any_finite_values(values: "np.ndarray") -> None:
-    low, high = plots.axis_range(values)
+    low, high = axis_range(values)
     assert np.isfinite([low, high]).all()
     edges = np.linspace(low, high, 33)
     assert (np.diff(edges) > 0).all()
@@ -138,7 +139,7 @@ def test_every_text_is_counted_in_a_distribution() -> None:
     figure = plots.distribution({"member": outliers})
     patch = figure.axes[0].patches[0]
     assert patch.get_data().values.sum() == pytest.approx(1.0)  # type: ignore[attr-defined]
-    low, high = plots.axis_range(outliers)
+    low, high = axis_range(outliers)
     assert low > -10
     assert high < 10
 

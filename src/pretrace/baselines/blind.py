@@ -15,7 +15,7 @@ import numpy as np
 
 from pretrace.baselines.classifiers import Words
 from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING, CrossFit
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Bools, Doubles, Estimate
 
@@ -33,7 +33,7 @@ class BlindScores:
     note: str = ""
 
 
-def bag_of_words(texts: Sequence[str], members: Bools, groups: Sequence[str], *, seed: int) -> BlindScores:
+def bag_of_words(texts: Sequence[str], members: Bools, groups: Groups, *, seed: int) -> BlindScores:
     """Out-of-fold log-odds of membership from a logistic regression on words, word pairs and punctuation.
 
     Features are lower-cased TF-IDF of what occurs in at least two texts; characters stand for words in

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from pretrace.registry import require
-from pretrace.statistics.documents import Grouping, Numbers, grouped_folds, grouped_split
+from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
 from pretrace.types import Bools, Doubles
 
 Split = int | Literal["halves"]
@@ -49,7 +49,7 @@ class CrossFit:
 
     @classmethod
     def of(
-        cls, texts: Sequence[str], labels: Bools, groups: Sequence[str], *, seed: int, split: Split = FOLDS
+        cls, texts: Sequence[str], labels: Bools, groups: Groups, *, seed: int, split: Split = FOLDS
     ) -> CrossFit | None:
         """The division of the documents, `groups`, into `split` folds, fewer where a label has fewer documents, or
         into "halves": learn from one, score the other. None where a part of it would lack one of the labels."""
@@ -87,7 +87,7 @@ class CrossFit:
         return scores
 
 
-def _learnt(texts: Sequence[str], labels: Bools, groups: Sequence[str], seed: int) -> Bools:
+def _learnt(texts: Sequence[str], labels: Bools, groups: Groups, seed: int) -> Bools:
     characters = sum(min(len(text), READ_CHARACTERS) for text in texts)
     share = min(LEARNT_TEXTS / len(texts), LEARNT_CHARACTERS / max(1, characters))
     if share >= 1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +15,17 @@ from pretrace.cli.answer import Answer, of_folder
 from pretrace.cli.notes import note as say_note
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
-from pretrace.corpora import open_corpus
+from pretrace.corpora import open_stream
+from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.flagging.planning import FLAGGING, FlagSettings
+from pretrace.jobs.settings import JobSettings
 from pretrace.results.atomic import check_writable
+from pretrace.results.tables import write_lines
+from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, dry_run_option, like, option
-from pretrace.types import Flagged
+from pretrace.types import Corpus, Flagged
 
 _SHOWN = 10
 _PLACEBO = (
@@ -60,17 +65,20 @@ class FlagInputs:
     dry_run: bool = dry_run_option()
 
 
-def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSettings, given: Given) -> Answer:
+def flag(
+    source: Source,
+    target: Target,
+    inputs: FlagInputs,
+    settings: FlagSettings,
+    job: JobSettings,
+    given: Given,
+) -> Answer:
     """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
     together. Exit code 3 when any is flagged or they stand out as a whole, 0 when neither, 4 when there is no answer:
     the two sets differ as texts, or the known ones are too few for "none" to mean anything."""
-    from pretrace.cli.printing import foretold
-    from pretrace.cli.progress import watched
-    from pretrace.flagging import flag as flag_texts
-    from pretrace.flagging import plan
-    from pretrace.runs import save_flags
-    from pretrace.scoring.models import check_placebo, named_placebos, open_models, with_texts
-    from pretrace.scoring.workload import workload
+    from pretrace.cli.flag_shards import flag_shards
+    from pretrace.jobs import shards
+    from pretrace.scoring.models import check_placebo, named_placebos
 
     check_use(settings, inputs.companions)
     wanted = ModelsSettings(
@@ -82,21 +90,75 @@ def flag(source: Source, target: Target, inputs: FlagInputs, settings: FlagSetti
     )
     check_placebo(wanted, _PLACEBO)
     check_writable(inputs.out)
-    corpus = source.open()
-    known = open_corpus(inputs.nonmembers, source.columns)
+    stream = source.stream(skip_unreadable=job.skip_unreadable)
+    other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)
+    unread: list[Unreadable] = []
+    corpus = None if job.shard else stream.whole(shards.SHARD, unread.append)
+    known = other.whole(shards.SHARD, unread.append) if corpus else None
+    command = FlagCommand(
+        source=source,
+        nonmembers=inputs.nonmembers,
+        out=inputs.out,
+        wanted=wanted,
+        settings=settings,
+        dry_run=inputs.dry_run,
+        given=given,
+    )
+    if corpus is None or known is None:
+        return flag_shards(command, stream, other, job)
+    return _at_once(command, corpus, known, unread)
+
+
+def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
+    """The flagging of texts that are in memory."""
+    from pretrace.cli.printing import foretold
+    from pretrace.cli.progress import watched
+    from pretrace.flagging import flag as flag_texts
+    from pretrace.flagging import plan
+    from pretrace.jobs.merge import UNREADABLE
+    from pretrace.runs import save_flags
+    from pretrace.scoring.workload import workload
+
+    settings = command.settings
     planned = plan(corpus, known, settings)
-    for note in planned.notes:  # said before a model is opened, while it costs nothing
-        say_note(note)
-    settings.plan.check_servers(wanted.roles)
-    models = open_models(wanted)
-    if inputs.dry_run:
+    models = command.opened(planned.notes)
+    if command.dry_run:
         return foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
-    models = with_texts(models, wanted, seed=settings.seed)
+    models = command.with_texts(models)
     with watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress)
-    made = replace(made, settings={**made.settings, "command": dict(given)})
-    save_flags(made, inputs.out)
-    return printed(made, inputs.out)
+    made = replace(made, settings={**made.settings, "command": dict(command.given)})
+    beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
+    save_flags(made, command.out, beside=beside)
+    return printed(made, command.out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagCommand:
+    """What `flag` was asked, once all is checked that needs neither texts nor models."""
+
+    source: Source
+    nonmembers: str
+    out: Path
+    wanted: ModelsSettings
+    settings: FlagSettings
+    dry_run: bool
+    given: Given
+
+    def opened(self, notes: Iterable[str]) -> Models:
+        """The models, once the notes were said: before a model is opened, while it costs nothing."""
+        from pretrace.scoring.models import open_models
+
+        for note in notes:
+            say_note(note)
+        self.settings.plan.check_servers(self.wanted.roles)
+        return open_models(self.wanted)
+
+    def with_texts(self, models: Models) -> Models:
+        """The models with what is made of texts that were named."""
+        from pretrace.scoring.models import with_texts
+
+        return with_texts(models, self.wanted, seed=self.settings.seed)
 
 
 def check_use(settings: FlagSettings, beside: Companions) -> None:
@@ -126,10 +188,11 @@ def _printed(flagged: Flagged, out: Path, console: Console) -> None:
         console.print(Plain(f"- {reason}"))
     if flagged.number:
         console.print(_table(flagged))
-    if flagged.skipped:
+    if flagged.unscored:
         names = ", ".join(f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3])
-        more = f" and {len(flagged.skipped) - 3:,} more" if len(flagged.skipped) > 3 else ""
-        console.print(Plain(f"Not scored: {len(flagged.skipped):,}: {names}{more}; all in flags.json."))
+        more = f" and {flagged.unscored - 3:,} more" if flagged.unscored > 3 else ""
+        place = "skipped.csv" if flagged.whole else "flags.json"
+        console.print(Plain(f"Not scored: {flagged.unscored:,}: {names}{more}; all in {place}."))
     for advice in flagged.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)
@@ -140,13 +203,13 @@ def _table(flagged: Flagged) -> Table:
     texts = flagged.texts
     rows = sorted((i for i, chosen in enumerate(texts.flagged) if chosen), key=lambda i: -texts.scores[i])
     table = Table(box=None, padding=(0, 2, 0, 0))
-    several = texts.number < len(texts.ids)  # then documents are flagged, with all of their texts
+    several = flagged.documents < flagged.scored  # then documents are flagged, with all of their texts
     table.add_column("text of a flagged document" if several else "flagged text", overflow="fold")
     for name in (flagged.score, "p", "q"):
         table.add_column(Plain(name), justify="right", no_wrap=True)
     for i in rows[:_SHOWN]:
         figures = (texts.scores[i], texts.p[i], texts.q[i])
         table.add_row(Plain(texts.ids[i]), *(f"{figure:.3g}" for figure in figures))
-    if len(rows) > _SHOWN:
-        table.caption = f"{len(rows) - _SHOWN:,} more in flags.csv"
+    if flagged.number > _SHOWN:
+        table.caption = f"{flagged.number - _SHOWN:,} more in {'flags/' if flagged.whole else 'flags.csv'}"
     return table

@@ -16,7 +16,8 @@ from pretrace.corpora.reading import Unreadable
 from pretrace.errors import OutputError
 from pretrace.jobs import shards
 from pretrace.jobs.evaluating import evaluated
-from pretrace.jobs.job import Ahead, Job, fingerprint, missing_shards, parts_folder, work
+from pretrace.jobs.job import Ahead, Job, Turn, fingerprint, missing_shards, parts_folder, work
+from pretrace.jobs.manifest import Parts
 from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import JobSettings
 from pretrace.jobs.shards import Survey, check_labelled, survey
@@ -109,12 +110,17 @@ def score_shards(
             parts = job.parts(sharded.folder)
             made = work(job, stream, worker, parts, turn=turn, size=sharded.size)
     if turn.of > 1:
-        lacking = len(missing_shards(job, parts))
-        rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
-        first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
-        said = lines(first, f"When all workers are done: pretrace merge {sharded.out}")
-        return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
+        return part_done(turn, made, job, parts, sharded.out)
     return _finish(job, sharded.folder, stream, sharded.out)
+
+
+def part_done(turn: Turn, made: int, job: Job, parts: Parts, out: Path) -> Answer:
+    """What one worker of several did, and what is left to do."""
+    lacking = len(missing_shards(job, parts))
+    rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
+    first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
+    said = lines(first, f"When all workers are done: pretrace merge {out}")
+    return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
 
 def _begin(sharded: Sharded, job: Job) -> None:
@@ -175,7 +181,10 @@ def merge(
         Path | None, Option("The folder of parts, where the workers were given one.", path="in")
     ] = None,
 ) -> Answer:
-    """Put the parts of `score --shard` or `evaluate --shard` together: the table, the run and its report."""
+    """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
+    and its report. The exit code of a flagging is that of `flag`."""
+    from pretrace.cli import flag_shards
+
     folder = parts or parts_folder(out)
     jobs = [Job.load(path) for path in sorted(folder.glob("job-*.json"))]
     if not jobs:
@@ -190,6 +199,8 @@ def merge(
         )
     check_writable(out)
     job = whole[0]
+    if flag_shards.is_flagging(job):
+        return flag_shards.finish(job, folder, out)
     columns = Columns(**job.source["columns"])
     stream = open_stream(job.source["texts"], columns, skip_unreadable=job.source["skip_unreadable"])
     return _finish(job, folder, stream, out)

@@ -15,7 +15,7 @@ check was not run.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -23,13 +23,16 @@ import numpy as np
 
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING
-from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, by_document
+from pretrace.scoring.holdout import drawn_documents
+from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
 from pretrace.statistics.resampling import Spread, group_bootstrap
 from pretrace.types import Bools, Check, Doubles, Estimate
 
 APART = 0.55
 """The AUC above which two sets count as different."""
 RESAMPLES = 2000
+WORD_TEXTS = 20_480
+"""Texts of either side that the classifier of words learns from and judges, drawn by document."""
 OUTER = 0.2
 """The share of a 95% interval's outside that a 99% interval leaves out."""
 LEVEL = 0.005
@@ -46,10 +49,27 @@ _OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the text
 _CURE = "Take known non-members of the same source, kind and time as the texts, cut in the same way."
 
 
-def set_checks(
-    texts: Sequence[str], asked: Bools, groups: Sequence[str], *, seed: int
-) -> tuple[Check, Check]:
+Read = Callable[[Bools], Sequence[str]]
+"""Gives the texts of the chosen rows, in order."""
+
+
+def set_checks(texts: Sequence[str], asked: Bools, groups: Groups, *, seed: int) -> tuple[Check, Check]:
     """Whether words or lengths tell the texts `asked` about from the known ones, documents kept whole."""
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
+    codes = Grouping.of(groups).codes
+    return row_checks(
+        lengths, asked, codes, lambda rows: [texts[i] for i in np.flatnonzero(rows).tolist()], seed=seed
+    )
+
+
+def row_checks(
+    lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
+) -> tuple[Check, Check]:
+    """`set_checks` for more texts than memory holds: from the characters of each and its document, [rows].
+
+    The classifier of words learns from and judges at most about `WORD_TEXTS` of a side, drawn by whole documents;
+    `read` gives those.
+    """
     grouping = Grouping.of(groups, asked)
     few, fewer = (_too_few(asked, grouping, level) for level in (WORDS_LEVEL, LEVEL))
     if fewer:
@@ -57,20 +77,41 @@ def set_checks(
             Check(n, t, "not run", fewer, _CURE) for n, t in (("words", _WORDS), ("length", _LENGTH))
         )
         return words, length
-    judged = bag_of_words(texts, asked, groups, seed=seed)
-    lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    columns = [lengths] if judged.scores is None else [lengths, judged.scores]
-    spread = _spread(np.column_stack(columns), asked, groups, seed=seed)
+    drawn = _drawn(asked, groups, seed)
+    some, theirs = asked[drawn], groups[drawn]
+    judged = bag_of_words(read(drawn), some, theirs, seed=seed)
+    together = [lengths] if judged.scores is None or not drawn.all() else [lengths, judged.scores]
+    spread = _spread(np.column_stack(together), asked, groups, seed=seed)
     length = _length(spread.estimate(0), [_rank_p(sign * lengths, asked, groups) for sign in (1, -1)])
     if few or judged.scores is None:
         why = few or f"No classifier could be trained: {judged.note}"
         return Check("words", _WORDS, "not run", why, _CURE), length
-    words = _words(spread.widened(1, WIDENING).estimate(1), _rank_p(judged.scores, asked, groups))
-    return words, length
+    place = len(together) - 1
+    if not drawn.all():
+        spread = _spread(judged.scores[:, None], some, theirs, seed=seed)
+    words = _words(spread.widened(place, WIDENING).estimate(place), _rank_p(judged.scores, some, theirs))
+    return _resting(words, asked, drawn), length
+
+
+def _drawn(asked: Bools, groups: Numbers, seed: int) -> Bools:
+    """The texts that the classifier of words looks at: of each side all, or whole documents drawn at random."""
+    drawn = np.zeros(len(asked), dtype=bool)
+    for side in (asked, ~asked):
+        drawn[side] = drawn_documents(groups[side], side[side], most=WORD_TEXTS, seed=seed)
+    return drawn
+
+
+def _resting(words: Check, asked: Bools, drawn: Bools) -> Check:
+    """The check of the words with what it rests on, where that is a sample."""
+    if drawn.all():
+        return words
+    mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
+    rests = f"It rests on {mine} texts and {others} known ones, drawn by whole documents."
+    return replace(words, words=f"{words.words} {rests}")
 
 
 def placebo_check(
-    values: Doubles, asked: Bools, groups: Sequence[str], *, flagged: int, rate: float, seed: int
+    values: Doubles, asked: Bools, groups: Groups, *, flagged: int, rate: float, seed: int
 ) -> Check:
     """Whether the same score of a model that never saw the texts leaves them unflagged and in their place."""
     if np.ptp(values) == 0:
@@ -149,15 +190,15 @@ def _beyond_chance(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
     return auc.low > 0.5 and ranked <= level
 
 
-def _rank_p(values: Doubles, asked: Bools, groups: Sequence[str]) -> float:
+def _rank_p(values: Doubles, asked: Bools, groups: Groups) -> float:
     """The p-value of a rank test (Mann and Whitney) for documents in question above known ones; 0 where neither
     side is few and the interval decides alone."""
     if Grouping.of(groups, asked).fewest >= FEW_DOCUMENTS:
         return 0.0
     from scipy.stats import mannwhitneyu
 
-    names = np.asarray(groups)
-    sides = [by_document(values[side], names[side].tolist())[1] for side in (asked, ~asked)]
+    codes = Grouping.of(groups).codes
+    sides = [means(values[side], codes[side]) for side in (asked, ~asked)]
     return float(mannwhitneyu(*sides, alternative="greater").pvalue)
 
 
@@ -171,7 +212,7 @@ def _figures(auc: Estimate) -> str:
     return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}] (99%)"
 
 
-def _spread(matrix: Doubles, asked: Bools, groups: Sequence[str], *, seed: int) -> Spread:
+def _spread(matrix: Doubles, asked: Bools, groups: Groups, *, seed: int) -> Spread:
     spread = group_bootstrap(matrix, asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
     return replace(spread, tail=spread.tail * OUTER)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pretrace.errors import TextsError
+from pretrace.flagging.apart import Apart
+from pretrace.flagging.prospect import Prospect, prospect
 from pretrace.registry import require
 from pretrace.scoring.plan import ScorePlan
 from pretrace.settings import cache_option, check_ranges, option, seed_option
-from pretrace.statistics.conformal import METHODS, Method, Resolution, needed, resolution
+from pretrace.statistics.conformal import METHODS, Method
 from pretrace.statistics.documents import linked
 from pretrace.types import Corpus, Text
 
@@ -67,6 +68,11 @@ class FlagSettings:
     plan: ScorePlan = field(init=False, repr=False, compare=False)
     """The score, parsed."""
 
+    @property
+    def controlled(self) -> Method:
+        """How false discoveries are controlled."""
+        return "bh" if self.method == "auto" else self.method
+
     def __post_init__(self) -> None:
         require(
             0 < self.fdr <= HIGHEST, f"--fdr is a rate above 0 and up to {HIGHEST:g}, found {self.fdr:g}."
@@ -95,11 +101,6 @@ class FlagSettings:
         )
 
 
-FEWEST_KNOWN = 20
-"""Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
-CLEARING = 0.1
-"""That nothing stands out is a result only where this share of the asked documents, all above every known one, would
-have been noticed: flagged, or seen by the test of the set."""
 TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 """What ids begin with while both sets are one corpus: two files may number their rows alike."""
 
@@ -107,32 +108,16 @@ TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Both sets as one corpus (known non-members labelled, the others not), the document of each text by its id
-    there (documents that share a text are one), how discoveries are controlled, how many documents are `asked` about
-    and `known`, the `unit` that is flagged ("text", or "document" where one has several), and what there is to say."""
+    there (documents that share a text are one), and what can be flagged among them."""
 
     corpus: Corpus
     documents: Mapping[str, str]
-    method: Method
-    resolution: Resolution
-    asked: int
-    known: int
-    unit: str
-    notes: tuple[str, ...]
+    prospect: Prospect
 
-    def noticed(self, least: int | None) -> int | None:
-        """From how many documents on that stand above all known ones something is said: they are flagged, or the
-        test of the set, which rejects from `least` on, does; None where neither ever would."""
-        found = [number for number in (self.resolution.together, least) if number is not None]
-        return min(found, default=None)
-
-    def coarse(self, least: int | None) -> bool:
-        """Whether the known documents are too few for "nothing stands out" to say anything."""
-        noticed = self.noticed(least)
-        return self.resolution.together is None or noticed is None or noticed > _clearing(self.asked)
-
-    def enough(self, fdr: float) -> int:
-        """The known documents with which a tenth of those asked about could be flagged."""
-        return needed(_clearing(self.asked), self.asked, fdr, self.method)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say before a model is asked."""
+        return self.prospect.notes
 
 
 def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
@@ -142,103 +127,33 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
     members, and where the sets overlap. Where no text could be flagged at this rate the notes say so.
     """
     _check_apart(corpus, known)
-    sides = [_placed(text, TEXTS, None) for text in corpus.texts]
-    sides += [_placed(text, KNOWN, False) for text in known.texts]
+    sides = [placed(text, TEXTS, None) for text in corpus.texts]
+    sides += [placed(text, KNOWN, False) for text in known.texts]
     first = linked(sides)
     documents = {text.id: first[text.document] for text in sides}
     if len(documents) < len(sides):
         raise TextsError(f"some texts of {corpus.name} or {known.name} share an id; give each its own.")
-    asked = [documents[text.id] for text in sides if text.member is None]
-    others = [documents[text.id] for text in sides if text.member is False]
-    held = len(set(others))
-    if held < FEWEST_KNOWN:
-        raise TextsError(
-            f"{known.name} holds {held} documents ({len(known)} texts), and flagging takes known non-members from at "
-            f"least {FEWEST_KNOWN} documents; add some (pieces of one document count once)."
-        )
-    number = len(set(asked))
-    method: Method = "bh" if settings.method == "auto" else settings.method
-    found = resolution(held, number, settings.fdr, method)
-    unit = "text" if number == len(asked) else "document"
+    asked, others = (
+        list(Counter(documents[text.id] for text in sides if text.member is member).values())
+        for member in (None, False)
+    )
     both = Corpus(f"{corpus.name} against {known.name}", tuple(sides), corpus.source)
-    made = Plan(both, documents, method, found, number, held, unit, ())
-    return replace(made, notes=(*_resolved(made, settings.fdr), *_drawing(asked, others)))
-
-
-def replanned(made: Plan, known: int, asked: int, settings: FlagSettings) -> Plan:
-    """The plan for the known and asked documents that could be scored, where some could not."""
-    if (known, asked) == (made.known, made.asked):
-        return made
-    about_documents = made.notes[len(_resolved(made, settings.fdr)) :]
-    found = resolution(known, asked, settings.fdr, made.method)
-    made = replace(made, resolution=found, known=known, asked=asked)
-    return replace(made, notes=(*_resolved(made, settings.fdr), *about_documents))
-
-
-def _clearing(asked: int) -> int:
-    return max(1, math.ceil(CLEARING * asked))
+    found = prospect(asked, others, fdr=settings.fdr, method=settings.controlled, name=known.name)
+    return Plan(both, documents, found)
 
 
 def _check_apart(corpus: Corpus, known: Corpus) -> None:
     """TextsError where a side is empty, or a text or document is on both, or known members are among the known."""
-    for side in (corpus, known):
-        if not side.texts:
-            raise TextsError(f"{side.name} holds no texts.")
-    members = [text.id for text in known.texts if text.member]
-    if members:
-        raise TextsError(
-            f"{len(members)} of the {len(known)} known non-members in {known.name} (such as {members[0]!r}) are "
-            "labelled as members: leave them out, or mend the label."
-        )
+    both = Apart(corpus.name, known.name, len(corpus), len(known))
+    both.refuse_members([text.id for text in known.texts if text.member])
     contents = {text.text.strip() for text in known.texts} - {""}
-    same = [text.id for text in corpus.texts if text.text.strip() in contents]
-    if same:
-        raise TextsError(
-            f"{len(same)} of the {len(corpus)} texts of {corpus.name} (such as {same[0]!r}) are among the known "
-            f"non-members in {known.name}: a text is one or the other; take them out of one of the two files."
-        )
+    both.refuse_same([text.id for text in corpus.texts if text.text.strip() in contents])
     # Without a group, the same id in two files is no sign of the same document.
     groups = {text.group for text in known.texts} - {""}
-    shared = sorted({text.group for text in corpus.texts} & groups)
-    if shared:
-        raise TextsError(
-            f"{len(shared)} documents (such as {shared[0]!r}) have texts in {corpus.name} and in {known.name}: a "
-            "document was seen or it was not; take each out of one of the two files."
-        )
+    both.refuse_shared({text.group for text in corpus.texts} & groups)
 
 
-def _placed(text: Text, side: str, member: bool | None) -> Text:
-    group = f"{side}{text.group}" if text.group else ""
-    return replace(text, id=f"{side}{text.id}", group=group, member=member)
-
-
-def _resolved(made: Plan, fdr: float) -> tuple[str, ...]:
-    """What the numbers allow, in a sentence; nothing where a single text could be flagged."""
-    found, unit = made.resolution, made.unit
-    if found.together == 1:
-        return ()
-    among = f"among {made.asked:,} {unit}s at a rate of {100 * fdr:g}%"
-    least = f"With {made.known:,} known documents no p-value is below {found.smallest:.2g}"
-    if found.together is None:
-        return (
-            f"{least}, and no {unit} can be flagged {among}: at least {found.needed:,} known non-members are needed, "
-            f"{found.needed_alone:,} for one {unit} alone. The set as a whole is still tested.",
-        )
-    return (
-        f"{least}: {among} at least {found.together:,} must stand above all of them before any is flagged. For one "
-        f"{unit} alone {found.needed_alone:,} known non-members would be needed.",
-    )
-
-
-def _drawing(asked: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """How documents with several texts are counted; nothing where there are none."""
-    counts = [*Counter(asked).values(), *Counter(known).values()]
-    if max(counts) == 1:
-        return ()
-    each = min(counts)
-    value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
-    return (
-        f"The {len(asked):,} texts come from {len(set(asked)):,} documents and the {len(known):,} known ones from "
-        f"{len(set(known)):,}. A document counts once, by {value}: as many as the document with the fewest has, drawn "
-        "by --seed. Whole documents are flagged.",
-    )
+def placed(text: Text, side: str, member: bool | None) -> Text:
+    """The text as it stands among those of both sets."""
+    group = side + text.group if text.group else ""
+    return Text(side + text.id, text.text, member, group, text.meta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pretrace.flagging.planning import Plan
+from pretrace.flagging.prospect import Prospect
 from pretrace.types import Flagged, SetTest
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
@@ -20,7 +20,7 @@ class Said:
     advice: tuple[str, ...]
 
 
-def said(found: Flagged, made: Plan) -> Said:
+def said(found: Flagged, made: Prospect) -> Said:
     """What is said of a flagging whose outcome, texts, checks and test of the set are settled."""
     failed = [check for check in found.checks if check.status == "failed"]
     unseen = [check for check in found.checks if check.status == "not run"]
@@ -60,12 +60,12 @@ def whole(found: Flagged) -> Iterator[str]:
     above = "lies" if test.above == 1 else "lie"
     yield (
         f"The set as a whole {verdict} (p = {test.p:.2g}, tested at a level of {level}). {test.above:,} of its "
-        f"{found.texts.number:,} documents {above} above the line that one in twenty lies above by chance; about "
+        f"{found.documents:,} documents {above} above the line that one in twenty lies above by chance; about "
         f"{test.expected:,.0f} would be expected there. Of sets that were not seen, at most {level} stand out."
     )
 
 
-def _rate(found: Flagged, made: Plan) -> str:
+def _rate(found: Flagged, made: Prospect) -> str:
     rate = f"{100 * found.fdr:g}%"
     words = (
         f"{made.unit.capitalize()}s are flagged by {_NAMES[made.method]} at a rate of {rate}, set beforehand: of the "
@@ -74,7 +74,7 @@ def _rate(found: Flagged, made: Plan) -> str:
     return f"{words}, here {expected(found.flagged_documents, found.fdr)}." if found.number else f"{words}."
 
 
-def _missed(made: Plan, test: SetTest | None) -> str:
+def _missed(made: Prospect, test: SetTest | None) -> str:
     """What could have been seen, and so what could not."""
     alone = made.resolution.together
     if made.asked == 1:
@@ -99,7 +99,7 @@ def _missed(made: Plan, test: SetTest | None) -> str:
     )
 
 
-def _more(found: Flagged, made: Plan) -> Iterator[str]:
+def _more(found: Flagged, made: Prospect) -> Iterator[str]:
     """What would help where nothing was found."""
     if found.outcome == "coarse":
         enough = made.enough(found.fdr)
@@ -110,13 +110,13 @@ def _more(found: Flagged, made: Plan) -> Iterator[str]:
         yield "That nothing stands out does not show that nothing was seen: this score may not see it."
 
 
-def _statement(found: Flagged, made: Plan) -> str:
+def _statement(found: Flagged, made: Prospect) -> str:
     return {"flagged": _flagged, "set": _set, "none": _none, "coarse": _coarse, "refused": _refusal}[
         found.outcome
     ](found, made)
 
 
-def _flagged(found: Flagged, made: Plan) -> str:
+def _flagged(found: Flagged, made: Prospect) -> str:
     chosen = found.flagged_documents
     which = f"{chosen:,} of the {made.asked:,} {made.unit}s" if made.asked > 1 else f"The one {made.unit}"
     are, them = ("is", "it") if chosen == 1 else ("are", "them")
@@ -127,7 +127,7 @@ def _flagged(found: Flagged, made: Plan) -> str:
     )
 
 
-def _set(found: Flagged, made: Plan) -> str:
+def _set(found: Flagged, made: Prospect) -> str:
     p = f"{found.set_test.p:.2g}" if found.set_test and found.set_test.p is not None else "not told"
     if made.asked == 1:
         return (
@@ -141,7 +141,7 @@ def _set(found: Flagged, made: Plan) -> str:
     )
 
 
-def _none(found: Flagged, made: Plan) -> str:
+def _none(found: Flagged, made: Prospect) -> str:
     unit, model = made.unit, found.model
     if made.asked == 1:
         return (
@@ -158,7 +158,7 @@ def _none(found: Flagged, made: Plan) -> str:
     )
 
 
-def _coarse(found: Flagged, made: Plan) -> str:
+def _coarse(found: Flagged, made: Prospect) -> str:
     unit = made.unit
     noticed = made.noticed(found.set_test.least if found.set_test else None)
     if made.resolution.together is None or noticed is None:
@@ -171,7 +171,7 @@ def _coarse(found: Flagged, made: Plan) -> str:
     )
 
 
-def _refusal(found: Flagged, made: Plan) -> str:
+def _refusal(found: Flagged, made: Prospect) -> str:
     if all(check.status != "failed" for check in found.checks):
         why = found.set_test.withheld if found.set_test else ""
         return (

@@ -65,14 +65,7 @@ class Summary:
         self.files.append(TablePart(f"scores/part-{number:05}.parquet", manifest.rows, manifest.sha256))
         self._count(table, manifest)
         ids = texts_of(table, "id")
-        key = seed.to_bytes(8, "little")
-        hashes = np.array(
-            [
-                int.from_bytes(hashlib.blake2b(_bytes(one), digest_size=8, key=key).digest(), "little")
-                for one in ids
-            ],
-            dtype=np.uint64,
-        )
+        hashes = keyed_hashes(ids, seed)
         places = np.column_stack([np.full(len(ids), number), np.arange(len(ids))]).astype(np.int64)
         self._hashes, self._places = _least(
             np.concatenate([self._hashes, hashes]), np.concatenate([self._places, places]), self.size
@@ -169,6 +162,13 @@ class Summary:
             reasons=dict(self.reasons.most_common(_REASONS)),
             parts=tuple(self.files),
         )
+
+
+def keyed_hashes(ids: Sequence[str], seed: int) -> Numbers:
+    """A number for each id that depends on it and the seed alone: the texts with the lowest ones are the sample."""
+    key = seed.to_bytes(8, "little")
+    found = b"".join(hashlib.blake2b(_bytes(one), digest_size=8, key=key).digest() for one in ids)
+    return np.frombuffer(found, "<u8").astype(np.uint64)
 
 
 def missing_of(manifests: Sequence[Manifest], ids: set[str]) -> tuple[Missing, ...]:

@@ -53,8 +53,8 @@ def of_flags(flagged: Flagged) -> Section | None:
         return None
     models = facts.mapping(flagged.settings.get("models"))
     has = Situation(
-        documents=flagged.texts.number,
-        unseen=flagged.known.number,
+        documents=flagged.documents,
+        unseen=flagged.known_documents,
         access=_access(facts.mapping(models.get("target"))),
     )
     names = _names(facts.mapping(flagged.settings.get("command")), "nonmembers", "")

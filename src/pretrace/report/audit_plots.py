@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from pretrace.report import facts
 from pretrace.report.chance_plots import HELD, SIGN, WIDTH, frame
-from pretrace.report.plots import axis_range
 from pretrace.report.svg import canvas
+from pretrace.results.bars import axis_range
 from pretrace.types import Audit, Doubles
 
 MOST_DOTS = 1500

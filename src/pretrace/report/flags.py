@@ -17,14 +17,15 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from pretrace.flagging.words import expected, whole
 from pretrace.report import advice, facts, wording
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
-from pretrace.report.plots import CHANCE, KINDS, axis_range
+from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, to_svg
 from pretrace.report.wording import count, p_value, plural
 from pretrace.results.atomic import atomic_text
-from pretrace.types import Bools, Doubles, Flagged
+from pretrace.results.bars import p_bars, score_bars
+from pretrace.types import Bars, Bools, Doubles, Flagged
 
 MOST_ROWS = 100
-"""Texts in the table; flags.csv has all."""
+"""Texts in the table; flags.csv has all, of a large flagging the files in flags/."""
 _TITLES = {
     "none": "Nothing stands out",
     "refused": "Refused",
@@ -38,7 +39,6 @@ _CLASSES = {
 _METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
 FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
 WIDTH = 7.6
-_FEWEST_BINS, _MOST_BINS = 12, 40
 
 
 def first_page(flagged: Flagged) -> Markup:
@@ -47,8 +47,8 @@ def first_page(flagged: Flagged) -> Markup:
     flags = f"{count(values['number'])} of {plural(values['asked'], values['unit'])} flagged"
     title = _TITLES.get(flagged.outcome, flags)
     label = (
-        f"The scores of {len(flagged.texts.ids)} texts, {flagged.number} of them flagged, beside those of "
-        f"{len(flagged.known.ids)} known non-members."
+        f"The scores of {flagged.scored} texts, {flagged.number} of them flagged, beside those of "
+        f"{flagged.known_texts} known non-members."
     )
     values |= {
         "title": title,
@@ -66,9 +66,9 @@ def deciding_test(flagged: Flagged) -> Section:
     """Hypothesis, rate and what was found, for each text and for the set."""
     test, drawn = flagged.set_test, ""
     if flagged.outcome != "refused":
-        p = one_a_document(flagged)[0]
-        due = f"{int((p <= 0.05).sum())} at or below 0.05, where 1 in 20 is due to chance."
-        label = f"p-values of {len(p)} documents: {due}"
+        bars, low = _p_bars(flagged)
+        due = f"{low} at or below 0.05, where 1 in 20 is due to chance."
+        label = f"p-values of {sum(bars.every)} documents: {due}"
         drawn = to_svg(p_values(flagged), name="pvalues", label=label)
     values = {
         "set_p": "" if test is None or test.p is None else p_value(test.p),
@@ -129,15 +129,11 @@ def write(flagged: Flagged, path: Path, sections: Sections[Flagged] = SECTIONS, 
 def sides(flagged: Flagged) -> Figure:
     """Above the texts, flagged ones dark; below, turned down, the known non-members; a line at the least flagged
     score, where each text is a document. Each side is drawn as shares of its own."""
-    texts, known = flagged.texts.scores, flagged.known.scores
-    chosen = np.array(flagged.texts.flagged, dtype=bool)
-    low, high = axis_range(np.concatenate((texts, known)))
-    if chosen.any():  # which lie far out by their nature, and are what the figure is about
-        high = max(high, float(np.quantile(texts[chosen], 0.9)))
-    edges = np.linspace(low, high, _bins(min(len(texts), len(known))) + 1)
+    bars, least = _score_bars(flagged)
+    low, high = bars.low, bars.high
+    edges = np.linspace(low, high, len(bars.every) + 1)
     with canvas(WIDTH, 2.6) as (figure, axes):
-        every, dark = _shares(texts, edges, len(texts)), _shares(texts[chosen], edges, len(texts))
-        below = _shares(known, edges, len(known))
+        every, dark, below = _shares(bars)
         axes.stairs(every, edges, fill=True, color=OTHER)
         axes.stairs(dark, edges, fill=True, color=FLAG)
         axes.stairs(-below, edges, color=KNOWN, linewidth=1.1)
@@ -146,8 +142,8 @@ def sides(flagged: Flagged) -> Figure:
         axes.set_ylim(-top, top)
         pad = (high - low) / 60
         axes.set_xlim(low - pad, high + pad)
-        if chosen.any() and flagged.texts.number == len(texts):  # documents have no line of their texts
-            _threshold(axes, float(texts[chosen].min()), (low, high), top)
+        if least is not None and flagged.documents == flagged.scored:  # documents have no line of their texts
+            _threshold(axes, least, (low, high), top)
         axes.text(low, top, "the texts", va="top", fontsize=9)
         axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
         _plain(axes)
@@ -163,13 +159,13 @@ def one_a_document(flagged: Flagged) -> tuple[Doubles, Bools]:
 
 def p_values(flagged: Flagged) -> Figure:
     """The p-values of the documents as shares, with the level that they would have if none had been seen."""
-    p, chosen = one_a_document(flagged)
-    edges = np.linspace(0, 1, 21)
+    bars, _ = _p_bars(flagged)
+    edges = np.linspace(0, 1, len(bars.every) + 1)
     with canvas(WIDTH, 1.9) as (figure, axes):
-        every, dark = _shares(p, edges, len(p)), _shares(p[chosen], edges, len(p))
+        every, dark, _ = _shares(bars)
         axes.stairs(every, edges, fill=True, color=OTHER)
         axes.stairs(dark, edges, fill=True, color=FLAG)
-        axes.axhline(1 / 20, color=KNOWN, linewidth=0.9, dashes=(4, 2.2))
+        axes.axhline(1 / (len(edges) - 1), color=KNOWN, linewidth=0.9, dashes=(4, 2.2))
         axes.set_xlim(-0.01, 1.01)
         axes.set_xlabel("p-value")
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
@@ -179,21 +175,40 @@ def p_values(flagged: Flagged) -> Figure:
     return figure
 
 
+def _score_bars(flagged: Flagged) -> tuple[Bars, float | None]:
+    """The histograms of both sides, and the lowest score of a flagged text."""
+    if flagged.whole:
+        return flagged.whole.scores, flagged.whole.least
+    texts, chosen = flagged.texts.scores, np.array(flagged.texts.flagged, dtype=bool)
+    return score_bars(texts, chosen, flagged.known.scores), float(
+        texts[chosen].min()
+    ) if chosen.any() else None
+
+
+def _p_bars(flagged: Flagged) -> tuple[Bars, int]:
+    """The histogram of the p-values, and how many of them are at most 0.05."""
+    if flagged.whole and flagged.whole.p:
+        return flagged.whole.p, flagged.whole.low_p
+    p, chosen = one_a_document(flagged)
+    return p_bars(p, chosen), int((p <= 0.05).sum())
+
+
 def _filled(template: str, values: dict[str, Any]) -> Markup:
     return Markup(fill(f"flags/{template}.html", values).rstrip("\n"))
 
 
 def _numbers(flagged: Flagged) -> dict[str, Any]:
     """What the first page and several sections print."""
-    judged, test = flagged.texts, flagged.set_test
+    test = flagged.set_test
     return {
         "flagged": flagged,
         "told": flagged.outcome != "refused",
-        "scored": len(judged.ids),
-        "asked": judged.number,
-        "unit": "document" if judged.number < len(judged.ids) else "text",
+        "scored": flagged.scored,
+        "asked": flagged.documents,
+        "unit": "document" if flagged.documents < flagged.scored else "text",
         "number": flagged.flagged_documents,
-        "documents": flagged.known.number,
+        "documents": flagged.known_documents,
+        "table": "flags/" if flagged.whole else "flags.csv",
         "rate": wording.share(flagged.fdr),
         "test": test,
         "level": wording.share(test.level) if test else "",
@@ -209,12 +224,12 @@ def _threshold(axes: Axes, least: float, reach: tuple[float, float], top: float)
     axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)
 
 
-def _shares(values: Doubles, edges: Doubles, of: int) -> Doubles:
-    return np.asarray(np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(1, of))
-
-
-def _bins(number: int) -> int:
-    return int(np.clip(2 * np.sqrt(number), _FEWEST_BINS, _MOST_BINS))
+def _shares(bars: Bars) -> tuple[Doubles, Doubles, Doubles]:
+    """Each bar as a share: of all in question, of these the flagged, and of the known ones."""
+    every, known = sum(bars.every), sum(bars.known)
+    counts = ((bars.every, every), (bars.flagged, every), (bars.known, known))
+    all_, dark, below = (np.array(some) / max(1, of) for some, of in counts)
+    return all_, dark, below
 
 
 def _plain(axes: Axes) -> None:

@@ -19,6 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from pretrace.report.svg import canvas, styled
 from pretrace.report.visible import named
 from pretrace.results.atomic import write_atomically
+from pretrace.results.bars import LARGEST, axis_range
 from pretrace.types import Doubles, Estimate, Measured
 
 # Paul Tol's "muted" scheme, in an order that keeps neighbours apart for colour-blind eyes and on grey paper.
@@ -32,7 +33,6 @@ _SIZES = {"o": 5.4, "D": 4.6, "s": 4.8}
 _LANE = 0.5
 """Height of one line of marks, in rows of a forest plot."""
 _CONTROL_DASHES = ((5.0, 2.2), (1.6, 1.6), (6.0, 1.6, 1.6, 1.6))
-_LARGE = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def distribution(groups: Mapping[str, Doubles]) -> Figure:
 
     Members are filled and the others outlined; values beyond `axis_range` are counted in the outermost bars.
     """
-    values = {kind: np.clip(group, -_LARGE, _LARGE) for kind, group in groups.items() if len(group)}
+    values = {kind: np.clip(group, -LARGEST, LARGEST) for kind, group in groups.items() if len(group)}
     low, high = axis_range(np.concatenate(list(values.values())))
     bins = int(np.clip(np.sqrt(min(map(len, values.values()))) * 1.5, 8, 32))
     edges = np.linspace(low, high, bins + 1)
@@ -147,25 +147,6 @@ def distribution(groups: Mapping[str, Doubles]) -> Figure:
         axes.set_xlim(low - (high - low) / 100, high + (high - low) / 100)
         axes.set_ylim(bottom=0)
     return figure
-
-
-def axis_range(values: Doubles) -> tuple[float, float]:
-    """Where the axis of a distribution starts and ends: all values, but at most three quartile ranges beyond
-    the middle half, so that one outlier does not press the rest into a single bar."""
-    values = np.clip(values, -_LARGE, _LARGE)
-    # The line between drawing and statistics: these quartiles place an axis and are printed nowhere. A figure
-    # that a reader could quote arrives finished in the result; tests/report/test_only_renders.py watches it.
-    first, third = np.percentile(values, [25, 75])
-    low, high = float(values.min()), float(values.max())
-    if third > first:
-        low = max(low, float(first - 3 * (third - first)))
-        high = min(high, float(third + 3 * (third - first)))
-    size = max(abs(low), abs(high))
-    if high - low > max(1e-9 * size, 1e-12):
-        return low, high
-    # Narrower than this, floats run out of room for the bars' edges.
-    pad = 1e-3 * size if size > 1e-9 else 0.5
-    return low - pad, high + pad
 
 
 def save_png(figure: Figure, path: Path, *, dpi: int = 200) -> None:

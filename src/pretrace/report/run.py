@@ -20,6 +20,7 @@ from pretrace.report.frame import Section, Sections, fill, speaking, titled
 from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
+from pretrace.results.bars import axis_range
 from pretrace.types import Heat, Run
 
 MOST_SKIPPED = 50
@@ -158,7 +159,7 @@ def distributions(run: Run) -> Section | None:
         ]
         label = f"Histogram of {score}: {', '.join(medians)}"
         figure = plots.distribution({kind: whole[known & masks[kind]] for kind in kinds})
-        low, high = plots.axis_range(column)
+        low, high = axis_range(column)
         beyond = int(((column < low) | (column > high)).sum())
         texts = 0 if known.all() else len(column)
         panels.append((score, to_svg(figure, name=f"histogram-{number}", label=label), beyond, texts))

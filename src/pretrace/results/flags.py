@@ -4,6 +4,9 @@
 document, and `drawn` are the texts they rest on. Where the answer was refused the columns p, q and flagged are empty,
 so that no script takes a flag from it.
 
+The flagging of more texts than a shard (`Flagged.whole`) holds some of them in these tables. All of its rows are in
+`flags/part-00000.parquet`, … with the same columns, and those of very many known non-members in `known/…`.
+
 Format 1 is that of version 0.1: no test of the set, and texts were flagged one by one whatever their documents.
 """
 
@@ -27,26 +30,33 @@ TEXTS, KNOWN = "flags.csv", "known.csv"
 EXIT_CODES: Mapping[FlagOutcome, int] = {"none": 0, "flagged": 3, "set": 3, "refused": 4, "coarse": 4}
 """What `pretrace flag` leaves with, so that a script can act on it."""
 
-_TEXT_COLUMNS = ("id", "group", "score", "p", "q", "flagged", "document", "drawn")
-_KNOWN_COLUMNS = ("id", "group", "score", "drawn", "document")
-_OLD = {_TEXT_COLUMNS: _TEXT_COLUMNS[:6], _KNOWN_COLUMNS: _KNOWN_COLUMNS[:4]}
+TEXT_COLUMNS = ("id", "group", "score", "p", "q", "flagged", "document", "drawn")
+KNOWN_COLUMNS = ("id", "group", "score", "drawn", "document")
+_OLD = {TEXT_COLUMNS: TEXT_COLUMNS[:6], KNOWN_COLUMNS: KNOWN_COLUMNS[:4]}
 """What version 0.1 wrote of them."""
 _FIELDS = tuple(f.name for f in dataclasses.fields(Flagged) if f.name not in ("texts", "known", "settings"))
 
 
 def save_flags(
-    flagged: Flagged, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None
+    flagged: Flagged,
+    folder: Path,
+    *,
+    beside: Mapping[str, Write] | None = None,
+    extra: Write | None = None,
+    rendered: Rendered | None = None,
 ) -> None:
     """Write a flagging to `folder`, in place of an earlier one there; on failure nothing has changed.
 
-    `extra` may add files, `rendered` is what is made from it (a report). Raises TypeError or
-    ValueError where it holds what cannot be written, OutputError where `folder` cannot be.
+    `beside` writes further tables, by their names in the folder; `extra` may add files, `rendered` is what is made from
+    it (a report). Raises TypeError or ValueError where it holds what cannot be written, OutputError where `folder`
+    cannot be.
     """
     _check(flagged)
-    parts: dict[str, Write] = {
-        TEXTS: lambda path: write_csv(path, _TEXT_COLUMNS, _rows(flagged.texts), quoted=True),
-        KNOWN: lambda path: write_csv(path, _KNOWN_COLUMNS, _known_rows(flagged.known), quoted=True),
+    tables: dict[str, Write] = {
+        TEXTS: lambda path: write_csv(path, TEXT_COLUMNS, _rows(flagged.texts), quoted=True),
+        KNOWN: lambda path: write_csv(path, KNOWN_COLUMNS, _known_rows(flagged.known), quoted=True),
     }
+    parts = {**tables, **(beside or {})}
     write_folder(FLAGGING, folder, _content(flagged), parts=parts, extra=extra, rendered=rendered)
 
 
@@ -73,22 +83,23 @@ def _load(opened: Opened) -> Flagged:
 
 def _content(flagged: Flagged) -> dict[str, Any]:
     """Everything but the tables, what matters most first."""
-    texts = flagged.texts
     first = {
         "outcome": flagged.outcome,
         "exit_code": EXIT_CODES[flagged.outcome],
         "statement": flagged.statement,
     }
     counts = {
-        "texts": len(texts.ids),
-        "documents": texts.number,
+        "texts": flagged.scored,
+        "documents": flagged.documents,
         "flagged": flagged.number,
         "flagged_documents": flagged.flagged_documents,
-        "known": len(flagged.known.ids),
-        "known_documents": flagged.known.number,
-        "skipped": len(flagged.skipped),
+        "known": flagged.known_texts,
+        "known_documents": flagged.known_documents,
+        "skipped": flagged.unscored,
     }
     fields = {name: to_plain(getattr(flagged, name), name) for name in _FIELDS}
+    if flagged.whole is None:
+        del fields["whole"]
     settings = to_plain(flagged.settings, "settings")
     return {**first, "counts": counts, **fields, "settings": settings}
 
@@ -130,7 +141,7 @@ def _known_rows(known: Known) -> Iterable[Sequence[object]]:
 
 
 def _judged(content: bytes) -> Judged:
-    ids, groups, scores, p, q, flags, *more = _columns(content, _TEXT_COLUMNS)
+    ids, groups, scores, p, q, flags, *more = _columns(content, TEXT_COLUMNS)
     # version 0.1 judged every text by itself
     documents, drawn = more or (ids, ["1"] * len(ids))
     return Judged(
@@ -146,7 +157,7 @@ def _judged(content: bytes) -> Judged:
 
 
 def _known(content: bytes) -> Known:
-    ids, groups, scores, drawn, *more = _columns(content, _KNOWN_COLUMNS)
+    ids, groups, scores, drawn, *more = _columns(content, KNOWN_COLUMNS)
     rested_on = tuple(one == "1" for one in drawn)
     return Known(tuple(ids), tuple(groups), _numbers(scores), rested_on, tuple(more[0] if more else groups))
 

@@ -13,7 +13,7 @@ texts; `validation` is then 0 and a finding says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -25,7 +25,7 @@ from pretrace.registry import require
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
 from pretrace.scoring.parts import Labelled, Parts
 from pretrace.statistics.controls import PLACEBO, Division, check_controls, placebos, shuffled_rows, shuffles
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, grouped_split
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups, grouped_split
 from pretrace.statistics.paired import Pair, adjusted, usual_baseline
 from pretrace.statistics.resampling import Difference, paired_difference
 from pretrace.types import Bools, Comparison, Doubles, Evaluation, Measured, Run
@@ -58,29 +58,31 @@ def evaluate(
     groups = documents_of(run)
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    return evaluate_rows(run, judged, lengths, seed=seed, resamples=resamples, validation=validation)
+    beside = OfTexts(judged, lengths, groups)
+    return evaluate_rows(run, beside, seed=seed, resamples=resamples, validation=validation)
 
 
-def evaluate_rows(
-    run: Run,
-    judged: baseline.BlindScores | None,
-    lengths: Doubles,
-    *,
-    seed: int,
-    resamples: int,
-    validation: float,
-) -> Evaluation:
-    """`evaluate` without the texts: `judged` are the scores of the blind classifier, NaN for texts that it did not
-    judge, and `lengths` [texts] their characters."""
-    members, groups = _checked(run), documents_of(run)
+@dataclass(frozen=True, slots=True, eq=False)
+class OfTexts:
+    """What is known of the texts besides their scores: what the blind classifier `judged` of them, NaN for those it
+    did not judge; `lengths` [texts], their characters; `groups` [texts], their documents by name or number."""
+
+    judged: baseline.BlindScores | None
+    lengths: Doubles
+    groups: Groups
+
+
+def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, validation: float) -> Evaluation:
+    """`evaluate` without the texts."""
+    members, groups, judged, lengths = _checked(run), beside.groups, beside.judged, beside.lengths
     columns, division = _columns(run, lengths, judged), _divided(members, groups, share=validation, seed=seed)
-    parts = Parts.of(columns, run.scores, Labelled(members, np.array(groups), division, seed, resamples))
+    parts = Parts.of(columns, run.scores, Labelled(members, np.asarray(groups), division, seed, resamples))
     rows = tuple(parts.row(key) for key in columns if parts.has(key))
     evaluation = Evaluation(
         rows=(*rows, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
         nonmembers=int(np.count_nonzero(~members)),
-        groups=len(set(groups)),
+        groups=len(Grouping.of(groups)),
         resamples=parts.resamples,
         validation=division.held_out,
         comparisons=_comparisons(run.scores, parts),
@@ -197,7 +199,7 @@ def _note(judged: baseline.BlindScores | None) -> str:
     return judged.note if judged.scores is not None else f"There is no blind baseline: {judged.note}"
 
 
-def _divided(members: Bools, groups: Sequence[str], *, share: float, seed: int) -> Division:
+def _divided(members: Bools, groups: Groups, *, share: float, seed: int) -> Division:
     """The texts thresholds are chosen on and the others, by whole documents; all for both where few."""
     whole = np.ones(len(members), dtype=bool)
     chosen = grouped_split(groups, share, seed, labels=members) if share else ~whole

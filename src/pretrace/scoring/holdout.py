@@ -10,7 +10,7 @@ import numpy as np
 from pretrace.cache.location import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import grouped_split, linked
+from pretrace.statistics.documents import Groups, Labels, grouped_split, linked
 from pretrace.types import Bools, Corpus, Text
 
 
@@ -44,9 +44,7 @@ def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, se
     return Parts(parts[0], parts[1], replace(corpus, texts=tuple(rest)))
 
 
-def drawn_documents(
-    documents: Sequence[str], members: Sequence[bool | None], *, most: int, seed: int
-) -> Bools:
+def drawn_documents(documents: Groups, members: Labels, *, most: int, seed: int) -> Bools:
     """Which texts a random draw of whole documents takes, about `most` of them, evenly over the labels; all where they
     are no more."""
     if len(documents) <= most:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from pretrace.baselines.crossfit import WIDENING
 from pretrace.errors import TextsError
 from pretrace.scoring.findings import BLIND
 from pretrace.statistics.controls import PLACEBO, Division, survives
-from pretrace.statistics.documents import Grouping
+from pretrace.statistics.documents import Grouping, Groups
 from pretrace.statistics.paired import usual_baseline
 from pretrace.statistics.resampling import Bootstrap, Calls, Spread, group_bootstrap, paired_difference
 from pretrace.statistics.roc import best_threshold, roc_curve
@@ -31,7 +32,7 @@ class Labelled:
     """What all columns are measured by: `members` and `groups` [texts], how thresholds are chosen, the draws."""
 
     members: Bools
-    groups: npt.NDArray[np.str_]
+    groups: npt.NDArray[np.str_] | npt.NDArray[np.int64]
     division: Division
     seed: int
     resamples: int
@@ -133,7 +134,8 @@ class Parts:
 
 def _measured(keys: Sequence[Key], columns: Mapping[Key, Doubles], texts: Bools, by: Labelled) -> Part:
     matrix = np.column_stack([columns[key][texts] for key in keys])
-    members, groups = by.members[texts], by.groups[texts].tolist()
+    members = by.members[texts]
+    groups: Groups = _named(by.groups[texts])
     division = by.division.within(texts, by.members)
     chosen = division.chosen
     thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
@@ -147,3 +149,8 @@ def _measured(keys: Sequence[Key], columns: Mapping[Key, Doubles], texts: Bools,
     ):  # a cross-fitted classifier varies more than its fixed predictions do: see crossfit.WIDENING
         bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
     return Part(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
+
+
+def _named(groups: npt.NDArray[Any]) -> Groups:
+    """Groups that have names as a list of these."""
+    return groups if groups.dtype.kind == "i" else groups.tolist()

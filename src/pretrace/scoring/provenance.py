@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pretrace import __version__
-from pretrace.types import Corpus, Text, TokenTable
+from pretrace.types import Card, Corpus, Text, TokenTable
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
 
@@ -45,8 +45,13 @@ def record_corpus(corpus: Corpus) -> dict[str, Any]:
         "documents": len({text.document for text in corpus.texts}),
         "sha256": texts_hash(corpus.texts),
         "notes": list(corpus.notes),
-        **({"card": {**asdict(corpus.card), "flaws": list(corpus.card.flaws)}} if corpus.card else {}),
+        **record_card(corpus.card),
     }
+
+
+def record_card(card: Card | None) -> dict[str, Any]:
+    """The card of a benchmark under its name; nothing where there is none."""
+    return {"card": {**asdict(card), "flaws": list(card.flaws)}} if card else {}
 
 
 def record_tuning(card: Mapping[str, Any]) -> dict[str, Any]:

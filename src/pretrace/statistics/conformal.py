@@ -31,7 +31,6 @@ factor 1 + 1/2 + … + 1/m on the rate.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,6 +39,7 @@ import numpy.typing as npt
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
+from pretrace.statistics.documents import Grouping, Groups
 from pretrace.types import Bools, Doubles
 
 Method = Literal["bh", "by"]
@@ -90,22 +90,25 @@ def p_values(
     return np.asarray((1.0 + reached) / (len(ordered) + 1))
 
 
-def drawn_pieces(groups: Sequence[str], seed: int, *, each: int | None = None) -> Bools:
+def drawn_pieces(groups: Groups, seed: int, *, each: int | None = None) -> Bools:
     """Which texts are drawn, as many of each document with the same chance for all pieces of it; bool [texts].
 
     `each` is that number, by default of the document with the fewest pieces; a document with fewer than `each`
     gives all. The draw depends on the seed and on the documents and their number of pieces, not on how documents
     are interleaved.
     """
-    pieces: dict[str, list[int]] = {}
-    for row, group in enumerate(groups):
-        pieces.setdefault(group, []).append(row)
-    number = min(map(len, pieces.values()), default=0) if each is None else each
-    rng = np.random.default_rng(seed)
     drawn = np.zeros(len(groups), dtype=bool)
-    for name in sorted(pieces):
-        rows = pieces[name]
-        drawn[rng.permutation(rows)[:number]] = True
+    if not len(groups):
+        return drawn
+    grouping = Grouping.of(groups)
+    rows, sizes = np.argsort(grouping.codes, kind="stable"), grouping.sizes
+    first = np.cumsum(sizes) - sizes
+    number = int(sizes.min()) if each is None else each
+    rng = np.random.default_rng(seed)
+    drawn[rows[first[sizes == 1]]] = number > 0  # one piece alone is not drawn by lot
+    several = sizes > 1
+    for start, size in zip(first[several].tolist(), sizes[several].tolist(), strict=True):
+        drawn[rng.permutation(rows[start : start + size])[:number]] = True
     return drawn
 
 

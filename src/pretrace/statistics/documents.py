@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ from pretrace.types import Bools, Doubles, Text
 
 Numbers = npt.NDArray[np.int64]
 Labels = Sequence[bool | None] | Bools
+Groups = Sequence[str] | Numbers
+"""The group of each text: its name, or a number in whose place it stands among the sorted names."""
 
 FEW_DOCUMENTS = 20
 """Documents of a class or side below which intervals over documents are rough, and no audit gives a verdict."""
@@ -32,12 +35,18 @@ def by_document(values: npt.ArrayLike, documents: Sequence[str]) -> tuple[tuple[
     `documents` names the document of each value. TextsError without values, with one that is not finite, or
     where the numbers do not agree.
     """
+    return tuple(sorted(set(documents))), means(values, documents)
+
+
+def means(values: npt.ArrayLike, groups: Groups) -> Doubles:
+    """The mean of the values of each group, in the order of the groups, float64 [groups]; errors as in
+    `by_document`."""
     found = checked(values, "means by document")
-    if len(found) != len(documents):
-        raise TextsError(f"wanted one document for each of {len(found):,} values, found {len(documents):,}.")
-    grouping = Grouping.of(documents)
+    if len(found) != len(groups):
+        raise TextsError(f"wanted one document for each of {len(found):,} values, found {len(groups):,}.")
+    grouping = Grouping.of(groups)
     sums = np.bincount(grouping.codes, weights=found, minlength=len(grouping))
-    return tuple(sorted(set(documents))), sums / grouping.sizes
+    return np.asarray(sums / grouping.sizes)
 
 
 def checked(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
@@ -76,6 +85,26 @@ def linked(texts: Sequence[Text]) -> dict[str, str]:
     return {name: root(name) for name in parent}
 
 
+def linked_numbers(contents: Numbers, documents: npt.NDArray[np.integer[Any]], number: int) -> Numbers:
+    """`linked` for texts of which only a hash is known: for each of the `number` documents the least, by number, of
+    those it shares a text with, [documents].
+
+    `contents` are the hashes [texts] of the texts without white space at their ends, 0 for an empty one; `documents`
+    [texts] are numbers in the order of the names.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    order = np.argsort(contents, kind="stable")
+    hashes, theirs = contents[order], documents[order]
+    same = (hashes[1:] == hashes[:-1]) & (hashes[1:] != 0) & (theirs[1:] != theirs[:-1])
+    if not same.any():
+        return np.arange(number)
+    ones, ends = np.ones(int(same.sum()), dtype=np.int8), (theirs[:-1][same], theirs[1:][same])
+    labels = connected_components(coo_array((ones, ends), shape=(number, number)), directed=False)[1]
+    return np.asarray(np.unique(labels, return_index=True)[1][labels])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouping:
     """Texts gathered into groups: `codes` [texts] is each text's group, numbered by sorted name; `sizes`
@@ -86,15 +115,15 @@ class Grouping:
     kinds: Numbers
 
     @classmethod
-    def of(cls, groups: Sequence[str], labels: Labels | None = None) -> Grouping:
+    def of(cls, groups: Groups, labels: Labels | None = None) -> Grouping:
         """The grouping of the texts; without labels all groups are of one kind. TextsError without texts."""
         if not len(groups):
             raise TextsError("wanted texts to split or resample, found none; check the file and its columns.")
-        number = {name: code for code, name in enumerate(sorted(set(groups)))}
-        codes = np.fromiter((number[name] for name in groups), dtype=np.int64, count=len(groups))
-        kinds = np.zeros(len(number), dtype=np.int64)
+        codes = _numbered(groups)
+        sizes = np.bincount(codes)
+        kinds = np.zeros(len(sizes), dtype=np.int64)
         np.bitwise_or.at(kinds, codes, _bits(labels, len(groups)))
-        return cls(codes, np.bincount(codes, minlength=len(number)), kinds)
+        return cls(codes, sizes, kinds)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -114,7 +143,7 @@ class Grouping:
         return min(self.holding(MEMBERS), self.holding(NONMEMBERS))
 
 
-def grouped_split(groups: Sequence[str], share: float, seed: int, labels: Labels | None = None) -> Bools:
+def grouped_split(groups: Groups, share: float, seed: int, labels: Labels | None = None) -> Bools:
     """Which texts a random draw of whole groups takes, about `share` of them; bool [texts].
 
     With labels the draw is made apart among groups of members, of non-members and of both, so that
@@ -172,10 +201,20 @@ def _drawn(order: Numbers, sizes: Numbers, share: float) -> Numbers:
     return order[picked]
 
 
+def _numbered(groups: Groups) -> Numbers:
+    """The number of each text's group among the sorted names, from 0, none left out."""
+    if isinstance(groups, np.ndarray) and groups.dtype.kind == "i":
+        return np.unique(groups, return_inverse=True)[1]
+    number = {name: code for code, name in enumerate(sorted(set(groups)))}
+    return np.fromiter((number[name] for name in groups), dtype=np.int64, count=len(groups))
+
+
 def _bits(labels: Labels | None, texts: int) -> Numbers:
     if labels is None:
         return np.full(texts, UNLABELLED, dtype=np.int64)
     if len(labels) != texts:
         raise TextsError(f"wanted one label for each of {texts} texts, found {len(labels)}.")
+    if isinstance(labels, np.ndarray) and labels.dtype == np.bool_:
+        return np.where(labels, MEMBERS, NONMEMBERS)
     bits = (UNLABELLED if label is None else MEMBERS if label else NONMEMBERS for label in labels)
     return np.fromiter(bits, dtype=np.int64, count=texts)

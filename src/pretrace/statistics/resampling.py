@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
-from pretrace.statistics.documents import Grouping
+from pretrace.statistics.documents import Grouping, Groups
 from pretrace.statistics.roc import RankedScores
 from pretrace.types import Bools, Doubles, Estimate
 
@@ -107,7 +107,7 @@ def group_bootstrap(
     matrix: Doubles,
     members: Bools,
     *,
-    groups: Sequence[str],
+    groups: Groups,
     calls: Calls | None = None,
     seed: int = 0,
     resamples: int = 1000,

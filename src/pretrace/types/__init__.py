@@ -26,7 +26,7 @@ from pretrace.types.audit import (
     Status,
     TextClassifier,
 )
-from pretrace.types.flagging import Flagged, FlagOutcome, Judged, Known, SetTest
+from pretrace.types.flagging import Bars, Flagged, FlagOutcome, Judged, Known, SetTest, WholeFlagging
 from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Streaming, Tuned, Written
 from pretrace.types.results import (
     EXTREMES,
@@ -71,6 +71,7 @@ __all__ = [
     "Audit",
     "AuditPlan",
     "Backend",
+    "Bars",
     "Bools",
     "Card",
     "Check",
@@ -138,6 +139,7 @@ __all__ = [
     "VerdictTest",
     "View",
     "Whole",
+    "WholeFlagging",
     "Written",
     "quantity_of",
 ]

@@ -56,6 +56,46 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Bars:
+    """A histogram: how many values lie in each of equal bins from `low` to `high`, the outermost with those beyond; of
+    texts or documents in question (`every`), of the flagged ones among them, and of the known ones."""
+
+    low: float
+    high: float
+    every: tuple[int, ...]
+    flagged: tuple[int, ...]
+    known: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFlagging:
+    """What a large flagging counted over all of its texts, of which `Flagged.texts` holds some.
+
+    The first `sampled` rows there are drawn at random, each text alike; those behind them were not drawn and are there
+    for their scores: the highest of all, and the highest of the flagged ones. `known_sampled` says the same of
+    `Flagged.known`. The whole table lies in the files `parts`, that of the known ones in `known_parts`. `least` is the
+    lowest score of a flagged text, `low_p` counts documents with a p-value of at most 5%; `scores` and `p` are drawn.
+    """
+
+    texts: int
+    documents: int
+    flagged: int
+    flagged_documents: int
+    known: int
+    known_documents: int
+    skipped: int
+    unreadable: int
+    sampled: int
+    known_sampled: int
+    scores: Bars
+    p: Bars | None
+    least: float | None
+    low_p: int
+    parts: tuple[str, ...]
+    known_parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetTest:
     """The test of the set: do the asked documents, as a whole, score higher than the known ones?
 
@@ -85,6 +125,7 @@ class Flagged:
     `fdr` is the rate of false discoveries that was set beforehand and `method` how it is kept ("bh" or "by").
     `reasons` are the sentences that lead to the outcome, `advice` what would help, `notes` what was known before
     the model was asked. `settings` is everything needed to repeat it. `set_test` is None in results of version 0.1.
+    A flagging of more texts than memory holds has `whole`: `texts`, `known` and `skipped` are then some of them.
     """
 
     corpus: str
@@ -104,14 +145,42 @@ class Flagged:
     skipped: tuple[Skipped, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     set_test: SetTest | None = None
+    whole: WholeFlagging | None = None
 
     @property
     def number(self) -> int:
         """How many texts are flagged."""
-        return sum(self.texts.flagged)
+        return self.whole.flagged if self.whole else sum(self.texts.flagged)
 
     @property
     def flagged_documents(self) -> int:
         """How many documents are flagged; that is what the rate is about."""
+        if self.whole:
+            return self.whole.flagged_documents
         pairs = zip(self.texts.documents, self.texts.flagged, strict=True)
         return len({document for document, chosen in pairs if chosen})
+
+    @property
+    def scored(self) -> int:
+        """How many texts in question have a score."""
+        return self.whole.texts if self.whole else len(self.texts.ids)
+
+    @property
+    def documents(self) -> int:
+        """How many documents these come from."""
+        return self.whole.documents if self.whole else self.texts.number
+
+    @property
+    def known_texts(self) -> int:
+        """How many known non-members have a score."""
+        return self.whole.known if self.whole else len(self.known.ids)
+
+    @property
+    def known_documents(self) -> int:
+        """How many documents these come from."""
+        return self.whole.known_documents if self.whole else self.known.number
+
+    @property
+    def unscored(self) -> int:
+        """How many texts of both sets have no score."""
+        return self.whole.skipped if self.whole else len(self.skipped)

@@ -1,0 +1,168 @@
+"""A flagging from the parts of a job: the columns that every figure rests on, and the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from pretrace.flagging.concluding import concluded
+from pretrace.flagging.flag import record, told
+from pretrace.flagging.planning import TEXTS, FlagSettings
+from pretrace.flagging.prospect import Prospect
+from pretrace.flagging.sides import Rows, Sides
+from pretrace.jobs.both import Both, Documents, Gathered, checked, recorded
+from pretrace.jobs.flag_tables import FlagTables
+from pretrace.jobs.job import Job
+from pretrace.jobs.manifest import Parts
+from pretrace.jobs.merge import manifests
+from pretrace.jobs.rows import texts_at
+from pretrace.jobs.sample import LISTED
+from pretrace.results.tables import texts_of
+from pretrace.types import Bools, Flagged, Skipped
+
+_CUT_IDS = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """What is settled before a model is asked: both sets, their documents, and what can be flagged among them."""
+
+    both: Both
+    found: Gathered
+    documents: Documents
+    prospect: Prospect
+    settings: FlagSettings
+
+    @classmethod
+    def of(cls, both: Both, found: Gathered, settings: FlagSettings) -> Planned:
+        """From what a reading of both found; TextsError for what `flagging.plan` refuses."""
+        documents = found.documents
+        return cls(both, found, documents, checked(both, found, documents, settings), settings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The rows of all parts that have every value: `complete` [rows of the part] says which those are, a part each;
+    `cut` is what the length limit dropped, of all rows."""
+
+    rows: Rows
+    complete: tuple[Bools, ...]
+    cut: dict[str, Any]
+
+
+def flagged_of(
+    job: Job, parts: Parts, planned: Planned, model: str, *, command: Mapping[str, Any]
+) -> tuple[Flagged, FlagTables]:
+    """The flagging of a job whose shards all have parts, and its whole tables.
+
+    TextsError where too few texts could be scored; OutputError where parts are missing or damaged.
+    """
+    settings, both = planned.settings, planned.both
+    scored = read_scored(job, parts, planned.documents)
+    sides = Sides.of(scored.rows, settings, (one.reason for one in unscored(job, parts)))
+    prospect = planned.prospect.scored(sides.known, sides.number, settings.fdr)
+
+    def read(chosen: Bools) -> list[str]:
+        rows = np.concatenate(scored.complete)
+        rows[rows] = chosen
+        return texts_at(job, parts, both, rows)
+
+    end = concluded(sides, prospect, read)
+    tables = FlagTables(job, parts, planned.documents, scored.complete, sides, end)
+    texts, known, whole = tables.shown()
+    skipped = tuple(islice(unscored(job, parts), LISTED))
+    made = record(
+        *recorded(both, planned.found, planned.documents), {**job.settings, "cut": scored.cut}, settings
+    )
+    flagged = Flagged(
+        corpus=both.asked.name,
+        nonmembers=both.known.name,
+        model=model,
+        score=job.scores[0],
+        fdr=settings.fdr,
+        method=prospect.method,
+        outcome=end.outcome,
+        statement="",
+        texts=texts,
+        known=known,
+        checks=end.checks,
+        notes=prospect.notes,
+        skipped=skipped,
+        settings={**made, "command": dict(command)},
+        set_test=end.set_test,
+        whole=whole,
+    )
+    return told(flagged, prospect), tables
+
+
+def read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:
+    """The columns of all parts; OutputError where one is missing or damaged."""
+    score = job.scores[0]
+    placebo = [f"placebo: {one['score']}" for one in job.outlines if one["kind"] == "placebo"]
+    columns: dict[str, list[Any]] = {"asked": [], "documents": [], score: [], "n_chars": []}
+    columns |= {name: [] for name in placebo}
+    complete, begin, cut = [], 0, Cut()
+    for manifest in manifests(job, parts):
+        parts.check(manifest)
+        table = parts.table(manifest)
+        cut.add(table)
+        whole = np.isfinite(table.column(score).to_numpy())
+        for name in placebo:
+            whole &= np.isfinite(table.column(name).to_numpy())
+        complete.append(whole)
+        try:
+            theirs = documents.found(slice(begin, begin + manifest.texts), table.column("group"))
+        except ValueError as error:
+            raise parts.damaged(manifest, str(error)) from error
+        begin += manifest.texts
+        columns["asked"].append(table.column("label").is_null().to_numpy()[whole])
+        columns["documents"].append(theirs[whole])
+        for name in (score, "n_chars", *placebo):
+            columns[name].append(table.column(name).to_numpy()[whole])
+    joined = {name: np.concatenate(columns.pop(name)) for name in list(columns)}
+    rows = Rows(
+        joined["asked"],
+        joined["documents"],
+        joined[score],
+        joined[placebo[0]] if placebo else None,
+        joined["n_chars"].astype(np.float64),
+    )
+    return Scored(rows, tuple(complete), cut.facts)
+
+
+@dataclass(slots=True)
+class Cut:
+    """How many tokens the length limit dropped, and of which texts."""
+
+    facts: dict[str, Any]
+
+    def __init__(self) -> None:
+        self.facts = {"texts": 0, "tokens": 0, "of_tokens": 0, "ids": []}
+
+    def add(self, table: Any) -> None:
+        """The rows of one part."""
+        dropped = table.column("n_cut").to_numpy()
+        rows, facts = np.flatnonzero(dropped), self.facts
+        facts["texts"] += len(rows)
+        facts["tokens"] += int(dropped.sum(dtype=np.int64))
+        facts["of_tokens"] += int((dropped + table.column("n_tokens").to_numpy()).sum(dtype=np.int64))
+        facts["ids"] += texts_of(table.take(rows[: _CUT_IDS - len(facts["ids"])]), "id")
+
+
+def unscored(job: Job, parts: Parts) -> Iterator[Skipped]:
+    """The texts without a value, in the order of a flagging in one piece: those that no model can score, then those
+    that the placebo cannot."""
+    for manifest in manifests(job, parts):
+        for one in manifest.skipped:
+            yield replace(one, id=one.id.removeprefix(TEXTS))
+    for manifest in manifests(job, parts):
+        if manifest.missing:
+            table = parts.table(manifest, ["id", "n_tokens"])
+            tokens = dict(zip(texts_of(table, "id"), table.column("n_tokens").to_pylist(), strict=True))
+            reasons = {one.id: one.reason for one in reversed(manifest.missing)}
+            for name in dict.fromkeys(one.id for one in manifest.missing):
+                yield Skipped(name.removeprefix(TEXTS), reasons[name], tokens[name])

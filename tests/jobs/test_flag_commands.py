@@ -1,0 +1,132 @@
+"""flag over many shards as a user calls it: killed and started again, by several workers, and merged."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import typer
+
+from pretrace.cli.flagging import flag as flag_command
+from pretrace.cli.options import command_of
+from pretrace.cli.sharded import merge
+from pretrace.errors import OutputError
+from pretrace.jobs import shards
+from pretrace.runs import load_flags
+from pretrace.scoring import evidence
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command("flag")(command_of(flag_command))
+app.command("merge")(command_of(merge))
+
+SMALL = """
+from pretrace.scoring import evidence
+evidence.CHUNK = 16
+from pretrace.jobs import shards
+shards.SHARD = 32
+from pretrace.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def sets(tmp_path: Path, sentences: list[str]) -> tuple[Path, Path]:
+    """400 texts in question and 60 known non-members, 15 shards together, and one record that cannot be read."""
+    lines = [
+        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "group": f"g{i // 2}"})
+        for i in range(400)
+    ]
+    mine, known = tmp_path / "mine.jsonl", tmp_path / "known.jsonl"
+    mine.write_text("\n".join([*lines[:100], "{not json", *lines[100:]]) + "\n", encoding="utf-8")
+    others = [json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} -{i}"}) for i in range(60)]
+    known.write_text("\n".join(others) + "\n", encoding="utf-8")
+    return mine, known
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-c", SMALL, *map(str, arguments)]
+
+
+def called(*arguments: object) -> int:
+    """The exit code of a command that is run here."""
+    return app([str(argument) for argument in arguments], standalone_mode=False) or 0
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here too shards of 32 texts and batches planned over 16; few resamples and permutations."""
+    monkeypatch.setattr(evidence, "CHUNK", 16)
+    monkeypatch.setattr(shards, "SHARD", 32)
+    monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
+    monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
+
+
+def counted(parts: Path) -> list[str]:
+    """The files of the parts that have a manifest."""
+    manifests = [path for path in parts.glob("[!.]*.json") if not path.name.startswith("job-")]
+    return [json.loads(path.read_bytes())["file"] for path in manifests]
+
+
+def flag(sets: tuple[Path, Path], model: Path, out: Path, *more: str) -> list[str]:
+    tail = ["--model", model, "--score", "loss", "--no-cache", "--skip-unreadable", "--out", out, *more]
+    return command("flag", sets[0], "--nonmembers", sets[1], *tail)
+
+
+def test_killed_and_started_again_and_by_two_workers(
+    sets: tuple[Path, Path], model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = tmp_path / ".FLAGS.parts"
+    started = subprocess.Popen(flag(sets, model_folder, tmp_path / "FLAGS"))
+    deadline = time.monotonic() + 200
+    while len(counted(parts)) < 2 and time.monotonic() < deadline and started.poll() is None:
+        time.sleep(0.005)
+    os.kill(started.pid, signal.SIGKILL)
+    started.wait()
+    kept = {name: (parts / name).stat().st_mtime_ns for name in counted(parts)}
+    assert 2 <= len(kept) < 15
+    assert not (tmp_path / "FLAGS").exists()
+
+    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")[3:]) == 0
+    with pytest.raises(OutputError, match="shards have no part in"):
+        called("merge", tmp_path / "FLAGS")
+    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")[3:]) == 0
+    assert {name: (parts / name).stat().st_mtime_ns for name in kept} == kept
+    code = called("merge", tmp_path / "FLAGS")
+    assert not parts.exists()
+    monkeypatch.setattr(shards, "SHARD", 10_000)
+    assert called(*flag(sets, model_folder, tmp_path / "WHOLE")[3:]) == code
+    _as_at_once(tmp_path)
+
+
+def _as_at_once(folder: Path) -> None:
+    """FLAGS holds what a run in one piece wrote to WHOLE."""
+    one, many = load_flags(folder / "WHOLE"), load_flags(folder / "FLAGS")
+    assert (one.statement, one.checks, one.set_test) == (many.statement, many.checks, many.set_test)
+    assert {**one.settings, "command": 0} == {**many.settings, "command": 0}
+    with (folder / "WHOLE" / "flags.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = [pq.read_table(path) for path in sorted((folder / "FLAGS" / "flags").iterdir())]
+    table = [row for part in found for row in part.to_pylist()]
+    assert [row["id"] for row in rows] == [row["id"] for row in table]
+    assert [float(row["score"]) for row in rows] == [row["score"] for row in table]
+    assert [float(row["p"]) if row["p"] else None for row in rows] == [row["p"] for row in table]
+    assert (folder / "WHOLE" / "known.csv").read_bytes() == (folder / "FLAGS" / "known.csv").read_bytes()
+    for name in ("WHOLE", "FLAGS"):
+        assert json.loads((folder / name / "unreadable.jsonl").read_text(encoding="utf-8"))["row"] == 100
+
+
+def test_the_work_is_foretold(
+    sets: tuple[Path, Path], model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--dry-run")[3:]) == 0
+    assert "460 texts and forms of texts" in " ".join(capsys.readouterr().out.split())
+    assert not (tmp_path / "FLAGS").exists()
+    assert not (tmp_path / ".FLAGS.parts").exists()

@@ -1,0 +1,263 @@
+"""A flagging in shards is the flagging in one piece: every figure, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pretrace.corpora import open_stream
+from pretrace.errors import OutputError, TextsError
+from pretrace.flagging import FlagSettings, flag
+from pretrace.jobs import flag_tables, sample, shards
+from pretrace.jobs.both import Both, Gathered
+from pretrace.jobs.flagging import Planned, flagged_of, unscored
+from pretrace.jobs.job import Job, fingerprint, work
+from pretrace.jobs.worker import Worker
+from pretrace.report import flags as report
+from pretrace.runs import load_flags, render, save_flags, scan
+from pretrace.scoring import evidence
+from pretrace.scoring.detect import Options, recorded
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.types import Encoded, Flagged, Quantity, States, Trace
+
+SIZE = 32
+WORDS = [
+    *re.findall(r"\w+", "the cat sat on a mat one two railway nothing so again and left"),
+    "ü漢",
+    chr(0xD800),
+]
+
+
+class Uneven(FakeBackend):
+    """A back end whose numbers depend on the batch, as those of real ones do."""
+
+    def run(self, batch: list[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+        shift = np.float32(max(len(one.tokens) for one in batch) * 1e-6)
+        return [replace(one, logp=one.logp - shift) for one in super().run(batch, want, states)]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards of 32 texts, batches planned over 16, samples of 50 rows, few resamples."""
+    monkeypatch.setattr(evidence, "CHUNK", 16)
+    monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
+    monkeypatch.setattr(flag_tables, "SAMPLE", 50)
+    monkeypatch.setattr(flag_tables, "HIGHEST", 7)
+    monkeypatch.setattr(flag_tables, "MOST_FLAGGED", 5)
+
+
+def rows(name: str, number: int, generator: random.Random, extra: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Texts, some in documents, some without a value, some that another document has as well."""
+    found: list[dict[str, Any]] = []
+    for i in range(number):
+        text = " ".join(generator.choice([*WORDS, *extra]) for _ in range(generator.randint(8, 20)))
+        if i % 17 == 3:
+            text = generator.choice(["", " ", name[0]])
+        if i % 11 == 5:
+            text = f" {found[i // 2]['text']}\n"
+        found.append({"id": f"t{i}", "text": text, "group": f"{name}-{i // 3}" if i % 4 else ""})
+    return found
+
+
+def written(path: Path, content: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
+    return path
+
+
+def planned(mine: Path, known: Path, settings: FlagSettings) -> tuple[Planned, shards.Survey]:
+    found = Gathered()
+    asked, others = open_stream(mine), open_stream(known)
+    survey = shards.survey(Both(asked, others, found), SIZE)
+    return Planned.of(Both(asked, others), found, settings), survey
+
+
+def in_shards(
+    mine: Path, known: Path, models: Models, settings: FlagSettings, out: Path
+) -> tuple[Flagged, Flagged]:
+    """The flagging in shards, and what its folder holds."""
+    made, survey = planned(mine, known, settings)
+    options, folder = Options(cache=False, seed=settings.seed), out.with_name("parts")
+    folder.mkdir(exist_ok=True)
+    with Worker(models, settings.plan, options) as worker:
+        job = Job(
+            fingerprint=fingerprint(models, settings.plan, options, ""),
+            survey=survey,
+            corpus=made.both.name,
+            scores=tuple(settings.plan.scores),
+            outlines=tuple(worker.outlines),
+            settings=recorded(models, options, {}, {}, {}),
+            source={},
+        )
+        work(job, made.both, worker, job.parts(folder), size=SIZE)
+    found, tables = flagged_of(job, job.parts(folder), made, models.target.name, command={})
+    assert [one.id for one in found.skipped] == [one.id for one in unscored(job, job.parts(folder))]
+    save_flags(found, out, beside=tables.writers())
+    return found, load_flags(out)
+
+
+def models_of(content: list[dict[str, Any]], seen: int, *, placebo: bool) -> Models:
+    familiar = [row["text"] for row in content[:seen] if row["text"].strip()]
+    blank = Models(Uneven(name="placebo")) if placebo else None
+    return Models(Uneven(familiar, name="target"), placebo=blank)
+
+
+CASES = [
+    (0, 40, True, {}),
+    (1, 0, False, {"randomised": True}),
+    (2, 12, True, {"method": "by", "fdr": 0.3}),
+    (3, 30, False, {"score": "min_k", "fdr": 0.4}),
+]
+
+
+@pytest.mark.parametrize(("seed", "seen", "placebo", "given"), CASES)
+def test_shards_give_the_flagging_of_one_piece(
+    tmp_path: Path, seed: int, seen: int, placebo: bool, given: dict[str, Any]
+) -> None:
+    generator = random.Random(seed)
+    content = rows("mine", 170, generator, ("other",) if seed == 2 else ())
+    mine, known = (
+        written(tmp_path / "mine.jsonl", content),
+        written(tmp_path / "known.jsonl", rows("known", 90, generator)),
+    )
+    settings = FlagSettings(**{"score": "loss", "seed": seed, "cache": False, **given})
+    models = models_of(content, seen, placebo=placebo)
+    corpora = [open_stream(path).whole(10**6) for path in (mine, known)]
+    one = flag(corpora[0], corpora[1], models, settings)  # type: ignore[arg-type]
+    many, loaded = in_shards(mine, known, models, settings, tmp_path / "OUT")
+
+    for name in ("outcome", "statement", "reasons", "advice", "notes", "checks", "set_test", "skipped"):
+        assert getattr(many, name) == getattr(one, name), name
+    for name in (
+        "number",
+        "flagged_documents",
+        "scored",
+        "documents",
+        "known_texts",
+        "known_documents",
+        "unscored",
+    ):
+        assert getattr(many, name) == getattr(one, name), name
+    assert {**many.settings, "command": 0} == {**one.settings, "command": 0}
+    told = one.outcome != "refused"
+    table = scan(tmp_path / "OUT").to_table().to_pydict()
+    texts = one.texts
+    assert tuple(_text(name) for name in table["id"]) == texts.ids
+    assert tuple(_text(name) for name in table["group"]) == texts.groups
+    assert tuple(_text(name) for name in table["document"]) == texts.documents
+    assert table["score"] == texts.scores.tolist()
+    assert tuple(table["drawn"]) == texts.drawn
+    assert table["p"] == (texts.p.tolist() if told else [None] * len(texts.ids))
+    assert table["q"] == (texts.q.tolist() if told else [None] * len(texts.ids))
+    assert table["flagged"] == (list(texts.flagged) if told else [None] * len(texts.ids))
+    _shows_some(one, many)
+    assert repr(replace(loaded, texts=many.texts, known=many.known)) == repr(
+        replace(many, settings=loaded.settings)
+    )
+    assert loaded.texts.ids == many.texts.ids
+    assert np.array_equal(loaded.texts.p, many.texts.p)
+    html = (tmp_path / "OUT" / "report.html").read_text(encoding="utf-8")
+    assert render(tmp_path / "OUT").read_text(encoding="utf-8") == html
+    for draw in (report.sides, *([report.p_values] if told else [])):
+        first, other = (draw(each).axes[0].patches for each in (one, many))
+        assert [patch.get_path().vertices.tolist() for patch in first] == [
+            patch.get_path().vertices.tolist() for patch in other
+        ]
+
+
+def _text(name: str | bytes) -> str:
+    return name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name
+
+
+def _shows_some(one: Flagged, many: Flagged) -> None:
+    """The rows that are shown are those of the whole, among them the highest and the highest of the flagged."""
+    assert many.whole is not None
+    assert (many.whole.sampled, many.whole.known_sampled) == (50, 50)
+    place = {name: i for i, name in enumerate(one.texts.ids)}
+    rows = [place[name] for name in many.texts.ids]
+    assert len(set(rows)) == len(rows) <= 50 + 7 + 5
+    assert many.texts.scores.tolist() == one.texts.scores[rows].tolist()
+    assert many.texts.documents == tuple(one.texts.documents[i] for i in rows)
+    highest = np.argsort(-one.texts.scores, kind="stable")
+    assert set(highest[:7].tolist()) <= set(rows)
+    marked = [i for i in highest.tolist() if one.texts.flagged[i]]
+    assert set(marked[:5]) <= set(rows)
+    assert asdict(many.whole)["parts"] != ()
+    known = {name: i for i, name in enumerate(one.known.ids)}
+    assert many.known.scores.tolist() == [one.known.scores[known[name]] for name in many.known.ids]
+
+
+def test_words_rest_on_a_sample_on_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pretrace.flagging.checks.WORD_TEXTS", 60)
+    generator = random.Random(5)
+    content, others = rows("mine", 170, generator), rows("known", 50, generator)
+    mine, known = written(tmp_path / "mine.jsonl", content), written(tmp_path / "known.jsonl", others)
+    settings, models = FlagSettings(score="loss", cache=False), models_of(content, 0, placebo=False)
+    corpora = [open_stream(path).whole(10**6) for path in (mine, known)]
+    one = flag(corpora[0], corpora[1], models, settings)  # type: ignore[arg-type]
+    many, _ = in_shards(mine, known, models, settings, tmp_path / "OUT")
+    assert many.checks == one.checks
+    assert "texts and 47 of the 47 known ones, drawn by whole documents." in many.checks[0].words
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda mine, known: (mine, []), "holds no texts"),
+        (lambda mine, known: (mine, known[:20]), r"known holds 1\d documents"),
+        (
+            lambda mine, known: (mine, [*known, {"id": "k", "text": f"{mine[1]['text']} "}]),
+            "1 of the 170 texts",
+        ),
+        (
+            lambda mine, known: ([*mine, {"id": "a", "text": "new", "group": "known-1"}], known),
+            "1 documents .such as 'known-1'.",
+        ),
+        (
+            lambda mine, known: (mine, [*known, {"id": "k", "text": "new", "label": 1}]),
+            "1 of the 91 known .* labelled as members",
+        ),
+        (lambda mine, known: ([*mine, mine[0]], known), "an id of its own, found 'TEXTS: t0' .2 times."),
+    ],
+)
+def test_what_is_refused_in_one_piece_is_refused_here(tmp_path: Path, change: Any, message: str) -> None:
+    generator = random.Random(1)
+    mine, known = change(rows("mine", 170, generator), rows("known", 90, generator))
+    paths = written(tmp_path / "mine.jsonl", mine), written(tmp_path / "known.jsonl", known)
+    with pytest.raises(TextsError, match=message):
+        planned(*paths, FlagSettings(score="loss"))
+
+
+def test_the_same_id_on_both_sides_is_no_overlap_even_beside_a_group(tmp_path: Path) -> None:
+    generator = random.Random(1)
+    mine, known = rows("mine", 170, generator), rows("known", 90, generator)
+    mine.append({"id": "known-1", "text": "a text whose id is the name of a known group"})
+    paths = written(tmp_path / "mine.jsonl", mine), written(tmp_path / "known.jsonl", known)
+    assert planned(*paths, FlagSettings(score="loss"))[0].prospect.asked > 20
+
+
+def test_a_part_of_other_documents_is_noticed(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    generator = random.Random(1)
+    paths = (
+        written(tmp_path / "mine.jsonl", rows("mine", 170, generator)),
+        written(tmp_path / "known.jsonl", rows("known", 90, generator)),
+    )
+    made, _ = planned(*paths, FlagSettings(score="loss"))
+    with pytest.raises(ValueError, match="none of its texts"):
+        made.documents.found(slice(0, 32), pa.array(["TEXTS: t0", "elsewhere"]))
+    with pytest.raises(OutputError, match="damaged"):
+        load_flags(written(tmp_path / "flags.json", [{"pretrace_flags": 1}]).parent)
+
+
+def test_samples_are_as_large_as_those_of_runs() -> None:
+    assert sample.SAMPLE == 20_480
