@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -18,15 +18,14 @@ from pretrace.cli.paths import Source
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.corpora import open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError
+from pretrace.jobs.engine.reading import reading_elsewhere
+from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Audit, AuditPlan, Backend, Outcome
 from pretrace.types.audit import COMPARED
-
-if TYPE_CHECKING:
-    from pretrace.scoring.plan import Models
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 CANNOT_ANSWER = 4
@@ -110,12 +109,20 @@ class AuditInputs:
     )
 
 
-def audit(source: Source, target: Target, inputs: AuditInputs, settings: AuditSettings, given: Given) -> int:
+def audit(
+    source: Source,
+    target: Target,
+    inputs: AuditInputs,
+    settings: AuditSettings,
+    engine: EngineSettings,
+    given: Given,
+) -> int:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
     from pretrace.auditing.audit import audit as make_audit
     from pretrace.auditing.audit import plan
     from pretrace.runs import save_audit
+    from pretrace.scoring.models import open_models
 
     settings = completed(settings, inputs)
     out = inputs.out
@@ -127,7 +134,8 @@ def audit(source: Source, target: Target, inputs: AuditInputs, settings: AuditSe
         check_writable(out)
     corpus = source.open()
     heldout = open_corpus(inputs.heldout, source.columns) if inputs.heldout else None
-    models = _models(target, inputs)
+    wanted = _wanted(target, inputs)
+    models = open_models(wanted)
     generator = _generator(target.opening, inputs, needed=heldout is None)
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
     announce_training(settings.classifiers)
@@ -136,7 +144,8 @@ def audit(source: Source, target: Target, inputs: AuditInputs, settings: AuditSe
         shown(found, Console(highlight=False))
         return 0 if found.design else CANNOT_ANSWER
     try:
-        made = make_audit(corpus, models, **asked, watch=_Told())
+        with reading_elsewhere(engine, wanted, models) as spread:
+            made = make_audit(corpus, spread, **asked, watch=_Told())
     except DesignError as error:
         shown(error.plan, Console(highlight=False))
         return CANNOT_ANSWER
@@ -170,9 +179,9 @@ def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
     return settings
 
 
-def _models(target: Target, inputs: AuditInputs) -> Models:
-    """Target, placebos and reference."""
-    from pretrace.scoring.models import check_placebo, named_placebos, open_models
+def _wanted(target: Target, inputs: AuditInputs) -> ModelsSettings:
+    """Target, placebos and reference, before they are opened."""
+    from pretrace.scoring.models import check_placebo, named_placebos
 
     wanted = ModelsSettings(
         target=target,
@@ -182,7 +191,7 @@ def _models(target: Target, inputs: AuditInputs) -> Models:
         several=True,
     )
     check_placebo(wanted)
-    return open_models(wanted)
+    return wanted
 
 
 def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> Backend | None:

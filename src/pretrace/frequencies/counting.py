@@ -188,9 +188,7 @@ class _Run:
             portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, isinstance(counter, Whole))
             return crew.counted(portion, _batches(texts, crew.characters))
         ahead = 2 * (self.settings.workers or _cores())
-        return _in_order(
-            pool, lambda item: _counted(counter, *item), enumerate(_batches(texts, _BATCH)), ahead
-        )
+        return _in_order(pool, lambda item: _counted(counter, *item), enumerate(_batches(texts)), ahead)
 
     @property
     def _identity(self) -> dict[str, str | bool]:
@@ -244,13 +242,13 @@ def _encode(tally: Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | 
             tally.tokens += tokens
 
 
-def _batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:
+def _batches(texts: Iterable[str], characters: int = 0) -> Iterator[list[str]]:
     batch: list[str] = []
-    size = 0
+    size, most = 0, characters or _BATCH
     for text in texts:
         batch.append(text)
         size += len(text)
-        if size >= characters:
+        if size >= most:
             yield batch
             batch, size = [], 0
     if batch:
