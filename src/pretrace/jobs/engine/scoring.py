@@ -21,7 +21,9 @@ from pretrace.scoring.settings import ModelsSettings
 SMALL = 32
 """Shards of a source that is smaller than a shard usually is."""
 _LEAST = 16  # texts of a shard: fewer fill no batch
-MANY = 64
+MANY = 512
+"""Shards that a larger source has at least, as far as that keeps the batches: so many that the last ones to be done
+hold nobody up."""
 
 
 @dataclass(frozen=True, slots=True)
