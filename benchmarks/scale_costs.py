@@ -103,8 +103,8 @@ def growth() -> str:
     busy = ", while other work took most of both cores" if found["busy"] else ""
     micro = simulated["microseconds_a_text"]
     lines = [
-        f"On {_machine(found['machine'])}{busy}: {rates['1']:,} texts a second with one worker, {rates['2']:,} with two, "
-        f"an efficiency of {found['efficiency_of_two']:.2f}. A text takes {micro['driver']:.0f} µs of the process that "
+        f"On {_machine(found['machine'])}{busy}: {rates['1']:,} texts a second with one worker, {rates['2']:,} with "
+        f"two, an efficiency of {found['efficiency_of_two']:.2f}. A text takes {micro['driver']:.0f} µs of the process that "
         f"hands out, and {micro['worker']:.0f} µs of a worker with a model of one thin layer. Simulated, times as fast "
         "as one worker:",
         "",

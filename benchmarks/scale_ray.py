@@ -30,6 +30,8 @@ ASSUMED = [
     "core or GPU, and neither network nor disk is the limit. A shard and its part travel in no time besides what is "
     "measured here through the object store of one machine.",
     "All workers open their models at once, in the seconds measured with one worker.",
+    "The two readings of the source before the first shard is handed out are left out, and so is the merging after the "
+    "last part.",
     "No worker dies, and the machine of the process that hands out has nothing else to do.",
     "The second model is not measured here: the seconds a shard of its workers are tokens by the rate in speed.json.",
 ]

@@ -15,8 +15,9 @@ from typing import Any
 from pretrace.errors import EngineError, MissingPackageError
 from pretrace.jobs.settings import EngineSettings
 
-ANSWERS_WITHIN = 20.0
+ANSWERS_WITHIN = 30.0
 """Seconds in which a cluster must answer; Ray itself waits for minutes where nothing does."""
+_TRY = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 _STORE = 256 << 20  # bytes of a Ray started here: what does not fit goes to disk
 
 
@@ -111,13 +112,14 @@ def _check(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=5).close()
     except (OSError, ValueError, OverflowError) as error:
         raise EngineError(_refused(address, str(error))) from error
-    asked = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    asked = [sys.executable, "-c", _TRY, address]
     try:
-        done = subprocess.run(asked, timeout=ANSWERS_WITHIN, capture_output=True)
+        done = subprocess.run(asked, timeout=ANSWERS_WITHIN, capture_output=True, text=True, errors="replace")
     except subprocess.TimeoutExpired:
-        raise EngineError(_refused(address, "nothing answers")) from None
+        raise EngineError(_refused(address, "nothing of Ray answers")) from None
     if done.returncode:
-        raise EngineError(_refused(address, "nothing of Ray answers"))
+        said = done.stderr.strip().splitlines() or ["nothing of Ray answers"]
+        raise EngineError(_refused(address, said[-1]))
 
 
 def _refused(address: str, reason: str) -> str:
@@ -125,6 +127,6 @@ def _refused(address: str, reason: str) -> str:
     if address == "local":
         return f"no Ray can be started on this machine: {reason}"
     return (
-        f"no Ray cluster at --address {address} ({reason.strip().splitlines()[0][:200]}): start one with "
+        f"no Ray cluster at --address {address} ({reason.strip().splitlines()[0][:300]}): start one with "
         "`ray start --head` and give its HOST:PORT, or leave --address out for this machine alone."
     )
