@@ -21,7 +21,7 @@ from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.shards import SHARD
 from pretrace.scoring.evidence import CHUNK
 
-ON_RAY = EngineSettings(engine="ray", workers=2)
+ON_RAY, ALONE = EngineSettings(engine="ray", workers=2), EngineSettings(engine="ray", workers=1)
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Doubling:
             die()
         return "doubling", self.double
 
-    def double(self, number: int) -> tuple[int, int]:
+    def double(self, number: int) -> tuple[int, int, str | None]:
         if number == self.deadly and (self.marker is None or not self.marker.exists()):
             if self.marker is not None:
                 self.marker.touch()
             die()
         if number < 0:
             raise ModelError("a number below zero: give others.")
-        return 2 * number, os.getpid()
+        return 2 * number, os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def pieces(*numbers: int) -> list[Piece]:
     return [Piece(number, f"number {number}", number) for number in numbers]
 
 
-def answers(ray: Any, task: Any, *numbers: int) -> dict[int, Answer]:
-    with Pool(ray, task, ON_RAY) as some:
+def answers(ray: Any, task: Any, *numbers: int, on: EngineSettings = ON_RAY) -> dict[int, Answer]:
+    with Pool(ray, task, on) as some:
         return {piece.tag: answer for piece, answer in some.each(pieces(*numbers))}
 
 
@@ -73,27 +73,29 @@ def test_every_piece_has_an_answer_though_a_worker_is_killed(ray: Any, tmp_path:
     assert (tmp_path / "died").exists()
     assert {number: answer.value[0] for number, answer in found.items()} == {n: 2 * n for n in range(20)}
     assert len({answer.value[1] for answer in found.values()}) >= 2
+    assert {answer.value[2] for answer in found.values()} == {""}, (
+        "no worker takes a GPU that it was not given"
+    )
 
 
 def test_a_piece_that_kills_every_worker_is_named(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MOST_DEATHS", 2)
     done: list[int] = []
     said = r"2 workers died over number 5 .*the same command goes on from there"
-    with Pool(ray, Doubling(5), ON_RAY) as some, pytest.raises(EngineError, match=said):
+    with Pool(ray, Doubling(5), ALONE) as some, pytest.raises(EngineError, match=said):
         done.extend(piece.tag for piece, _ in some.each(pieces(*range(9))))
-    assert {0, 1, 2, 3} <= set(done)
-    assert 5 not in done
+    assert done == [0, 1, 2, 3, 4], "what was answered before stays"
 
 
 def test_workers_that_die_while_they_open_the_models(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MOST_DEATHS", 2)
     with pytest.raises(EngineError, match="2 workers died while they opened the models"):
-        answers(ray, Doubling(opens=False), 1)
+        answers(ray, Doubling(opens=False), 1, on=ALONE)
 
 
 def test_a_refusal_of_a_worker_is_one_of_ours(ray: Any) -> None:
     with pytest.raises(PretraceError, match=r"^a number below zero: give others\.$"):
-        answers(ray, Doubling(), 1, -1)
+        answers(ray, Doubling(), 1, -1, on=ALONE)
 
 
 def test_workers_that_opened_different_things(ray: Any) -> None:

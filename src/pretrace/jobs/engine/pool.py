@@ -57,15 +57,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a worker takes over from the process that started it: folder, threads and plug-ins."""
+    """What a worker takes over from the process that started it: folder, threads, plug-ins, and whether it has GPUs."""
 
     folder: str
     threads: int
+    gpus: bool
     plugins: tuple[Path, ...]
 
     def enter(self) -> None:
         """Take it over; a folder that is not there is left alone, absolute paths work without it."""
         os.environ["OMP_NUM_THREADS"] = str(self.threads)  # torch is not imported yet
+        if not self.gpus:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # else all workers of a host would crowd on its first GPU
         if Path(self.folder).is_dir():
             os.chdir(self.folder)
         for path in self.plugins:
@@ -138,7 +141,7 @@ class Pool:
         self.told: Any = None
         self._ray = ray
         self._task = ray.put(task)
-        self._setting = Setting(str(Path.cwd()), self.room.threads, loaded_plugins())
+        self._setting = Setting(str(Path.cwd()), self.room.threads, self.room.gpus > 0, loaded_plugins())
         self._hands: list[_Hand] = []
         self._deaths: Counter[str] = Counter()
         self._again: deque[tuple[Any, Piece]] = deque()
