@@ -104,7 +104,8 @@ def growth() -> str:
     micro = simulated["microseconds_a_text"]
     lines = [
         f"On {_machine(found['machine'])}{busy}: {rates['1']:,} texts a second with one worker, "
-        f"{rates['2']:,} with two, an efficiency of {found['efficiency_of_two']:.2f}. A text takes {micro['driver']:.0f} µs of the process that "
+        f"{rates['2']:,} with two, an efficiency of {found['efficiency_of_two']:.2f}. A text takes "
+        f"{micro['driver']:.0f} µs of the process that "
         f"hands out, and {micro['worker']:.0f} µs of a worker with a model of one thin layer. Simulated, times as "
         "fast as one worker:",
         "",
