@@ -7,6 +7,7 @@ PretraceError
 ├── TableError         a token count table that is damaged or belongs to another tokenizer
 ├── LeakError          a text that a score was fitted on is about to be scored
 ├── DesignError        an audit that could not answer: no comparison is possible with what there is (exit code 4)
+├── EngineError        no Ray cluster where one was named, no room on it, or workers that die
 ├── OutputError        no place to write, or something there already
 └── MissingPackageError  an optional package that is not installed
 
@@ -52,6 +53,10 @@ class DesignError(PretraceError):
     def __init__(self, plan: AuditPlan) -> None:
         self.plan = plan
         super().__init__(" ".join((f"this audit could not have answered. {plan.why}", *plan.cures)))
+
+
+class EngineError(PretraceError):
+    """Workers elsewhere cannot be had, or die again and again."""
 
 
 class OutputError(PretraceError):

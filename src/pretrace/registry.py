@@ -253,6 +253,11 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     return tuple(f"{registry.kind} {name}" for registry, name in added)
 
 
+def loaded_plugins() -> tuple[Path, ...]:
+    """The files that were loaded, in order, for another process to load them too."""
+    return tuple(_files)
+
+
 @contextmanager
 def _loading(origin: str) -> Iterator[_Added]:
     """What is registered meanwhile is of this origin; where the plug-in fails, none of it stays."""

@@ -77,9 +77,9 @@ class AuditData:
             stage = "reading with the target" if model is self.target else f"reading with {model.name}"
             asked = [one for one in (self.samples, self.controls) if one is not None]
             with self.watch.passes(stage) as progress:
-                cache = self.settings.cache
+                cache, reads = self.settings.cache, self.models.read_by(model)
                 self._logprobs[id(model)] = tuple(
-                    sample_logprobs(model, one, cache=cache, progress=progress) for one in asked
+                    sample_logprobs(reads, one, cache=cache, progress=progress) for one in asked
                 )
         return self._logprobs[id(model)]
 

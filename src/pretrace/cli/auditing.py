@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -21,15 +21,14 @@ from pretrace.cli.paths import Source
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.corpora import open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError
+from pretrace.jobs.engine.reading import reading_elsewhere
+from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Audit, AuditPlan, Backend, Outcome
 from pretrace.types.audit import COMPARED
-
-if TYPE_CHECKING:
-    from pretrace.scoring.plan import Models
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 CANNOT_ANSWER = 4
@@ -114,13 +113,19 @@ class AuditInputs:
 
 
 def audit(
-    source: Source, target: Target, inputs: AuditInputs, settings: AuditSettings, given: Given
+    source: Source,
+    target: Target,
+    inputs: AuditInputs,
+    settings: AuditSettings,
+    engine: EngineSettings,
+    given: Given,
 ) -> Answer:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
     from pretrace.auditing.audit import audit as make_audit
     from pretrace.auditing.audit import plan
     from pretrace.runs import save_audit
+    from pretrace.scoring.models import open_models
 
     settings = completed(settings, inputs)
     out = inputs.out
@@ -132,14 +137,16 @@ def audit(
         check_writable(out)
     corpus = source.open()
     heldout = open_corpus(inputs.heldout, source.columns) if inputs.heldout else None
-    models = _models(target, inputs)
+    wanted = _wanted(target, inputs)
+    models = open_models(wanted)
     generator = _generator(target.opening, inputs, needed=heldout is None)
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
     announce_training(settings.classifiers)
     if inputs.plan or out is None:
         return foreseen(plan(corpus, models, **asked))
     try:
-        made = make_audit(corpus, models, **asked, watch=_Told())
+        with reading_elsewhere(engine, wanted, models) as spread:
+            made = make_audit(corpus, spread, **asked, watch=_Told())
     except DesignError as error:
         return foreseen(error.plan)
     made = replace(made, settings={**made.settings, "command": dict(given)})
@@ -173,9 +180,9 @@ def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
     return settings
 
 
-def _models(target: Target, inputs: AuditInputs) -> Models:
-    """Target, placebos and reference."""
-    from pretrace.scoring.models import check_placebo, named_placebos, open_models
+def _wanted(target: Target, inputs: AuditInputs) -> ModelsSettings:
+    """Target, placebos and reference, before they are opened."""
+    from pretrace.scoring.models import check_placebo, named_placebos
 
     wanted = ModelsSettings(
         target=target,
@@ -185,7 +192,7 @@ def _models(target: Target, inputs: AuditInputs) -> Models:
         several=True,
     )
     check_placebo(wanted)
-    return open_models(wanted)
+    return wanted
 
 
 def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> Backend | None:

@@ -22,6 +22,8 @@ from pretrace.cli.progress import counted_bytes, trained, watched
 from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
+from pretrace.jobs.engine.counting import counting_crew
+from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, Target
@@ -138,6 +140,7 @@ def count(
     opening: Annotated[ModelSettings, Only(("revision", "trust_remote_code"))],
     columns: Annotated[Columns, Only(("text",))],
     settings: Annotated[Counting, Only(("workers",))],
+    engine: Annotated[EngineSettings, Only(("engine", "address"))],
 ) -> Answer:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
     from pretrace.backends import open_tokenizer
@@ -151,13 +154,14 @@ def count(
     texts = Sources(corpora, columns)
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
-    with counted_bytes() as on_progress:
+    engine = replace(engine, workers=settings.workers if engine.on_ray else 0)
+    with counting_crew(engine) as crew, counted_bytes() as on_progress:
         table = make_table(
             texts,
             tokens.rust,
             tokenizer_hash=tokens.hash,
             source=", ".join(corpora),
-            settings=replace(settings, checkpoint=checkpoint),
+            settings=replace(settings, checkpoint=checkpoint, crew=crew),
             on_progress=on_progress,
         )
     table.save(out)

@@ -14,12 +14,13 @@ from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import trained, watched
-from pretrace.cli.sharded import Sharded, score_shards, surveyed, write_unreadable
+from pretrace.cli.sharded import Sharded, score_on_ray, score_shards, surveyed, write_unreadable
 from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs import shards
-from pretrace.jobs.settings import JobSettings
+from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
+from pretrace.jobs.settings import EngineSettings, JobSettings
 from pretrace.results.atomic import check_writable
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, check_labels, detect
@@ -51,15 +52,21 @@ Out = Annotated[
     ),
 ]
 
-_NOT_RECORDED = {"out", "shard", "parts", "dry_run"}
+_NOT_RECORDED = {"out", "shard", "parts", "dry_run", "engine", "address", "workers", "gpus_per_worker"}
 """Options that differ between commands that make the same run."""
 
 
 def score(
-    source: Source, target: Target, settings: ScoreSettings, job: JobSettings, out: Out, given: Given
+    source: Source,
+    target: Target,
+    settings: ScoreSettings,
+    job: JobSettings,
+    engine: EngineSettings,
+    out: Out,
+    given: Given,
 ) -> Answered:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    return _Command(source, target, settings, None, job, out, given).run()
+    return _Command(source, target, settings, None, Division(job, engine), out, given).run()
 
 
 def evaluate(
@@ -68,11 +75,31 @@ def evaluate(
     settings: ScoreSettings,
     evaluation: EvaluationSettings,
     job: JobSettings,
+    engine: EngineSettings,
     out: Out,
     given: Given,
 ) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
-    return _Command(source, target, settings, evaluation, job, out, given).run()
+    return _Command(source, target, settings, evaluation, Division(job, engine), out, given).run()
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How the work is divided; ExpressionError for --shard and --engine ray at once."""
+
+    job: JobSettings
+    engine: EngineSettings
+
+    def __post_init__(self) -> None:
+        if self.job.shard and self.engine.on_ray:
+            raise ExpressionError(
+                "--shard divides the work by hand, --engine ray by itself: give one of the two."
+            )
+
+    @property
+    def named(self) -> str:
+        """The option that divides the work, "" where nothing does."""
+        return "--shard" if self.job.shard else "--engine ray" if self.engine.on_ray else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +110,7 @@ class _Command:
     target: Target
     settings: ScoreSettings
     evaluation: EvaluationSettings | None
-    job: JobSettings
+    division: Division
     out: Path
     given: Given
 
@@ -92,19 +119,16 @@ class _Command:
         plan = ScorePlan.parse(self.settings.scores)
         check_use(plan, self.settings, self.how)
         check_writable(self.out)
-        stream = self.source.stream(skip_unreadable=self.job.skip_unreadable)
+        stream = self.source.stream(skip_unreadable=self.division.job.skip_unreadable)
         unread: list[Unreadable] = []
         whole = self.settings.windows or self.how.tune_share or self.how.reference_share
-        if whole and self.job.shard:
+        divided = self.division.named
+        if whole and divided:
             raise ExpressionError(
-                "--shard does not go with --windows, --tune-share and --reference-share, which need all texts at once: "
-                "cut the texts or set them aside beforehand, and give --tuned or --reference."
+                f"{divided} does not go with --windows, --tune-share and --reference-share, which need all texts at "
+                "once: cut the texts or set them aside beforehand, and give --tuned or --reference."
             )
-        corpus = (
-            None
-            if self.job.shard
-            else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
-        )
+        corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
         if corpus is None:
             return self._in_shards(stream, plan)
         run = self._at_once(corpus, plan)
@@ -143,15 +167,23 @@ class _Command:
 
     def _in_shards(self, stream: TextStream, plan: ScorePlan) -> Answered:
         """The run over more texts than that, or the shards of one worker."""
+        job, engine = self.division.job, self.division.engine
+        size = shard_size(counted(stream)) if engine.on_ray else None
         labelled = self.evaluation is not None
-        sharded = surveyed(stream, self.source, self.job, self.out, labelled=labelled)
+        sharded = surveyed(stream, self.source, job, self.out, labelled=labelled, size=size)
         plan.check_texts(sharded.first)
         parts = Parts(None, self._reference(), sharded.first)
+        options = self._options(Silent(), parts)
+        if engine.on_ray and not self.settings.dry_run:
+            plan.check_servers(self._wanted.roles)
+            fitted = replace(parts, test=Corpus(stream.name, ()))
+            task = Scoring(self._wanted, self.settings.scores, fitted, self.how.method, options)
+            return score_on_ray(sharded, task, plan, engine, self.evaluation)
         opened = self._open(plan)
         if self.settings.dry_run:
             return foretold(self._foreseen(sharded, opened, plan, parts.reference))
         models = self._with_texts(opened, parts)
-        return score_shards(sharded, models, plan, self._options(Silent(), parts), self.evaluation)
+        return score_shards(sharded, models, plan, options, self.evaluation)
 
     def _open(self, plan: ScorePlan) -> Models:
         from pretrace.scoring.models import open_models

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -15,19 +15,21 @@ from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import OutputError
 from pretrace.jobs import shards
+from pretrace.jobs.engine.cluster import connected
+from pretrace.jobs.engine.pool import Pool
+from pretrace.jobs.engine.scoring import Ready, Scoring, work_on
 from pretrace.jobs.evaluating import evaluated
-from pretrace.jobs.job import Ahead, Job, Turn, fingerprint, missing_shards, parts_folder, work
+from pretrace.jobs.job import Ahead, Job, Opened, Turn, missing_shards, parts_folder, work
 from pretrace.jobs.manifest import Parts
 from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
-from pretrace.jobs.settings import JobSettings
+from pretrace.jobs.settings import EngineSettings, JobSettings
 from pretrace.jobs.shards import Survey, check_labelled, survey
 from pretrace.jobs.worker import Worker, keep_few_shapes
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.tables import write_lines
 from pretrace.runs import save_run
-from pretrace.scoring.detect import Options, check_leaks, recorded
+from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import EvaluationSettings
 from pretrace.settings import Option
 from pretrace.types import Corpus
@@ -69,17 +71,23 @@ class Sharded:
                 yield Corpus(self.stream.name, shard.texts)
 
 
-def surveyed(stream: TextStream, source: Source, how: JobSettings, out: Path, *, labelled: bool) -> Sharded:
+def surveyed(
+    stream: TextStream,
+    source: Source,
+    how: JobSettings,
+    out: Path,
+    *,
+    labelled: bool,
+    size: int | None = None,
+) -> Sharded:
     """The command, once its source was read from end to end; TextsError for what is wrong with that."""
     keep_few_shapes()
-    folder, unread = how.parts or parts_folder(out), list[Unreadable]()
+    folder, unread, size = how.parts or parts_folder(out), list[Unreadable](), size or shards.SHARD
     check_writable(folder / UNREADABLE, folder=False)
-    found = survey(stream, shards.SHARD, unread.append)
+    found = survey(stream, size, unread.append)
     if labelled:
         check_labelled(found, stream.name)
-    return Sharded(
-        stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=shards.SHARD
-    )
+    return Sharded(stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=size)
 
 
 def write_unreadable(unread: list[Unreadable], folder: Path) -> None:
@@ -96,16 +104,15 @@ def score_shards(
 ) -> Answer:
     """Score the shards that are this worker's and merge them where it is the only one; what that gave."""
     stream, found, turn = sharded.stream, sharded.found, sharded.how.turn
-    for some in (models, models.placebo):
-        if some is not None:
-            plan.check(some)
-            if some.labelled is not None or some.tuned is not None:
-                for shard in shards.shards(stream, sharded.size):
-                    check_leaks(Corpus(stream.name, shard.texts), some)
+    some = [one for one in (models, models.placebo) if one is not None]
+    for one in some:
+        plan.check(one)
+    _refuse_leaks(sharded, [leak for one in some for leak in leaks(one)])
     with watched("reading") as progress:
-        ahead = Ahead(progress, found.texts * plan.passes * (2 if models.placebo else 1))
-        with Worker(models, plan, replace(options, progress=ahead)) as worker:
-            job = _job(sharded, worker, options, evaluation)
+        ahead = Ahead(progress, found.texts * plan.passes * len(some))
+        options = replace(options, progress=ahead)
+        with Worker(models, plan, options) as worker:
+            job = _job(sharded, Opened.of(worker, options), plan, evaluation)
             _begin(sharded, job)
             parts = job.parts(sharded.folder)
             made = work(job, stream, worker, parts, turn=turn, size=sharded.size)
@@ -123,6 +130,34 @@ def part_done(turn: Turn, made: int, job: Job, parts: Parts, out: Path) -> Answe
     return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
 
+def score_on_ray(
+    sharded: Sharded,
+    task: Scoring,
+    plan: ScorePlan,
+    engine: EngineSettings,
+    evaluation: EvaluationSettings | None,
+) -> Answer:
+    """Let workers on a Ray cluster score the shards, and merge them. No model is opened here."""
+    with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
+        ready: Ready = pool.told
+        _refuse_leaks(sharded, ready.leaks)
+        job = _job(sharded, ready.opened, plan, evaluation)
+        _begin(sharded, job)
+        parts = job.parts(sharded.folder)
+        with watched("reading") as progress:
+            progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
+            work_on(pool, job, sharded.stream, parts, size=sharded.size, progress=progress)
+    return _finish(job, sharded.folder, sharded.stream, sharded.out)
+
+
+def _refuse_leaks(sharded: Sharded, found: Sequence[Leak]) -> None:
+    """LeakError where a text of the source is one that the models were tuned or fitted on."""
+    if found:
+        for shard in shards.shards(sharded.stream, sharded.size):
+            for leak in found:
+                leak.check(Corpus(sharded.stream.name, shard.texts))
+
+
 def _begin(sharded: Sharded, job: Job) -> None:
     """Make the folder of parts, with what the survey found."""
     folder = sharded.folder
@@ -133,9 +168,8 @@ def _begin(sharded: Sharded, job: Job) -> None:
     job.save(folder)
 
 
-def _job(sharded: Sharded, worker: Worker, options: Options, evaluation: EvaluationSettings | None) -> Job:
-    models, stream, found = worker.models, sharded.stream, sharded.found
-    reference = record_corpus(models.labelled)["sha256"] if models.labelled else ""
+def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: EvaluationSettings | None) -> Job:
+    stream, found = sharded.stream, sharded.found
     texts = {
         "name": stream.name,
         "source": stream.source,
@@ -147,12 +181,12 @@ def _job(sharded: Sharded, worker: Worker, options: Options, evaluation: Evaluat
     source = sharded.source
     path = Path(source.texts)
     return Job(
-        fingerprint=fingerprint(models, worker.plan, options, reference),
+        fingerprint=opened.fingerprint,
         survey=found,
         corpus=stream.name,
-        scores=tuple(worker.plan.scores),
-        outlines=tuple(worker.outlines),
-        settings=recorded(models, options, texts, {}, worker.scores.facts),
+        scores=tuple(plan.scores),
+        outlines=opened.outlines,
+        settings={**opened.settings, "texts": texts},
         source={
             "texts": str(path.resolve()) if path.exists() else source.texts,
             "columns": source.columns.recorded,

@@ -37,12 +37,12 @@ class Tally:
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
 
-    def add(self, part: Part, batch: list[str]) -> None:
-        """Add what the next batch of texts came to."""
+    def add(self, part: Part, texts: int, last: str) -> None:
+        """Add what the next batch came to: so many texts, of which `last` is the last."""
         self.tokens += part.tokens
-        self.texts += len(batch)
+        self.texts += texts
         self.bytes += part.bytes
-        self._last_text = batch[-1]
+        self._last_text = last
         if part.pieces is not None:
             self._pending.append(part.pieces)
             self._pending_rows += len(part.pieces)

@@ -9,21 +9,22 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from pretrace.errors import TableError
 from pretrace.frequencies.checkpoint import Tally, load_checkpoint, save_checkpoint, text_hash
 from pretrace.frequencies.encoding import ByPieces, Part, Whole, longest_first
-from pretrace.frequencies.seams import Seamless, find_seams
+from pretrace.frequencies.seams import Seamless, Seams, find_seams
 from pretrace.frequencies.table import Frequencies
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
+from pretrace.rewrites import readable
 from pretrace.settings import option
 
 if TYPE_CHECKING:
@@ -39,19 +40,72 @@ _FIRST_CHECKS, _CHECKS, _CHECK_EVERY, _CHECKED_CHARS = 64, 2, 8, 1000
 """Parts of texts compared with the tokenizer itself: in the first batch, then in every eighth."""
 
 
+class Batch(NamedTuple):
+    """What some consecutive texts came to: how many they are, the last of them, and their tokens; None where their
+    pieces had other tokens than the texts."""
+
+    texts: int
+    last: str
+    part: Part | None
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """How to count a part of the texts in another process: the tokenizer as its JSON, whether it takes special tokens
+    for text, and whether every text is encoded whole."""
+
+    spec: str
+    plain: bool
+    whole: bool
+
+    def counter(self) -> Callable[[Sequence[str]], Part | None]:
+        """What counts some texts on one core: None where their pieces had other tokens than the texts."""
+        from tokenizers import Tokenizer
+
+        tokenizer, spec = Tokenizer.from_str(self.spec), json.loads(self.spec)
+        tokenizer.encode_special_tokens = self.plain
+        seams = None if self.whole else find_seams(spec)
+        by = ByPieces(tokenizer, spec, seams) if isinstance(seams, Seams) else Whole(tokenizer, spec)
+        run = _Run("", "", Counting(workers=1), None)
+
+        def counted(texts: Sequence[str]) -> Part | None:
+            try:
+                tokens = run.count(texts, by, "").counts
+            except _DisagreementError:
+                return None
+            return Part(tokens, None, sum(len(readable(text).encode()) for text in texts))
+
+        return counted
+
+
+class Crew(Protocol):
+    """Counts in other processes."""
+
+    @property
+    def characters(self) -> int:
+        """How many are handed over at a time."""
+        ...
+
+    def counted(self, portion: Portion, batches: Iterable[list[str]]) -> Iterator[Batch]:
+        """What each batch came to, in order."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Counting:
     """How to count.
 
     `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted is
     kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it.
-    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result.
+    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result. `crew` counts
+    in place of threads.
     """
 
-    workers: int = option(0, "Threads; 0 for one a core.", least=0)
+    workers: int = option(0, "Threads, or workers of --engine ray; 0 for one a core.", least=0)
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
     whole: bool = False
+    crew: Crew | None = None
 
     def __post_init__(self) -> None:
         require(self.workers >= 0, f"workers must be 0 (one a core) or more, found {self.workers}.")
@@ -109,9 +163,10 @@ class _Run:
         workers = self.settings.workers or _cores()
         due = tally.bytes + self.settings.checkpoint_bytes
         with _crew(workers) as pool:
-            batches = enumerate(_batches(self._remaining(texts, tally)))
-            for batch, part in _in_order(pool, lambda item: _counted(counter, *item), batches, 2 * workers):
-                tally.add(part, batch)
+            for found in self._counted(self._remaining(texts, tally), counter, pool):
+                if found.part is None:
+                    raise _DisagreementError
+                tally.add(found.part, found.texts, found.last)
                 if tally.is_full:
                     _encode(tally, counter, pool, workers)
                 if tally.bytes >= due and self.settings.checkpoint:
@@ -122,6 +177,18 @@ class _Run:
             _encode(tally, counter, pool, workers)
         self.discard_checkpoint()
         return Frequencies(tally.tokens, self.tokenizer_hash, self.source, tally.texts, method)
+
+    def _counted(
+        self, texts: Iterable[str], counter: Whole | ByPieces, pool: ThreadPoolExecutor | None
+    ) -> Iterator[Batch]:
+        """What the texts come to, batch by batch in their order: counted by the crew, or by threads."""
+        crew = self.settings.crew
+        if crew is not None:
+            tokenizer = (counter if isinstance(counter, Whole) else counter.whole).tokenizer
+            portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, isinstance(counter, Whole))
+            return crew.counted(portion, _batches(texts, crew.characters))
+        ahead = 2 * (self.settings.workers or _cores())
+        return _in_order(pool, lambda item: _counted(counter, *item), enumerate(_batches(texts)), ahead)
 
     @property
     def _identity(self) -> dict[str, str | bool]:
@@ -151,10 +218,9 @@ class _Run:
             self.settings.checkpoint.unlink(missing_ok=True)
 
 
-def _counted(counter: Whole | ByPieces, index: int, batch: list[str]) -> tuple[list[str], Part]:
-    if isinstance(counter, ByPieces) and not counter.agrees(list(_samples(batch, index))):
-        raise _DisagreementError
-    return batch, counter.part(batch)
+def _counted(counter: Whole | ByPieces, index: int, batch: list[str]) -> Batch:
+    agree = not isinstance(counter, ByPieces) or counter.agrees(list(_samples(batch, index)))
+    return Batch(len(batch), batch[-1], counter.part(batch) if agree else None)
 
 
 def _samples(batch: list[str], index: int) -> Iterator[str]:
@@ -176,13 +242,13 @@ def _encode(tally: Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | 
             tally.tokens += tokens
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+def _batches(texts: Iterable[str], characters: int = 0) -> Iterator[list[str]]:
     batch: list[str] = []
-    size = 0
+    size, most = 0, characters or _BATCH
     for text in texts:
         batch.append(text)
         size += len(text)
-        if size >= _BATCH:
+        if size >= most:
             yield batch
             batch, size = [], 0
     if batch:

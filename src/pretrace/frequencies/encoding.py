@@ -131,13 +131,13 @@ class Whole:
 
     def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any]) -> None:
         self.size = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         if tokenizer.truncation is not None or tokenizer.padding is not None:
-            self._tokenizer = _made(spec, like=tokenizer)
+            self.tokenizer = _made(spec, like=tokenizer)
 
     def encode(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
         """The ids of all texts one after another, and for each id the index of its text."""
-        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        encodings = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
         owners = np.repeat(np.arange(len(ids)), [len(of_text) for of_text in ids])
         return np.concatenate([_NONE, *ids]), owners

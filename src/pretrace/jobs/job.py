@@ -11,15 +11,15 @@ from typing import Any
 
 from pretrace.corpora import TextStream
 from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.jobs.manifest import Manifest, Parts
+from pretrace.jobs.manifest import Parts
 from pretrace.jobs.shards import Shard, Survey, shards
 from pretrace.jobs.worker import Worker
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
-from pretrace.scoring.detect import Options
+from pretrace.scoring.detect import Options, recorded
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.scoring.provenance import record_counts, record_software
+from pretrace.scoring.provenance import record_corpus, record_counts, record_software
 from pretrace.types import Backend
 
 _FORMAT = 1
@@ -124,6 +124,27 @@ def _print_of(backend: Backend) -> str:
     return hashlib.sha256(backend.fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a job records of the models and scores of a worker: what the numbers depend on, the controls, and the
+    settings without what is said of the texts."""
+
+    fingerprint: dict[str, Any]
+    outlines: tuple[dict[str, Any], ...]
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(cls, worker: Worker, options: Options) -> Opened:
+        """That of a worker whose scores are fitted."""
+        models = worker.models
+        reference = record_corpus(models.labelled)["sha256"] if models.labelled else ""
+        return cls(
+            fingerprint=fingerprint(models, worker.plan, options, reference),
+            outlines=tuple(worker.outlines),
+            settings=recorded(models, options, {}, {}, worker.scores.facts),
+        )
+
+
 def work(
     job: Job, stream: TextStream, worker: Worker, parts: Parts, *, turn: Turn | None = None, size: int
 ) -> int:
@@ -132,16 +153,18 @@ def work(
     TextsError where the source is not what it was when it was surveyed.
     """
     made = 0
-    for shard, manifest in _mine(job, stream, parts, turn or Turn(), size):
-        if manifest is None:
-            parts.write(shard.key, *worker.part(shard))
-            made += 1
+    for shard in shards_to_do(job, stream, parts, turn=turn, size=size):
+        parts.write(shard.key, *worker.part(shard))
+        made += 1
     return made
 
 
-def _mine(
-    job: Job, stream: TextStream, parts: Parts, turn: Turn, size: int
-) -> Iterator[tuple[Shard, Manifest | None]]:
+def shards_to_do(
+    job: Job, stream: TextStream, parts: Parts, *, turn: Turn | None = None, size: int
+) -> Iterator[Shard]:
+    """The shards of a turn that have no part yet, in order; TextsError where the source is not what it was when it was
+    surveyed."""
+    turn = turn or Turn()
     for shard in shards(stream, size):
         expected = job.survey.shards[shard.index] if shard.index < len(job.survey.shards) else None
         if expected != (shard.key, len(shard.texts)):
@@ -149,8 +172,8 @@ def _mine(
                 f"{stream.source} was changed while it was read (at text {shard.index * size:,} or after it): run "
                 "the command again; what was scored of the texts that stayed is kept."
             )
-        if turn.takes(shard.index):
-            yield shard, parts.manifest(shard.key)
+        if turn.takes(shard.index) and parts.manifest(shard.key) is None:
+            yield shard
 
 
 def missing_shards(job: Job, parts: Parts) -> list[int]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from pretrace.errors import ExpressionError
 from pretrace.jobs.job import Turn
-from pretrace.settings import RUN, TEXTS, option
+from pretrace.settings import RUN, TEXTS, check_ranges, option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +41,44 @@ class JobSettings:
     def turn(self) -> Turn:
         """The shards that are done here."""
         return Turn.parse(self.shard) if self.shard is not None else Turn()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """Who reads: this process, or workers on Ray; ExpressionError for what has no use without Ray.
+
+    `workers` 0 means as many as the cluster has room for: by its GPUs where each takes some, else by its processors.
+    """
+
+    engine: Literal["local", "ray"] = option(
+        "local", "Who reads the texts: local, this process; ray, workers on a Ray cluster.", panel=RUN
+    )
+    address: str | None = option(
+        None,
+        "For --engine ray: HOST:PORT of the cluster, or auto for the one on this machine; a Ray of its own is "
+        "started here unless given.",
+        panel=RUN,
+    )
+    workers: int = option(
+        0,
+        "For --engine ray: how many workers; 0 for as many as the cluster has room for.",
+        panel=RUN,
+        least=0,
+    )
+    gpus_per_worker: float = option(
+        0.0, "For --engine ray: GPUs that each worker takes; 0.5 puts two on one.", panel=RUN, least=0.0
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.engine not in ("local", "ray"):
+            raise ExpressionError(f"--engine is local or ray, found {self.engine!r}.")
+        given = {"address": self.address, "workers": self.workers, "gpus-per-worker": self.gpus_per_worker}
+        unused = [name for name, value in given.items() if value]
+        if unused and not self.on_ray:
+            raise ExpressionError(f"--{unused[0]} has no use without --engine ray: give both, or neither.")
+
+    @property
+    def on_ray(self) -> bool:
+        """Whether workers on Ray read."""
+        return self.engine == "ray"

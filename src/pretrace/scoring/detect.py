@@ -102,16 +102,36 @@ def _run(
     )
 
 
-def check_leaks(corpus: Corpus, models: Models) -> None:
-    """LeakError where a text to be scored was tuned or fitted on."""
-    labelled = models.labelled
-    if labelled is not None:
-        keys = frozenset(text_key(text.text) for text in labelled.texts)
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Texts that must not be scored, by their `text_key`s: why not, and what to do where one of them is."""
+
+    keys: frozenset[bytes]
+    purpose: str
+    cure: str
+
+    def check(self, corpus: Corpus) -> None:
+        """LeakError where one of them is in the corpus."""
+        check_disjoint(corpus, self.keys, self.purpose, self.cure)
+
+
+def leaks(models: Models) -> tuple[Leak, ...]:
+    """The texts that these models were tuned or fitted on."""
+    found: list[Leak] = []
+    if models.labelled is not None:
+        keys = frozenset(text_key(text.text) for text in models.labelled.texts)
         cure = "Take them out of one of the two files, or draw the reference with --reference-share."
-        check_disjoint(corpus, keys, "are among the reference texts that detectors are fitted on", cure)
+        found.append(Leak(keys, "are among the reference texts that detectors are fitted on", cure))
     if models.tuned is not None:
         cure = "Take them out, or let evaluate split TEXTS itself with --tune-share 0.3."
-        check_disjoint(corpus, models.tuned.seen, "are among the texts the adapter was tuned on", cure)
+        found.append(Leak(models.tuned.seen, "are among the texts the adapter was tuned on", cure))
+    return tuple(found)
+
+
+def check_leaks(corpus: Corpus, models: Models) -> None:
+    """LeakError where a text to be scored was tuned or fitted on."""
+    for leak in leaks(models):
+        leak.check(corpus)
 
 
 def evaluate(

@@ -6,7 +6,7 @@ several times: the control that shows what such a detector reaches without knowi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,7 +42,8 @@ class Models:
     counts for dc_pdd; `tuned` the target after FSD's fine-tuning; `proposer` makes neighbours; `labelled`
     are the reference texts, members and non-members, that na_pdd and probe are fitted on. `placebo` is all
     of this again around a model that never saw the members: every score is computed with it as well. An audit
-    may hold the target against further such models, `placebos`.
+    may hold the target against further such models, `placebos`. `elsewhere` gives the form of a model that reads in
+    other processes, or the model itself where there is none.
     """
 
     target: Backend
@@ -53,6 +54,11 @@ class Models:
     labelled: Corpus | None = None
     placebo: Models | None = None
     placebos: tuple[Backend, ...] = ()
+    elsewhere: Callable[[Backend], Backend] | None = None
+
+    def read_by(self, backend: Backend) -> Backend:
+        """What reads texts with a model."""
+        return self.elsewhere(backend) if self.elsewhere else backend
 
     def named(self) -> dict[str, Backend]:
         """The models by the names views use."""
@@ -79,8 +85,9 @@ class Models:
     ) -> EvidenceReader:
         """What reads texts with these models; with the plan of the scores its rewrites are not parsed again."""
         forms = plan.rewrites if plan else None
+        named = {name: self.read_by(backend) for name, backend in self.named().items()}
         return EvidenceReader(
-            self.named(), needs, proposer=self.proposer, cache=cache, progress=progress, forms=forms
+            named, needs, proposer=self.proposer, cache=cache, progress=progress, forms=forms
         )
 
 

@@ -1,0 +1,70 @@
+"""A count that is handed out gives the table of one that is not."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from pretrace.errors import TableError
+from pretrace.frequencies import Counting, Frequencies, count
+from pretrace.frequencies.counting import Batch, Portion
+
+Build = Callable[[str], Tokenizer]
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Counts as another process would: the portion and the texts are pickled. It stops after some batches, and of one
+    says that its pieces had other tokens."""
+
+    characters: int = 5000
+    stops: int = 10**9
+    wrong: int = -1
+
+    def counted(self, portion: Portion, batches: Iterable[list[str]]) -> Iterator[Batch]:
+        counter = pickle.loads(pickle.dumps(portion)).counter()
+        for number, texts in enumerate(batches):
+            if number == self.stops:
+                raise KeyboardInterrupt
+            part = counter(pickle.loads(pickle.dumps(texts)))
+            yield Batch(len(texts), texts[-1], None if number == self.wrong and not portion.whole else part)
+
+
+def counted(texts: Iterable[str], tokenizer: Tokenizer, settings: Counting) -> Frequencies:
+    return count(texts, tokenizer, tokenizer_hash="h", source="docs", settings=settings)
+
+
+@pytest.mark.parametrize("kind", ["pythia", "llama2", "bert"])
+def test_the_table_is_the_same(kind: str, built: Build, documents: list[str]) -> None:
+    tokenizer = built(kind)
+    here = counted(documents, tokenizer, Counting(workers=1))
+    there = counted(documents, tokenizer, Counting(crew=Elsewhere()))
+    assert np.array_equal(there.counts, here.counts)
+    assert (there.texts, there.method) == (here.texts, here.method)
+
+
+def test_a_count_that_was_stopped_goes_on_elsewhere(
+    built: Build, documents: list[str], tmp_path: Path
+) -> None:
+    tokenizer, kept = built("pythia"), tmp_path / "kept"
+    stopping = Counting(crew=Elsewhere(stops=9), checkpoint=kept, checkpoint_bytes=1)
+    with pytest.raises(KeyboardInterrupt):
+        counted(documents, tokenizer, stopping)
+    assert kept.exists()
+    rest = counted(documents, tokenizer, Counting(workers=2, checkpoint=kept))
+    assert np.array_equal(rest.counts, counted(documents, tokenizer, Counting(workers=1)).counts)
+
+
+def test_a_disagreement_elsewhere_has_everything_counted_whole(built: Build, documents: list[str]) -> None:
+    tokenizer = built("pythia")
+    table = counted(documents, tokenizer, Counting(crew=Elsewhere(wrong=3)))
+    assert "pieces had other tokens" in table.method
+    assert np.array_equal(table.counts, counted(documents, tokenizer, Counting(workers=1)).counts)
+    with pytest.raises(TableError, match="cannot be read a second time"):
+        counted(iter(documents), tokenizer, Counting(crew=Elsewhere(wrong=0)))

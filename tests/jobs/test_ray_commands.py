@@ -1,0 +1,187 @@
+"""`score` and `evaluate` on a real Ray: the table of one process, though workers and the command itself are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretrace.cli import main
+from pretrace.runs import load_run, scan
+from pretrace.scoring import evidence
+
+SHARDS = 32
+PER_SHARD = 20
+
+DEADLY = """
+import os, signal
+from pathlib import Path
+from pretrace.scores import scores
+from pretrace.types import Evidence, Needs, Quantity
+
+@scores.add("deadly")
+class Deadly:
+    "Mean log-probability; a process that meets text 633 dies while there is the file ARMED, which goes with it."
+
+    needs = Needs(Quantity.LOGP)
+
+    def __call__(self, evidence: Evidence) -> float:
+        armed = Path(__file__).with_name("ARMED")
+        if evidence.text.id == "t633" and armed.exists():
+            armed.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return float(evidence.trace().logp.mean())
+"""
+
+
+@pytest.fixture
+def texts(tmp_path: Path, sentences: list[str]) -> Path:
+    """640 texts, 320 documents."""
+    lines = [
+        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"})
+        for i in range(SHARDS * PER_SHARD)
+    ]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def pretrace(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+def rows(out: Path, names: list[str]) -> dict[str, list[Any]]:
+    return scan(out).to_table(columns=names).to_pydict()  # type: ignore[no-any-return]
+
+
+def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(
+    ray: Any, texts: Path, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin, parts = tmp_path / "deadly.py", tmp_path / ".RAY.parts"
+    plugin.write_text(DEADLY, encoding="utf-8")
+    monkeypatch.chdir(model_folder.parent)  # workers find the model by its relative name too
+    command = ["evaluate", texts, "--model", model_folder.name, "--no-cache", "--resamples", 100, "--scores"]
+    more = [
+        "loss,min_k,deadly",
+        "--plugin",
+        plugin,
+        "--engine",
+        "ray",
+        "--out",
+        tmp_path / "RAY",
+        "--workers",
+    ]
+
+    killed = subprocess.Popen([sys.executable, "-m", "pretrace", *map(str, [*command, *more, 2])])
+    wait(lambda: len(counted(parts)) >= 2 or killed.poll() is not None)
+    below = descendants(killed.pid)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    kept = {name: (parts / name).stat().st_mtime_ns for name in counted(parts)}
+    assert 2 <= len(kept) < SHARDS
+    assert not (tmp_path / "RAY").exists()
+    workers = [one for one, name in below.items() if name.startswith("ray::Actor")]
+    assert len(workers) == 2
+    assert wait(lambda: not any(Path(f"/proc/{one}").exists() for one in workers)), (
+        "workers outlive the command"
+    )
+    for left in below:  # Ray's own agents take a minute or two to notice
+        with suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)
+
+    (tmp_path / "ARMED").touch()
+    assert pretrace(monkeypatch, *command, *more, 1) == 0
+    assert not (tmp_path / "ARMED").exists(), "a worker was killed"
+    files = [path.stat().st_mtime_ns for path in (tmp_path / "RAY" / "scores").iterdir()]
+    assert set(kept.values()) <= set(files), "parts that were there are not made again"
+    assert not parts.exists()
+
+    monkeypatch.setattr(evidence, "CHUNK", PER_SHARD)  # batches as in shards of 20
+    assert pretrace(monkeypatch, *command, "loss,min_k", "--out", tmp_path / "HERE") == 0
+    names = ["id", "label", "group", "n_tokens", "loss", "min_k"]
+    assert rows(tmp_path / "RAY", names) == rows(tmp_path / "HERE", names)
+    there, here = load_run(tmp_path / "RAY").evaluation, load_run(tmp_path / "HERE").evaluation
+    assert there is not None
+    assert here is not None
+    assert [row for row in there.rows if row.name in names] == [row for row in here.rows if row.name in names]
+
+
+def wait(until: Callable[[], bool], seconds: float = 120) -> bool:
+    """Whether it came true in time."""
+    deadline = time.monotonic() + seconds
+    while not (done := until()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return done
+
+
+def counted(parts: Path) -> list[str]:
+    """The files of the parts that have a manifest."""
+    manifests = [path for path in parts.glob("[!.]*.json") if not path.name.startswith("job-")]
+    return [json.loads(path.read_bytes())["file"] for path in manifests]
+
+
+def descendants(root: int) -> dict[int, str]:
+    """The processes below one, with their titles."""
+    parents, titles = {}, {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            number = int(process.name)
+            titles[number] = (process / "cmdline").read_bytes().decode(errors="replace")
+            parents[number] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    found, seen = [root], set[int]()
+    while found:
+        seen |= set(found)
+        found = [one for one, parent in parents.items() if parent in seen and one not in seen]
+    return {one: titles[one] for one in seen - {root}}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--shard", "1/2"], "give one of the two"),
+        (["--windows"], "--engine ray does not go with --windows"),
+        (["--address", "127.0.0.1:1"], "no Ray cluster at --address 127.0.0.1:1"),
+    ],
+)
+def test_what_does_not_go_with_ray(
+    more: list[str],
+    said: str,
+    texts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    package = pytest.importorskip("ray")
+    monkeypatch.setattr(package, "is_initialized", lambda: False)
+    command = ["score", texts, "--model", tmp_path, "--engine", "ray", "--out", tmp_path / "RUN", *more]
+    assert pretrace(monkeypatch, *command) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "RUN").exists()
+
+
+def test_without_the_package(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert (
+        pretrace(monkeypatch, "score", texts, "--model", "x", "--engine", "ray", "--out", tmp_path / "RUN")
+        == 2
+    )
+    assert (
+        "needs the package ray, which is not installed: pip install 'pretrace[ray]'"
+        in capsys.readouterr().err
+    )

@@ -1,0 +1,173 @@
+"""Workers on a real Ray: what they answer, what happens when they die, and when there is no room for them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretrace.errors import EngineError, ExpressionError, ModelError, PretraceError
+from pretrace.jobs.engine import cluster, pool
+from pretrace.jobs.engine.pool import Answer, Piece, Pool
+from pretrace.jobs.engine.scoring import SMALL, shard_size
+from pretrace.jobs.settings import EngineSettings
+from pretrace.jobs.shards import SHARD
+from pretrace.scoring.evidence import CHUNK
+
+ON_RAY, ALONE = EngineSettings(engine="ray", workers=2), EngineSettings(engine="ray", workers=1)
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """Doubles numbers. A worker dies at the number `deadly`: each one, or only the first where there is a `marker`."""
+
+    deadly: int = 99
+    marker: Path | None = None
+    opens: bool = True
+
+    def open(self) -> tuple[Any, Callable[[Any], Any]]:
+        if not self.opens:
+            die()
+        return "doubling", self.double
+
+    def double(self, number: int) -> tuple[int, int, str | None]:
+        if number == self.deadly and (self.marker is None or not self.marker.exists()):
+            if self.marker is not None:
+                self.marker.touch()
+            die()
+        if number < 0:
+            raise ModelError("a number below zero: give others.")
+        return 2 * number, os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Workers that never agree on what they opened."""
+
+    def open(self) -> tuple[Any, Callable[[Any], Any]]:
+        return os.getpid(), lambda content: content
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def pieces(*numbers: int) -> list[Piece]:
+    return [Piece(number, f"number {number}", number) for number in numbers]
+
+
+def answers(ray: Any, task: Any, *numbers: int, on: EngineSettings = ON_RAY) -> dict[int, Answer]:
+    with Pool(ray, task, on) as some:
+        return {piece.tag: answer for piece, answer in some.each(pieces(*numbers))}
+
+
+def test_every_piece_has_an_answer_though_a_worker_is_killed(ray: Any, tmp_path: Path) -> None:
+    found = answers(ray, Doubling(7, tmp_path / "died"), *range(20))
+    assert (tmp_path / "died").exists()
+    assert {number: answer.value[0] for number, answer in found.items()} == {n: 2 * n for n in range(20)}
+    assert len({answer.value[1] for answer in found.values()}) >= 2
+    assert {answer.value[2] for answer in found.values()} == {""}, (
+        "no worker takes a GPU that it was not given"
+    )
+
+
+def test_a_piece_that_kills_every_worker_is_named(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "MOST_DEATHS", 2)
+    done: list[int] = []
+    said = r"2 workers died over number 5 .*the same command goes on from there"
+    with Pool(ray, Doubling(5), ALONE) as some, pytest.raises(EngineError, match=said):
+        done.extend(piece.tag for piece, _ in some.each(pieces(*range(9))))
+    assert done == [0, 1, 2, 3, 4], "what was answered before stays"
+
+
+def test_workers_that_die_while_they_open_the_models(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "MOST_DEATHS", 2)
+    with pytest.raises(EngineError, match="2 workers died while they opened the models"):
+        answers(ray, Doubling(opens=False), 1, on=ALONE)
+
+
+def test_a_refusal_of_a_worker_is_one_of_ours(ray: Any) -> None:
+    with pytest.raises(PretraceError, match=r"^a number below zero: give others\.$"):
+        answers(ray, Doubling(), 1, -1, on=ALONE)
+
+
+def test_workers_that_opened_different_things(ray: Any) -> None:
+    with pytest.raises(EngineError, match="two workers opened different things"):
+        answers(ray, Odd(), *range(200))
+
+
+def test_no_place_for_a_worker(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "PLACED_WITHIN", 2.0)
+    wanted = EngineSettings(engine="ray", workers=2, gpus_per_worker=1)
+    with (
+        pytest.raises(
+            EngineError, match=r"no worker found a place .* 2 CPU and 0 GPU, and 2 workers with 1 GPU"
+        ),
+        Pool(ray, Doubling(), wanted),
+    ):
+        pass
+    with pytest.raises(EngineError, match=r"no room for a worker: the cluster has 2 CPU and 0 GPU"):
+        cluster.room(ray, EngineSettings(engine="ray", gpus_per_worker=1))
+
+
+def test_more_workers_than_processors_do_not_wait_for_each_other(ray: Any) -> None:
+    with Pool(ray, Doubling(), EngineSettings(engine="ray", workers=3)) as some:
+        assert {answer.value[0] for _, answer in some.each(pieces(*range(9)))} == set(range(0, 18, 2))
+    assert cluster.room(ray, EngineSettings(engine="ray")).workers == 2
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:10001", "nowhere", "auto"])
+def test_an_address_without_ray(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = pytest.importorskip("ray")
+    monkeypatch.setattr(package, "is_initialized", lambda: False)
+    with (
+        pytest.raises(EngineError, match=r"--address .*|no Ray cluster at --address auto"),
+        cluster.connected(address),
+    ):
+        pass
+
+
+def test_an_address_where_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = pytest.importorskip("ray")
+    monkeypatch.setattr(package, "is_initialized", lambda: False)
+    monkeypatch.setattr(cluster, "ANSWERS_WITHIN", 4.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(
+            target=lambda: server.accept()[0].sendall(b"HTTP/1.0 200 OK\r\n\r\n"), daemon=True
+        ).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with (
+            pytest.raises(EngineError, match=f"no Ray cluster at --address {address}"),
+            cluster.connected(address),
+        ):
+            pass
+
+
+def test_shards_depend_on_the_source_alone_and_keep_the_batches() -> None:
+    assert [shard_size(n) for n in (1, 512, 5_000, SHARD - 1)] == [16, 16, 157, SHARD // SMALL]
+    for texts in (SHARD, 50_000, 200_000, 10**6, 10**8):
+        size = shard_size(texts)
+        assert size % CHUNK == 0
+        assert CHUNK <= size <= SHARD
+    assert shard_size(10**8) == SHARD
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"address": "auto"}, "--address has no use without --engine ray"),
+        ({"workers": 2}, "--workers has no use"),
+        ({"engine": "spark"}, "--engine is local or ray"),
+        ({"engine": "ray", "workers": -1}, "--workers must be at least 0"),
+    ],
+)
+def test_settings_that_make_no_sense(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ExpressionError, match=said):
+        EngineSettings(**given)

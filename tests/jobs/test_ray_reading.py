@@ -1,0 +1,82 @@
+"""An audit whose texts are read by workers on a real Ray is the audit of this process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import MORE_WORDS
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.cli import main
+from pretrace.errors import ExpressionError
+from pretrace.jobs.engine.reading import reading_elsewhere
+from pretrace.jobs.settings import EngineSettings
+from pretrace.runs import load_audit
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import ModelsSettings, Target
+from pretrace.testing import FakeBackend
+
+
+def written(path: Path, number: int, *, seed: int) -> Path:
+    rng = np.random.default_rng(seed)
+    rows = [{"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, 60))} for i in range(number)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def refuse(*_: Any) -> None:
+    raise AssertionError("a text was read by this process")
+
+
+def test_an_audit_reads_on_ray(
+    ray: Any,
+    model_folder: Path,
+    reference_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    posts, drafts = (
+        written(tmp_path / "posts.jsonl", 40, seed=0),
+        written(tmp_path / "drafts.jsonl", 40, seed=1),
+    )
+    command = ["audit", posts, "--model", model_folder, "--heldout", drafts, "--placebo", reference_folder]
+    command += ["--generator", "none", "--tokens", 32, "--also", "original", "--out"]
+    found = {}
+    for name in ("RAY", "HERE"):
+        monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / f"cache-{name}"))
+        engine = ["--engine", "ray", "--workers", 1] if name == "RAY" else []
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, [*command, tmp_path / name, *engine])])
+        with pytest.MonkeyPatch.context() as here:
+            if engine:
+                here.setattr(HuggingFace, "run", refuse)
+            with pytest.raises(SystemExit) as left:
+                main()
+        assert left.value.code == 4
+        found[name] = load_audit(tmp_path / name)
+    there, here_too = found["RAY"], found["HERE"]
+    assert there.answer.p == here_too.answer.p
+    assert [one.p for one in there.variants] == [one.p for one in here_too.variants]
+    assert [(one.title, one.status) for one in there.checks] == [
+        (one.title, one.status) for one in here_too.checks
+    ]
+    tables = [sorted(path.name for path in (tmp_path / name).glob("*.csv")) for name in found]
+    assert tables[0] == tables[1]
+    for name in tables[0]:
+        assert (tmp_path / "RAY" / name).read_bytes() == (tmp_path / "HERE" / name).read_bytes()
+
+
+def test_models_behind_servers_are_asked_from_here() -> None:
+    class Served(FakeBackend):
+        def stream(self, *_: Any) -> None: ...
+
+    wanted = ModelsSettings(target=Target(model="vllm:http://127.0.0.1:1"))
+    with (
+        pytest.raises(ExpressionError, match="--engine ray has no use: all models are behind servers"),
+        reading_elsewhere(EngineSettings(engine="ray"), wanted, Models(Served())),
+    ):
+        pass
