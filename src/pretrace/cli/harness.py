@@ -117,8 +117,7 @@ def samples(
         verdict = replace(
             verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")
         )
-        first = finished(ordered, inputs.options_out, given)
-        return both(first, finished(verdict, inputs.out, given))
+        return both(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
     return finished(verdict, inputs.out, given)
 
 
