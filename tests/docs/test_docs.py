@@ -51,6 +51,8 @@ SERVERS_OWN = {
     "--logits_all",
 }
 """Options that servers are started with."""
+DOCKERS_OWN = {"--rm"}
+"""Options of docker itself."""
 LANGUAGES = {"python", "toml", "console", "sh", "json", "text"}
 
 _FILE = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
@@ -128,6 +130,13 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
         for i, row in enumerate(_made("diary", patterns["unpublished"], range(252)))
     ]
+    (tmp_path / "notes").mkdir()
+    notes = {
+        "essay.md": "---\ntitle: Valley\n---\n\n# Valley\n\nThe train reached the valley on time.\n",
+        "page.html": "<title>Snow</title><h1>Snow</h1><p>The road was <b>closed</b> by snow.</p>",
+    }
+    for name, content in notes.items():
+        (tmp_path / "notes" / name).write_text(content, encoding="utf-8")
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
@@ -258,7 +267,7 @@ def test_options_exist(page: Path) -> None:
         command = waiting.pop()
         waiting += getattr(command, "commands", {}).values()
         options.update(name for parameter in command.params for name in parameter.opts)
-    options |= SERVERS_OWN if page.name == "servers.md" else set()
+    options |= {"servers.md": SERVERS_OWN, "ci.md": DOCKERS_OWN}.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options
 

@@ -21,8 +21,9 @@ DESCRIBED = {
 
 KEYS = ("PRETRACE_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold a server's key, the first that is set counts."""
-_GENERATED_ONLY = ("openai.com", "openai.azure.com", "deepinfra.com", "ollama.com") + (
-    *("anthropic.com", "generativelanguage.googleapis.com", "mistral.ai", "groq.com", "perplexity.ai"),
+_GENERATED_ONLY = (
+    *("openai.com", "openai.azure.com", "deepinfra.com", "ollama.com", "anthropic.com", "mistral.ai"),
+    *("generativelanguage.googleapis.com", "groq.com", "perplexity.ai"),
 )
 """Hosts of APIs that give log-probabilities of generated tokens only, or none."""
 
