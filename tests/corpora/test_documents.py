@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -178,6 +179,14 @@ class TestPdf:
             read_texts(tmp_path / "a.pdf")
         (tmp_path / "b.pdf").write_bytes(pdf("only its printing is forbidden", password=""))
         assert "printing" in read_texts(tmp_path / "b.pdf").texts[0].text
+
+    def test_what_pypdf_repairs_is_not_told_on_the_screen(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        (tmp_path / "a.pdf").write_bytes(re.sub(rb"startxref\n\d+", b"startxref\n7", pdf("whole")))
+        assert read_texts(tmp_path / "a.pdf").texts[0].text == "whole"
+        assert not caplog.records
+        assert capfd.readouterr().err == ""
 
     @pytest.mark.parametrize("size", [5, 300])
     def test_damaged(self, tmp_path: Path, size: int) -> None:

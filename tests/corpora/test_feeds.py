@@ -82,8 +82,8 @@ def test_an_entry_without_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap: it names 1 pages"),
-        ("<sitemapindex><sitemap><loc>x</loc></sitemap></sitemapindex>", "index of 1 sitemaps"),
+        ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap: it names 1 page and"),
+        ("<sitemapindex><sitemap><loc>x</loc></sitemap></sitemapindex>", "index of 1 sitemap and"),
         ("<html><p>x</p></html>", "neither RSS nor Atom"),
         ("<rss><channel>", "not XML"),
         (" ", "is empty"),
@@ -108,4 +108,4 @@ def test_the_dates_are_those_that_cutoff_reads(tmp_path: Path) -> None:
     )
     corpus = open_corpus(saved(tmp_path, f"<rss><channel>{entries}</channel></rss>"), Columns(more=("date",)))
     usable = dated(corpus, "date", cutoff_day("2018-01-01"), skip_undated=False)
-    assert len(usable.texts) == 48
+    assert len(usable.days) == 48

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from pretrace.corpora.columns import kind_of
-from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.reading import Reading, Row, counted
 from pretrace.corpora.webpages import read_html
 from pretrace.errors import TextsError
 
@@ -92,12 +92,12 @@ def _sitemap(root: ElementTree.Element, source: str) -> str:
     number = sum(_local(one) == "loc" for one in root.iter())
     if _local(root) == "sitemapindex":
         return (
-            f"{source} is an index of {number:,} sitemaps and holds no texts: fetch a sitemap that it names, save the "
-            "pages which that names as .html files, and give their folder."
+            f"{source} is an index of {counted(number, 'sitemap')} and holds no texts: fetch a sitemap that it names, "
+            "save the pages which that names as .html files, and give their folder."
         )
     return (
-        f"{source} is a sitemap: it names {number:,} pages and holds no texts. Save the pages as .html files and give "
-        f"their folder: {_SAVE.format(source)}"
+        f"{source} is a sitemap: it names {counted(number, 'page')} and holds no texts. Save the pages as .html files "
+        f"and give their folder: {_SAVE.format(source)}"
     )
 
 

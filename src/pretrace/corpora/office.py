@@ -107,8 +107,9 @@ def _reason(error: BaseException) -> str:
 def _silent(name: str) -> Iterator[None]:
     """No log lines of a package: what it repairs by itself is no news to a user."""
     logger = logging.getLogger(name)
-    before, logger.disabled = logger.disabled, True
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)  # the loggers below it take its level; `disabled` they would not
     try:
         yield
     finally:
-        logger.disabled = before
+        logger.setLevel(before)
