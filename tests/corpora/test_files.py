@@ -395,7 +395,7 @@ class TestDamage:
         assert "not a whole parquet file" in refusal(tmp_path / "b.parquet.gz")
 
     def test_unknown_endings_name_the_known(self, write: Write) -> None:
-        message = refusal(write("a.docx", "a"))
+        message = refusal(write("a.odt", "a"))
         assert ".jsonl" in message
         assert ".parquet" in message
 

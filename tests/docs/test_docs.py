@@ -63,6 +63,8 @@ HARNESSES_OWN = {
     "--tasks",
 }
 """Options of inspect and lm_eval."""
+DOCKERS_OWN = {"--rm"}
+"""Options of docker itself."""
 LANGUAGES = {"python", "toml", "console", "sh", "json", "text"}
 
 _FILE = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
@@ -140,6 +142,13 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
         for i, row in enumerate(_made("diary", patterns["unpublished"], range(252)))
     ]
+    (tmp_path / "notes").mkdir()
+    notes = {
+        "essay.md": "---\ntitle: Valley\n---\n\n# Valley\n\nThe train reached the valley on time.\n",
+        "page.html": "<title>Snow</title><h1>Snow</h1><p>The road was <b>closed</b> by snow.</p>",
+    }
+    for name, content in notes.items():
+        (tmp_path / "notes" / name).write_text(content, encoding="utf-8")
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
@@ -275,7 +284,8 @@ def test_options_exist(page: Path) -> None:
         command = waiting.pop()
         waiting += getattr(command, "commands", {}).values()
         options.update(name for parameter in command.params for name in parameter.opts)
-    options |= {"servers.md": SERVERS_OWN, "harnesses.md": HARNESSES_OWN}.get(page.name, set())
+    own = {"servers.md": SERVERS_OWN, "harnesses.md": HARNESSES_OWN, "ci.md": DOCKERS_OWN}
+    options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pretrace.backends.serving.address import refuse_bare_url
 from pretrace.errors import MissingPackageError, ModelError
 
 _WEIGHTS = ["*.safetensors"]
@@ -54,6 +55,7 @@ def locate(
     `weights` False downloads the tokenizer alone. Raises ModelError when there is no such thing, or when
     the hub cannot be reached.
     """
+    refuse_bare_url(model)
     path = Path(model).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():

@@ -22,8 +22,9 @@ class Source:
     """Which texts, and where in their file things stand."""
 
     texts: str = option(
-        help="A .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), a folder of .txt files, - for standard "
-        "input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see `pretrace list`).",
+        help="A .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), a folder of .txt, .md, .html, .docx or .pdf "
+        "files, a feed (.rss, .atom, .xml), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as "
+        "stdlib (see `pretrace list`).",
         metavar="TEXTS",
         path="in",
         essential=True,

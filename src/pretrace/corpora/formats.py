@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import itertools
 import json
 import shutil
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
 from pretrace.corpora.columns import kind_of, mended
+from pretrace.corpora.documents import DOCUMENTS
+from pretrace.corpora.feeds import FEEDS, feed_rows
+from pretrace.corpora.folders import document_rows, ending_of, folder_rows
+from pretrace.corpora.opened import opened, refuse_utf16, refused_politely
 from pretrace.corpora.reading import Reading, Row
 from pretrace.errors import TextsError
 
@@ -40,9 +41,11 @@ def rows_of(path: Path, reading: Reading) -> Iterator[Row]:
         elif path.is_fifo():
             with path.open("rb") as pipe:
                 yield from sniffed_rows(pipe, reading)
+        elif ending_of(path.name) in DOCUMENTS:
+            yield from document_rows(path, reading)
         else:
             read = _format_of(path, reading.source)
-            with _opened(path) as stream:
+            with opened(path) as stream:
                 yield from read(stream, reading)
 
 
@@ -74,19 +77,19 @@ def json_list_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]
     if not stream.peek(4096).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
         yield from json_rows(stream, reading)
         return
-    _refuse_utf16(stream, reading.source)
+    refuse_utf16(stream, reading.source)
     content, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
     items = cast(list[object], _parsed(content, reading.source))
     for number, item in enumerate(items):
         if isinstance(item, dict):
             yield Row(item, None, damaged)
         else:
-            yield _fault(f"{reading.source}: row {number} is {kind_of(item)}, not an object.", None, reading)
+            yield reading.fault(f"{reading.source}: row {number} is {kind_of(item)}, not an object.", None)
 
 
 def csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",") -> Iterator[Row]:
     """The rows of a table with a header; fields may hold line ends inside quotes."""
-    _refuse_utf16(stream, reading.source)
+    refuse_utf16(stream, reading.source)
     # surrogateescape keeps the bytes that are not UTF-8 apart, so that they can be counted by field
     lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
     csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT))
@@ -104,10 +107,9 @@ def csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",
                 places = {name: header.index(name) for name in reading.pick(header)}
                 continue
             if len(cells) != len(header):
-                yield _fault(
+                yield reading.fault(
                     f"{reading.source}, line {line}: {len(cells)} fields, and the header names {len(header)}.",
                     line,
-                    reading,
                 )
                 continue
             mended_cells = {name: _escaped(cells[place]) for name, place in places.items()}
@@ -147,32 +149,6 @@ def parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
         yield from parquet_rows(whole, reading)
 
 
-def folder_rows(folder: Path, reading: Reading) -> Iterator[Row]:
-    """Each `.txt` file below a folder as one text, just as it stands, in the order of the relative paths.
-    The path is the id; what is not a `.txt` file is counted."""
-    names = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if not file.is_dir()}
-    texts = {name: file for name, file in sorted(names.items()) if name.lower().endswith((".txt", ".txt.gz"))}
-    if not texts:
-        raise TextsError(f"{reading.source} holds no .txt file: name a file in it, or another folder.")
-    reading.left_out += len(names) - len(texts)
-    for name, file in texts.items():
-        with refused_politely(str(file)), _opened(file) as stream:
-            _refuse_utf16(stream, str(file))
-            text, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
-        yield Row({"text": text, "id": name}, None, damaged)
-
-
-@contextmanager
-def refused_politely(source: str) -> Iterator[None]:
-    """Turn what the operating system and gzip say of a source into a TextsError."""
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TextsError(f"{source} is not a whole gzip file: {error}") from None
-    except OSError as error:
-        raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None
-
-
 _Format = Callable[[io.BufferedReader, Reading], Iterator[Row]]
 
 FORMATS: dict[str, _Format] = {
@@ -184,39 +160,26 @@ FORMATS: dict[str, _Format] = {
     ".parquet": parquet_rows,
     ".txt": text_rows,
 }
+"""Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
+never of those kinds, and a README beside them is not to be taken for one."""
 
 
 def _format_of(path: Path, source: str) -> _Format:
-    name = path.name.lower()
-    suffix = Path(name.removesuffix(".gz")).suffix
-    if suffix not in FORMATS:
+    ending = ending_of(path.name)
+    if ending in FEEDS:
+        return feed_rows
+    if ending not in FORMATS:
+        endings = ", ".join((*FORMATS, *DOCUMENTS, *FEEDS))
         raise TextsError(
-            f"{source}: its name does not tell its format; give a file that ends in {', '.join(FORMATS)} "
-            "(each also with .gz), or a folder of .txt files."
+            f"{source}: its name does not tell its format; give a file that ends in {endings} (each also with .gz), or "
+            "a folder of .txt files or documents."
         )
-    return parquet_gz_rows if name.endswith(".parquet.gz") else FORMATS[suffix]
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    if not path.name.lower().endswith(".gz"):
-        with path.open("rb") as stream:
-            yield stream
-        return
-    with gzip.open(path, "rb") as packed:
-        yield io.BufferedReader(cast(io.RawIOBase, packed))
-
-
-def _refuse_utf16(stream: io.BufferedReader, source: str) -> None:
-    """The mark alone may be two stray bytes; with a NUL near it, the file really is UTF-16."""
-    head = stream.peek(4096)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in head:
-        raise TextsError(f"{source} is written in UTF-16, and UTF-8 is wanted: convert it first.")
+    return parquet_gz_rows if path.name.lower().endswith(".parquet.gz") else FORMATS[ending]
 
 
 def _lines(stream: io.BufferedReader, source: str) -> Iterator[tuple[int, str, bool]]:
     """Number (from 1), text without its line end, and whether bytes were replaced."""
-    _refuse_utf16(stream, source)
+    refuse_utf16(stream, source)
     for number, raw in enumerate(stream, start=1):
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
@@ -240,19 +203,12 @@ def _json_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterat
         try:
             item = _parsed(line, where)
         except TextsError as error:
-            yield _fault(str(error), number, reading)
+            yield reading.fault(str(error), number)
             continue
         if isinstance(item, dict):
             yield Row(item, number, damaged)
         else:
-            yield _fault(f"{where} is {kind_of(item)}, not a JSON object.", number, reading)
-
-
-def _fault(reason: str, line: int | None, reading: Reading) -> Row:
-    """The record that cannot be read, where such records are left out; a TextsError otherwise."""
-    if not reading.skips:
-        raise TextsError(reason) from None
-    return Row({}, line, fault=reason)
+            yield reading.fault(f"{where} is {kind_of(item)}, not a JSON object.", number)
 
 
 def _parsed(content: str, where: str) -> object:

@@ -14,8 +14,11 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from pretrace.corpora.columns import USUAL, Columns, kind_of, mended
-from pretrace.corpora.formats import FORMATS, refused_politely, rows_of, sniffed_rows
+from pretrace.corpora.documents import DOCUMENTS
+from pretrace.corpora.feeds import FEEDS
+from pretrace.corpora.formats import FORMATS, rows_of, sniffed_rows
 from pretrace.corpora.hub import read_hub
+from pretrace.corpora.opened import refused_politely
 from pretrace.corpora.reading import Reading, Row
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, corpora
@@ -113,10 +116,13 @@ def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
 
     Formats, by the ending of the name, each also gzipped (`.gz`): `.jsonl` and `.ndjson`, `.json` (a list
     of objects), `.csv` and `.tsv` with a header, `.parquet`, `.txt` (a text a line, blank lines skipped),
-    and a folder of `.txt` files (each one text, just as it stands, its relative path the id). A text may
-    be empty. The id is the row number from 0 where there is none. Columns that
-    `Columns` does not name are not read, since millions of rows must fit into memory. What was replaced or skipped is
-    told in `notes`. Raises TextsError where the file, a column, a label or an id is not as it should be.
+    and a folder of `.txt` files (each one text, just as it stands, its relative path the id). Documents are one text
+    a file, alone or in a folder: `.md`, `.html`, `.docx` and `.pdf` (the last two with the extra `documents`). Of a
+    feed saved as `.xml`, `.rss` or `.atom` each entry is a text, with a column `date`. A text may be empty, not that
+    of a document. The id is the row number from 0 where there is none. Columns that `Columns` does not name are not
+    read, since millions of rows must fit into memory. What was replaced or skipped is told in `notes`. Raises
+    TextsError where the file, a column, a label or an id is not as it should be, MissingPackageError for a document
+    whose reader is not installed.
     """
     path = Path(path)
     refuse_missing(path)
@@ -172,4 +178,4 @@ def name_of_path(path: Path) -> str:
     name = shown(Path(path.resolve().name if path.is_dir() else path.name))
     stem = name[:-3] if name.lower().endswith(".gz") else name
     ending = Path(stem).suffix
-    return stem.removesuffix(ending) if ending.lower() in FORMATS else stem
+    return stem.removesuffix(ending) if ending.lower() in (*FORMATS, *DOCUMENTS, *FEEDS) else stem

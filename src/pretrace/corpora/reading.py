@@ -50,6 +50,10 @@ class Reading:
         self.source = source
         self.blank = 0
         self.left_out = 0
+        self.kinds: Counter[str] = Counter()
+        """Files of a folder that were read, by the ending of their names."""
+        self.remarks: Counter[str] = Counter()
+        """What formats tell of their texts, in half sentences, and of how many."""
         self.unread = 0
         self._tell = unreadable
         self._taken = 0
@@ -118,6 +122,12 @@ class Reading:
                 f"{self.source} has no column {min(unseen)!r}; its first row has {listed(first or ())}."
             )
 
+    def fault(self, reason: str, line: int | None) -> Row:
+        """The record that cannot be read, where such records are left out; a TextsError otherwise."""
+        if not self.skips:
+            raise TextsError(reason) from None
+        return Row({}, line, fault=reason)
+
     def _leave_out(self, number: int, row: Row, reason: str) -> None:
         self.unread += 1
         if self._tell is not None:
@@ -172,11 +182,19 @@ class Reading:
         texts = self._taken
         bytes_of, pairs_of = counted(self._not_utf8, "text"), counted(self._surrogates, "text")
         some_unnamed = self._unnamed if self._unnamed < texts else 0  # all of them: there simply are no ids
+        plain = set(self.kinds) <= {".txt"}
+        others = (
+            "not .txt" if plain else "not .txt, .md, .html, .docx or .pdf, hidden, or a README of the folder"
+        )
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(self.kinds.items()))
         told = {
+            f"The folder holds files of several kinds ({kinds}), whose texts differ in line ends and the like: do not "
+            "compare one kind with another.": len(self.kinds) > 1,
+            **{f"{counted(number, 'text')}: {remark}.": number for remark, number in self.remarks.items()},
             f"{bytes_of} held bytes that are not UTF-8; they were replaced by U+FFFD.": self._not_utf8,
             f"{pairs_of} held half a surrogate pair; it was replaced by U+FFFD.": self._surrogates,
             f"{counted(self.blank, 'blank line')} skipped.": self.blank,
-            f"{counted(self.left_out, 'file')} in the folder left out: not .txt.": self.left_out,
+            f"{counted(self.left_out, 'file')} in the folder left out: {others}.": self.left_out,
             f"{counted(self.unread, 'record')} could not be read: they are in unreadable.jsonl.": self.unread,
             f"{counted(self._unnamed, 'row')} without an id took the row number.": some_unnamed,
         }

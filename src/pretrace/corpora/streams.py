@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from pretrace.corpora.columns import USUAL, Columns
-from pretrace.corpora.formats import refused_politely, rows_of, sniffed_rows
+from pretrace.corpora.formats import rows_of, sniffed_rows
 from pretrace.corpora.hub import open_table, table_rows
+from pretrace.corpora.opened import refused_politely
 from pretrace.corpora.opening import found, name_of_path, open_corpus, refuse_missing, shown
 from pretrace.corpora.reading import Reading, Row, Unreadable, refuse_repeated_ids
 from pretrace.types import Card, Corpus, Text

@@ -219,8 +219,8 @@ def test_servers_that_cannot_be_used(owner: str, says: str, opened: Open, server
     [
         ("vllm:localhost:8000", "is written vllm:http://host:port"),
         ("sglang:", "is written sglang:http"),
-        ("vllm:http://me:canary@host/v1", "put the key in PRETRACE_API_KEY"),
-        ("tgi:https://host/?key=canary", "put the key in PRETRACE_API_KEY"),
+        ("vllm:http://me:hunter2@host/v1", "put the key in PRETRACE_API_KEY"),
+        ("tgi:https://host/?key=hunter2", "put the key in PRETRACE_API_KEY"),
         ("completions:https://api.openai.com/v1", "generated tokens only"),
         ("completions:https://mine.openai.azure.com", "generated tokens only"),
         ("vllm:http://127.0.0.1:9", "cannot be reached"),
@@ -229,7 +229,7 @@ def test_servers_that_cannot_be_used(owner: str, says: str, opened: Open, server
 def test_addresses(model: str, says: str) -> None:
     with pytest.raises(ModelError, match=says) as met:
         open_model(model)
-    assert "canary" not in str(met.value)
+    assert "hunter2" not in str(met.value)
 
 
 def test_settings_of_the_other_kind(model_folder: Path, opened: Open) -> None:

@@ -21,7 +21,11 @@ DESCRIBED = {
 
 KEYS = ("PRETRACE_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold a server's key, the first that is set counts."""
-_GENERATED_ONLY = ("openai.com", "openai.azure.com", "deepinfra.com", "ollama.com")
+_GENERATED_ONLY = (
+    *("openai.com", "openai.azure.com", "deepinfra.com", "ollama.com", "anthropic.com", "mistral.ai"),
+    *("generativelanguage.googleapis.com", "groq.com", "perplexity.ai"),
+)
+"""Hosts of APIs that give log-probabilities of generated tokens only, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +62,48 @@ def parse_address(model: str) -> Address:
             f"an address is recorded with the results, and this one may hold a secret: put the key in {KEYS[0]} and "
             "leave user, password and query out of the address."
         )
-    host = parts.hostname or ""
-    if any(host == one or host.endswith(f".{one}") for one in _GENERATED_ONLY):
-        raise ModelError(
-            f"{host} gives log-probabilities of generated tokens only, and pretrace needs those of your text. Serve "
-            "the weights yourself (vLLM, SGLang), or open them here."
-        )
+    if _generates_only(parts):
+        raise ModelError(_hosted(parts))
     return Address(kind, _root(url, parts, kind), name)
+
+
+def refuse_bare_url(model: str) -> None:
+    """ModelError for an address without the kind of its server, with what can be asked there and how it is written."""
+    parts = split_url(model.strip())
+    if parts is None:
+        return
+    if _generates_only(parts):
+        raise ModelError(_hosted(parts))
+    if _is(parts, "huggingface.co", "hf.co"):
+        raise ModelError(
+            f"{parts.hostname} is the hub: name the model alone, such as EleutherAI/pythia-160m."
+        )
+    raise ModelError(
+        f"an address alone does not tell what kind of server is there: write vllm:{parts.scheme}://{parts.netloc} for "
+        "vLLM, sglang: or tgi: for these, completions: for a /v1/completions with echo (--served-model NAME where it "
+        "holds several). A server can be audited if it gives log-probabilities of your text; most chat APIs do not."
+        if not holds_secret(parts)
+        else "an address alone does not tell what kind of server is there, and this one may hold a secret: write "
+        f"vllm:http://host:port, and put the key in {KEYS[0]}."
+    )
+
+
+def _generates_only(parts: SplitResult) -> bool:
+    return _is(parts, *_GENERATED_ONLY)
+
+
+def _is(parts: SplitResult, *domains: str) -> bool:
+    host = parts.hostname or ""
+    return any(host == one or host.endswith(f".{one}") for one in domains)
+
+
+def _hosted(parts: SplitResult) -> str:
+    return (
+        f"{parts.hostname} gives log-probabilities of generated tokens only, or none, so nothing here that scores your "
+        "texts can ask it; what works there are trigger sentences placed before publication (pretrace mark --canary, "
+        "then check --prompts and --answers). If the weights can be had, open them here, or serve them yourself and "
+        "name the server, such as vllm:http://localhost:8000."
+    )
 
 
 def split_url(url: str) -> SplitResult | None:

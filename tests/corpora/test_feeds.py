@@ -1,0 +1,111 @@
+"""RSS and Atom feeds saved as files, and sitemaps, which hold no texts."""
+
+from __future__ import annotations
+
+from calendar import month_abbr
+from pathlib import Path
+
+import pytest
+
+from pretrace.corpora import Columns, open_corpus, open_stream
+from pretrace.corpora.feeds import ONLY_SUMMARY
+from pretrace.errors import TextsError
+from pretrace.verdicts.cutoff.dates import cutoff_day, dated
+
+RSS = """<?xml version="1.0" encoding="UTF-8"?>
+<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:atom="http://www.w3.org/2005/Atom"
+     xmlns:dc="http://purl.org/dc/elements/1.1/">
+<channel><title>Site</title><description>About</description><link>https://a.example</link>
+<item><title>One &amp; only</title><atom:link href="x"/><link>https://a.example/1</link><guid>g1</guid>
+<pubDate>Tue, 28 Feb 2023 23:30:00 -0500</pubDate><dc:creator>Ann</dc:creator>
+<description>short</description><content:encoded><![CDATA[<p>Whole <b>text</b></p><p>two</p>]]></content:encoded></item>
+<item><title>Second</title><link>https://a.example/2</link><description>a &amp;lt; b
+next</description></item>
+</channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Site</title>
+<entry><title>One</title><id>urn:1</id><link rel="edit" href="no"/><link href="https://a.example/1"/>
+<author><name>Ann</name></author><published>2023-03-01T01:00:00+02:00</published><updated>2024-01-01T00:00:00Z</updated>
+<content type="html">&lt;p&gt;Whole&lt;/p&gt;</content></entry>
+<entry><title>Two</title><id>urn:2</id><updated>2024-01-02T00:00:00Z</updated>
+<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>Up <i>and</i></p>down</div></content></entry>
+<entry><title>Three</title><id>urn:3</id><summary>a &lt;b&gt; c</summary></entry></feed>"""
+RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"
+ xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="c"><title>S</title></channel>
+<item rdf:about="https://a.example/1"><title>One</title><description>text</description><dc:date>2010-05</dc:date></item>
+</rdf:RDF>"""
+MORE = Columns(more=("date", "title", "author", "link"))
+
+
+def saved(folder: Path, content: str, name: str = "feed.xml") -> Path:
+    (folder / name).write_text(content, encoding="utf-8")
+    return folder / name
+
+
+def test_rss(tmp_path: Path) -> None:
+    corpus = open_corpus(saved(tmp_path, RSS), MORE)
+    one, two = corpus.texts
+    assert (one.id, one.text, dict(one.meta)) == (
+        "g1",
+        "Whole text\ntwo",
+        {"date": "2023-03-01", "title": "One & only", "author": "Ann", "link": "https://a.example/1"},
+    )
+    assert (two.id, two.text, two.meta["date"]) == ("https://a.example/2", "a < b\nnext", "")
+    assert corpus.notes == (f"1 text: {ONLY_SUMMARY}.",)
+    assert corpus.name == "feed"
+
+
+def test_atom(tmp_path: Path) -> None:
+    one, two, three = open_corpus(saved(tmp_path, ATOM, "feed.atom"), MORE).texts
+    assert (one.id, one.text, one.meta["date"], one.meta["link"]) == (
+        "urn:1",
+        "Whole",
+        "2023-02-28",
+        "https://a.example/1",
+    )
+    assert (two.text, two.meta["date"]) == ("Up and\ndown", "2024-01-02")
+    assert (three.text, three.meta["date"]) == ("a <b> c", "")
+
+
+def test_rss_1(tmp_path: Path) -> None:
+    (text,) = open_corpus(saved(tmp_path, RDF, "old.rss"), MORE).texts
+    assert (text.id, text.text, text.meta["date"]) == ("https://a.example/1", "text", "2010-05")
+
+
+def test_an_entry_without_text(tmp_path: Path) -> None:
+    path = saved(tmp_path, RSS.replace("<description>a &amp;lt; b\nnext</description>", ""))
+    with pytest.raises(TextsError, match=r"entry 1 \(Second\) has neither"):
+        open_corpus(path)
+    stream = open_stream(path, skip_unreadable=True)
+    assert [text.id for text in stream.texts()] == ["g1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap: it names 1 page and"),
+        ("<sitemapindex><sitemap><loc>x</loc></sitemap></sitemapindex>", "index of 1 sitemap and"),
+        ("<html><p>x</p></html>", "neither RSS nor Atom"),
+        ("<rss><channel>", "not XML"),
+        (" ", "is empty"),
+        ("<rss><channel/></rss>", "holds no texts"),
+        ('<!DOCTYPE rss [<!ENTITY a "aa">]><rss><channel/></rss>', "document type"),
+        ('<!DOCTYPE rss SYSTEM "file:///etc/passwd"><rss><channel/></rss>', "document type"),
+        ("<rss>" + "<a>" * 300 + "</a>" * 300 + "</rss>", "within each other"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, content: str, words: str) -> None:
+    with pytest.raises(TextsError, match=words) as caught:
+        open_corpus(saved(tmp_path, content))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_dates_are_those_that_cutoff_reads(tmp_path: Path) -> None:
+    entries = "".join(
+        f"<item><guid>{i}</guid><description>text {i}</description><pubDate>1 {month} {2016 + i // 12} 12:00:00 GMT"
+        "</pubDate></item>"
+        for i in range(48)
+        for month in (month_abbr[1 + i % 12],)
+    )
+    corpus = open_corpus(saved(tmp_path, f"<rss><channel>{entries}</channel></rss>"), Columns(more=("date",)))
+    usable = dated(corpus, "date", cutoff_day("2018-01-01"), skip_undated=False)
+    assert len(usable.days) == 48

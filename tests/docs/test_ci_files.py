@@ -1,0 +1,175 @@
+"""`action.yml` and `Dockerfile` name what is there, and the action's scripts end as docs/ci.md says. Docker and GitHub
+themselves are not run here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from pretrace.cli.commands import app
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
+SCRIPTS = {step["name"]: step for step in STEPS if "run" in step}
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ACTIONS = {"actions/setup-python", "actions/upload-artifact"}
+
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="the action's scripts are for bash")
+
+
+def bash(step: str, folder: Path, **given: str) -> subprocess.CompletedProcess[str]:
+    """A step of the action as GitHub starts it, with the variables that its inputs become."""
+    script = folder / "step.sh"
+    script.write_text(SCRIPTS[step]["run"], encoding="utf-8")
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
+        cwd=folder,
+        env={**os.environ, **given, "GITHUB_OUTPUT": str(folder / "output")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def pretend(folder: Path, code: int) -> str:
+    """A PATH on which `pretrace` writes its arguments down and leaves with a code."""
+    command = folder / "bin" / "pretrace"
+    command.parent.mkdir()
+    command.write_text(f'#!/usr/bin/env bash\nprintf "%s\\n" "$@" > called\nexit {code}\n', encoding="utf-8")
+    command.chmod(0o755)
+    return f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def options_of(name: str) -> set[str]:
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    return {option for parameter in command.params for option in parameter.opts}
+
+
+def extras_in(text: str) -> set[str]:
+    return set(filter(None, re.split(r"[,\s]+", text)))
+
+
+def test_the_action_names_what_is_there() -> None:
+    assert ACTION["runs"]["using"] == "composite"
+    assert {step["uses"].partition("@")[0] for step in STEPS if "uses" in step} == ACTIONS
+    assert all(step["shell"] == "bash" for step in SCRIPTS.values())
+    named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", SCRIPTS["Flag"]["run"]))
+    assert {"--nonmembers", "--model", "--fdr", "--out"} == named
+    assert named <= options_of("flag")
+    assert extras_in(ACTION["inputs"]["extras"]["default"]) <= set(PROJECT["optional-dependencies"])
+
+
+def test_every_input_is_used_and_none_is_made_up() -> None:
+    written = json.dumps(STEPS)
+    assert set(re.findall(r"inputs\.([\w-]+)", written)) == set(ACTION["inputs"])
+    ids = {step["id"] for step in STEPS if "id" in step}
+    assert set(re.findall(r"steps\.([\w-]+)\.", written + json.dumps(ACTION["outputs"]))) == ids
+    for step in SCRIPTS.values():
+        assert "${{" not in step["run"], "an input in a script could run as a command"
+
+
+def test_the_page_lists_the_inputs() -> None:
+    table = PAGE[PAGE.index("| input |") : PAGE.index("| exit code of")]
+    listed = {
+        name
+        for line in table.splitlines()[2:]
+        for name in re.findall(r"`([\w-]+)`", line.split("|")[1] if "|" in line else "")
+    }
+    assert listed == set(ACTION["inputs"])
+    example = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    assert example is not None
+    step = yaml.safe_load(example[1])["jobs"]["contamination"]["steps"][1]
+    assert set(step["with"]) <= set(ACTION["inputs"])
+    assert {one for one in shlex.split(step["with"]["arguments"]) if one.startswith("--")} <= options_of(
+        "flag"
+    )
+    for name, one in ACTION["inputs"].items():
+        assert one.get("required") or f"`{one['default']}`" in table or not one["default"], name
+
+
+@needs_bash
+@pytest.mark.parametrize(("code", "left"), [(0, 0), (3, 0), (4, 0), (2, 2), (130, 130)])
+def test_the_report_is_kept_before_the_job_fails(tmp_path: Path, code: int, left: int) -> None:
+    given = {"TEXTS": "a b.jsonl", "NONMEMBERS": "$(touch run)", "MODEL": "m", "FDR": "0.05", "OUT": "o"}
+    done = bash(
+        "Flag",
+        tmp_path,
+        **given,
+        ARGUMENTS="--method by --score 'min_k(k=0.1)'",
+        PATH=pretend(tmp_path, code),
+    )
+    assert done.returncode == left, done.stderr
+    assert (tmp_path / "output").read_text(encoding="utf-8") == f"exit-code={code}\n"
+    called = (tmp_path / "called").read_text(encoding="utf-8").splitlines()
+    assert called[:4] == ["flag", "a b.jsonl", "--nonmembers", "$(touch run)"]
+    assert called[-4:] == ["--method", "by", "--score", "min_k(k=0.1)"]
+    assert not (tmp_path / "run").exists()
+
+
+@needs_bash
+def test_without_further_arguments(tmp_path: Path) -> None:
+    given = {"TEXTS": "a", "NONMEMBERS": "b", "MODEL": "m", "FDR": "0.05", "OUT": "o", "ARGUMENTS": ""}
+    assert bash("Flag", tmp_path, **given, PATH=pretend(tmp_path, 0)).returncode == 0
+    assert (tmp_path / "called").read_text(encoding="utf-8").splitlines()[-2:] == ["--out", "o"]
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("code", "chosen", "left", "says"),
+    [
+        ("0", "notice", 0, "Nothing"),
+        ("3", "notice", 3, "::error::"),
+        ("4", "notice", 0, "::notice::"),
+        ("4", "fail", 4, "::error::"),
+    ],
+)
+def test_outcomes(tmp_path: Path, code: str, chosen: str, left: int, says: str) -> None:
+    done = bash("Outcome", tmp_path, CODE=code, ON_REFUSED=chosen)
+    assert done.returncode == left
+    assert done.stdout.startswith(says)
+
+
+def test_the_image_is_made_of_what_is_there() -> None:
+    words = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if line.strip() and line[0] != "#"]
+    assert {word for word, _ in words} <= {
+        "FROM",
+        "COPY",
+        "RUN",
+        "USER",
+        "WORKDIR",
+        "ENV",
+        "VOLUME",
+        "ENTRYPOINT",
+        "CMD",
+    }
+    told = dict(words)
+    assert words[0] == ["FROM", f"python:{ACTION['inputs']['python-version']['default']}-slim"]
+    assert json.loads(told["ENTRYPOINT"]) == ["pretrace"]
+    assert "pretrace" in PROJECT["scripts"]
+    assert json.loads(told["VOLUME"]) == ["/cache"]
+    assert told["USER"] != "root"
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    for word, rest in words:
+        for name in rest.split()[:-1] if word == "COPY" else ():
+            assert (ROOT / name).exists()
+            assert f"!{name}" in ignored
+    for needed in (PROJECT["readme"], *PROJECT["license-files"]):  # the build wants these
+        assert f"!{needed}" in ignored
+    extras = re.search(r'"/src\[([\w,]+)\]"', DOCKERFILE)
+    assert extras is not None
+    assert extras_in(extras[1]) <= set(PROJECT["optional-dependencies"])
+    assert "PRETRACE_CACHE=/cache" in told["ENV"]
