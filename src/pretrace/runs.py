@@ -1,4 +1,4 @@
-"""A run, an audit, a flagging or another verdict with its report, written and read as one folder."""
+"""A run, an audit, a flagging, another verdict or runs side by side with the report, written and read as one folder."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.results import audit as audits
-from pretrace.results import flags, verdicts
+from pretrace.results import flags, side_by_side, verdicts
 from pretrace.results import run as runs
 from pretrace.results.folder import Write
-from pretrace.results.output_checks import FLAGS, RESULT, VERDICT
-from pretrace.types import Audit, Flagged, Run, Verdict
+from pretrace.results.output_checks import COMPARISON, FLAGS, RESULT, VERDICT
+from pretrace.types import Audit, Flagged, Run, SideBySide, Verdict
 
-Result = Run | Audit | Flagged | Verdict
+Result = Run | Audit | Flagged | Verdict | SideBySide
 
 REPORT = "report.html"
 
@@ -30,12 +30,14 @@ def save(result: Result, folder: str | Path) -> None:
         audits.save_audit(result, place, extra=write_report)
     elif isinstance(result, Verdict):
         verdicts.save_verdict(result, place, extra=write_report)
+    elif isinstance(result, SideBySide):
+        side_by_side.save_side_by_side(result, place, extra=write_report)
     else:
         flags.save_flags(result, place, extra=write_report)
 
 
 def load(folder: str | Path) -> Result:
-    """The run, audit, flagging or verdict that `save` wrote to `folder`, to the last bit.
+    """The run, audit, flagging, verdict or comparison that `save` wrote to `folder`, to the last bit.
 
     Raises OutputError, naming the file, where the folder holds none, where a file is damaged or was changed, or where
     a newer pretrace wrote it.
@@ -45,6 +47,8 @@ def load(folder: str | Path) -> Result:
         return audits.load_audit(place)
     if (place / RESULT).exists():
         return verdicts.load_verdict(place)
+    if (place / COMPARISON).exists():
+        return side_by_side.load_side_by_side(place)
     return flags.load_flags(place) if (place / FLAGS).exists() else runs.load_run(place)
 
 
@@ -116,6 +120,7 @@ def _reporter(result: Result) -> Callable[[Path], None]:
     import pretrace.report.audit as audit_report
     import pretrace.report.flags as flags_report
     import pretrace.report.run as run_report
+    import pretrace.report.side_by_side as comparison_report
     import pretrace.report.verdict as verdict_report
 
     if isinstance(result, Run):
@@ -124,4 +129,6 @@ def _reporter(result: Result) -> Callable[[Path], None]:
         return lambda folder: audit_report.write(result, folder / REPORT)
     if isinstance(result, Verdict):
         return lambda folder: verdict_report.write(result, folder / REPORT)
+    if isinstance(result, SideBySide):
+        return lambda folder: comparison_report.write(result, folder / REPORT)
     return lambda folder: flags_report.write(result, folder / REPORT)

@@ -21,6 +21,7 @@ from pretrace.cli import (
     printing,
     scoring,
     sharded,
+    side_by_side,
 )
 from pretrace.cli import cutoff as cutoffs
 from pretrace.cli import twins as twin_texts
@@ -84,7 +85,7 @@ _add(
     cutoffs.cutoff,
     twin_texts.twins,
 )
-_add(app, "Score and evaluate", scoring.score, scoring.evaluate, sharded.merge)
+_add(app, "Score and evaluate", scoring.score, scoring.evaluate, sharded.merge, side_by_side.compare)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
 app.add_typer(build, name="build", rich_help_panel=_BENCHMARKS)
