@@ -79,3 +79,10 @@ def test_a_verdict_without_figures_or_test_is_drawn(made, tmp_path):
     bare = made(p=None, null=None, effect=None, planted=None, checks=(), standardised=None)
     runs.save(bare, tmp_path / "V")
     assert "no test could be made" in (tmp_path / "V" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_notebook_shows_the_first_page(made):
+    shown = made(corpus="<b>mine</b>")._repr_html_()
+    assert "<b>mine" not in shown
+    assert "pretrace · test report" in shown
+    assert "Technical part" not in shown

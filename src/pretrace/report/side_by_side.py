@@ -57,20 +57,21 @@ def listed(found: SideBySide) -> Section:
     return Section("The runs", "runs", fill("side_by_side/runs.html", {"runs": found.runs}))
 
 
-def render(found: SideBySide) -> str:
-    """The whole page as one HTML document."""
+def render(found: SideBySide, *, seal: str = "") -> str:
+    """The whole page as one HTML document; `seal` is the hash of its folder."""
     tables = (score(found, name, place) for place, name in enumerate(found.scores, 1))
     values = {
         "title": f"{wording.plural(len(found.runs), 'run')} side by side",
         "found": found,
+        "seal": seal,
         "sections": (summary(found), *tables, listed(found)),
     }
     return str(fill("side_by_side/page.html", values))
 
 
-def write(found: SideBySide, path: Path) -> None:
+def write(found: SideBySide, path: Path, *, seal: str = "") -> None:
     """Write the page, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(found))
+    atomic_text(path, render(found, seal=seal))
 
 
 def _said(one: Difference) -> dict[str, object]:
