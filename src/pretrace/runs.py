@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.results import audit as audits
+from pretrace.results import export as exported
 from pretrace.results import flags, side_by_side, verdicts
 from pretrace.results import run as runs
 from pretrace.results.folder import Write
-from pretrace.results.output_checks import COMPARISON, FLAGS, RESULT, VERDICT
+from pretrace.results.output_checks import COMPARISON, FLAGS, MARKER, RESULT, VERDICT
+from pretrace.results.serialization import from_json
 from pretrace.types import Audit, Flagged, Run, SideBySide, Verdict
 
 Result = Run | Audit | Flagged | Verdict | SideBySide
@@ -56,6 +58,14 @@ def render(folder: str | Path) -> Path:
     """The report of the result in `folder`, made anew in its place; errors as in `load` and `save`."""
     _reporter(load(folder))(Path(folder))
     return Path(folder) / REPORT
+
+
+def export(folder: str | Path, file: str | Path) -> None:
+    """Write the result in `folder` to `file`, an SQLite database, in place of an earlier file there; of a large run all
+    rows, not its sample. OutputError where the folder holds no result, or where the file cannot be written."""
+    place, result = Path(folder), load(folder)
+    content = from_json((place / _marker(place)).read_bytes())
+    exported.export(result, content, place, Path(file))
 
 
 def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> None:
@@ -113,6 +123,12 @@ def save_verdict(verdict: Verdict, folder: str | Path) -> None:
 def load_verdict(folder: str | Path) -> Verdict:
     """`load`, where nothing but such a verdict will do."""
     return verdicts.load_verdict(Path(folder))
+
+
+def _marker(folder: Path) -> str:
+    """The JSON part of the result in a folder; that of a run where there is no other."""
+    others = (VERDICT, RESULT, COMPARISON, FLAGS)
+    return next((marker for marker in others if (folder / marker).exists()), MARKER)
 
 
 def _reporter(result: Result) -> Callable[[Path], None]:

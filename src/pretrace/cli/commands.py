@@ -14,6 +14,7 @@ from pretrace.cli import (
     building,
     collecting,
     comparing,
+    exporting,
     flagging,
     making,
     marking,
@@ -85,7 +86,15 @@ _add(
     cutoffs.cutoff,
     twin_texts.twins,
 )
-_add(app, "Score and evaluate", scoring.score, scoring.evaluate, sharded.merge, side_by_side.compare)
+_add(
+    app,
+    "Score and evaluate",
+    scoring.score,
+    scoring.evaluate,
+    sharded.merge,
+    side_by_side.compare,
+    exporting.export,
+)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
 app.add_typer(build, name="build", rich_help_panel=_BENCHMARKS)
