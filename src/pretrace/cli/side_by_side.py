@@ -28,7 +28,7 @@ def compare(
         tuple[Path, ...],
         Option(
             "Folders that `score` or `evaluate` wrote; two or more.",
-            metavar="RUN...",
+            metavar="RUN",
             path="in",
             essential=True,
         ),
