@@ -108,6 +108,13 @@ def test_different_weights_under_one_name_stand_in_rows_of_their_own() -> None:
     assert apart(*runs) == {"weights of m": True}
 
 
+def test_revisions_are_told_apart_by_their_whole_names() -> None:
+    steps = [made(target={"weights": None, "revision": name}) for name in ("step10000", "step100000")]
+    assert compared(*steps).models == ("m (step10000)", "m (step100000)")
+    same = [made(), made(target={"revision": "main"})]
+    assert compared(*same).models == ("m",)
+
+
 def test_other_parameters_are_another_score() -> None:
     first, second = (
         replace(made(evaluated=False), scores=("loss", f"min_k(k={k}, x=1)")) for k in (0.1, 0.2)

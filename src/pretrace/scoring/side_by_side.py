@@ -12,6 +12,8 @@ from pretrace.types import ComparedRun, Measured, Run, RunScore, SideBySide
 
 _SHORT = 8
 """Characters of a hash that tell two of a name apart."""
+_HASH = 32
+"""Characters from which on a mark is a hash."""
 
 
 def side_by_side(runs: Sequence[tuple[str, Run]], scores: Sequence[str] = ()) -> SideBySide:
@@ -79,25 +81,30 @@ def _scored(run: Run, score: str) -> RunScore:
     )
 
 
-def _model(run: Run) -> tuple[str, tuple[str, ...]]:
+def _model(run: Run) -> tuple[str, str, str]:
+    """Its name, what tells it from others of that name, and how that is written."""
     facts = facts_of(run, "models", "target")
-    marks = tuple(str(facts[name]) for name in ("revision", "weights") if facts.get(name))
-    return str(facts.get("name") or "a model without a name"), marks
+    revision, weights = (str(facts.get(key) or "") for key in ("revision", "weights"))
+    written = ", ".join(_shortened(one) for one in (revision, weights) if one)
+    return str(facts.get("name") or "a model without a name"), weights or revision, written
 
 
-def _corpus(run: Run) -> tuple[str, tuple[str, ...]]:
-    found = facts_of(run, "texts").get("sha256")
-    return run.corpus, (str(found),) if found else ()
+def _corpus(run: Run) -> tuple[str, str, str]:
+    found = str(facts_of(run, "texts").get("sha256") or "")
+    return run.corpus, found, _shortened(found)
 
 
-def _told_apart(named: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """The names, with the beginnings of their marks where one name stands for several things."""
-    marks: dict[str, set[tuple[str, ...]]] = {}
-    for name, own in named:
-        marks.setdefault(name, set()).add(own)
+def _shortened(mark: str) -> str:
+    """The beginning of a hash; the names of branches and tags may differ at their ends alone."""
+    return mark[:_SHORT] if len(mark) >= _HASH else mark
+
+
+def _told_apart(named: Sequence[tuple[str, str, str]]) -> list[str]:
+    """The names, with what tells them apart where one name stands for several things."""
+    marks: dict[str, set[str]] = {}
+    for name, mark, _ in named:
+        marks.setdefault(name, set()).add(mark)
     return [
-        f"{name} ({', '.join(one[:_SHORT] for one in own) or 'not recorded'})"
-        if len(marks[name]) > 1
-        else name
-        for name, own in named
+        f"{name} ({written or 'not recorded'})" if len(marks[name]) > 1 else name
+        for name, _, written in named
     ]
