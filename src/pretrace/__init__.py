@@ -18,6 +18,7 @@ from pretrace.corpora import Columns, known_corpora, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.flagging import FlagSettings, flag
 from pretrace.frequencies import Frequencies, count
+from pretrace.results.frames import to_arrow, to_pandas
 from pretrace.runs import (
     load_audit,
     load_flags,
@@ -35,6 +36,7 @@ from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace, Verdict
+from pretrace.types.offered import offer
 from pretrace.verdicts.advise import advise
 from pretrace.verdicts.collections import CollectionSettings, collections
 from pretrace.verdicts.cutoff import CutoffSettings, cutoff
@@ -46,6 +48,17 @@ from pretrace.verdicts.marking.triggers import check_triggers
 from pretrace.verdicts.order import OrderSettings, order
 from pretrace.verdicts.twins import TwinSettings, drafts_in, twins
 from pretrace.verification import Verification, verify
+
+
+def _html(result: Run | Audit | Flagged | Verdict) -> str:
+    from pretrace.report.notebook import html  # draws, so it is imported when a notebook asks
+
+    return html(result)
+
+
+offer("arrow", to_arrow)
+offer("pandas", to_pandas)
+offer("html", _html)
 
 __all__ = [
     "Audit",

@@ -67,6 +67,7 @@ class MissingPackageError(PretraceError):
     """An optional package is needed; the message gives its pip line."""
 
     def __init__(self, package: str, purpose: str, extra: str = "", *, alone: bool = False) -> None:
-        """`alone`: the package is installed by itself, without what it asks for, which pretrace does not use."""
-        line = f"--no-deps {package}" if alone else f"'pretrace[{extra}]'"
+        """Without an `extra` the package is named itself. `alone`: it is installed by itself, without what it asks for,
+        which pretrace does not use."""
+        line = f"--no-deps {package}" if alone else f"'pretrace[{extra}]'" if extra else package
         super().__init__(f"{purpose} needs the package {package}, which is not installed: pip install {line}")

@@ -1,4 +1,4 @@
-"""A run, an audit, a flagging or another verdict with its report, written and read as one folder."""
+"""A run, an audit, a flagging, another verdict or runs side by side with the report, written and read as one folder."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.results import audit as audits
-from pretrace.results import flags, verdicts
+from pretrace.results import export as exported
+from pretrace.results import flags, side_by_side, verdicts
 from pretrace.results import run as runs
 from pretrace.results.folder import Kind, Render, Write, seal_of
-from pretrace.results.output_checks import FLAGS, MARKER, RESULT, VERDICT
-from pretrace.types import Audit, Flagged, Run, Verdict
+from pretrace.results.output_checks import COMPARISON, FLAGS, MARKER, RESULT, VERDICT
+from pretrace.results.serialization import from_json
+from pretrace.types import Audit, Flagged, Run, SideBySide, Verdict
 
-Result = Run | Audit | Flagged | Verdict
-_KINDS = {VERDICT: audits.AUDIT, RESULT: verdicts.VERDICTS, FLAGS: flags.FLAGGING, MARKER: runs.RUN}
+Result = Run | Audit | Flagged | Verdict | SideBySide
+_KINDS = {
+    VERDICT: audits.AUDIT,
+    RESULT: verdicts.VERDICTS,
+    FLAGS: flags.FLAGGING,
+    COMPARISON: side_by_side.COMPARISONS,
+    MARKER: runs.RUN,
+}
 _LOADERS: dict[str, Callable[[Path], Result]] = {
     VERDICT: audits.load_audit,
     RESULT: verdicts.load_verdict,
     FLAGS: flags.load_flags,
+    COMPARISON: side_by_side.load_side_by_side,
     MARKER: runs.load_run,
 }
 
@@ -37,12 +46,14 @@ def save(result: Result, folder: str | Path) -> None:
         audits.save_audit(result, place, rendered=rendered)
     elif isinstance(result, Verdict):
         verdicts.save_verdict(result, place, rendered=rendered)
+    elif isinstance(result, SideBySide):
+        side_by_side.save_side_by_side(result, place, rendered=rendered)
     else:
         flags.save_flags(result, place, rendered=rendered)
 
 
 def load(folder: str | Path) -> Result:
-    """The run, audit, flagging or verdict that `save` wrote to `folder`, to the last bit.
+    """The run, audit, flagging, verdict or comparison that `save` wrote to `folder`, to the last bit.
 
     Raises OutputError, naming the file, where the folder holds none, where a file is damaged or was changed, or where
     a newer pretrace wrote it.
@@ -67,6 +78,14 @@ def report_of(folder: str | Path) -> str:
     """The report of the result in `folder` as it would be made now, which is not written; errors as in `load`."""
     result, place = load(folder), Path(folder)
     return str(_report_of(result).render(result, seal=seal_of(kind_of(place), place)))
+
+
+def export(folder: str | Path, file: str | Path) -> None:
+    """Write the result in `folder` to `file`, an SQLite database, in place of an earlier file there; of a large run all
+    rows, not its sample. OutputError where the folder holds no result, or where the file cannot be written."""
+    place, result = Path(folder), load(folder)
+    content = from_json((place / kind_of(place).marker).read_bytes())
+    exported.export(result, content, place, Path(file))
 
 
 def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> None:
@@ -135,10 +154,13 @@ def _report_of(result: Result) -> Any:
     import pretrace.report.audit as audit_report
     import pretrace.report.flags as flags_report
     import pretrace.report.run as run_report
+    import pretrace.report.side_by_side as comparison_report
     import pretrace.report.verdict as verdict_report
 
     if isinstance(result, Run):
         return run_report
     if isinstance(result, Audit):
         return audit_report
+    if isinstance(result, SideBySide):
+        return comparison_report
     return verdict_report if isinstance(result, Verdict) else flags_report

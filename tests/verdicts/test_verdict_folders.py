@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import fields
 
 import numpy as np
@@ -79,3 +81,21 @@ def test_a_verdict_without_figures_or_test_is_drawn(made, tmp_path):
     bare = made(p=None, null=None, effect=None, planted=None, checks=(), standardised=None)
     runs.save(bare, tmp_path / "V")
     assert "no test could be made" in (tmp_path / "V" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_notebook_shows_the_first_page(made):
+    shown = made(corpus="<b>mine</b>")._repr_html_()
+    assert "<b>mine" not in shown
+    assert "pretrace · test report" in shown
+    assert "Technical part" not in shown
+
+
+def test_a_verdict_as_a_database(made, tmp_path):
+    verdict = made()
+    runs.save(verdict, tmp_path / "V")
+    runs.export(tmp_path / "V", tmp_path / "v.sqlite")
+    with closing(sqlite3.connect(tmp_path / "v.sqlite")) as database:
+        ids = [name for (name,) in database.execute("SELECT id FROM texts")]
+        summary = dict(database.execute("SELECT name, value FROM summary"))
+    assert ids == list(verdict.table("texts").columns["id"])
+    assert (summary["outcome"], summary["test"]) == (verdict.outcome, verdict.test)

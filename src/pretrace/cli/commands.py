@@ -15,6 +15,7 @@ from pretrace.cli import (
     caching,
     collecting,
     comparing,
+    exporting,
     flagging,
     harness,
     making,
@@ -25,6 +26,7 @@ from pretrace.cli import (
     scoring,
     serving,
     sharded,
+    side_by_side,
     verifying,
 )
 from pretrace.cli import cutoff as cutoffs
@@ -111,7 +113,15 @@ _add(
     cutoffs.cutoff,
     twin_texts.twins,
 )
-_add(app, "Score and evaluate", scoring.score, scoring.evaluate, sharded.merge)
+_add(
+    app,
+    "Score and evaluate",
+    scoring.score,
+    scoring.evaluate,
+    sharded.merge,
+    side_by_side.compare,
+    exporting.export,
+)
 _add(app, "Models and counts", making.tune, making.plant, making.count)
 _add(build, "Commands", building.patents, building.dated, building.ccnews)
 app.add_typer(build, name="build", rich_help_panel=_BENCHMARKS)

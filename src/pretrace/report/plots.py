@@ -30,6 +30,11 @@ CHANCE = "#8a8a8a"
 KINDS = {"member": "#33658a", "nonmember": "#1c1c1c", "unlabelled": "#6b6b6b"}
 TARGET = KINDS["member"]
 _SIZES = {"o": 5.4, "D": 4.6, "s": 4.8}
+_KINDS_OF_MARKS = {
+    "score": ("o", TARGET, True),
+    "placebo": ("s", CONTROL, False),
+    "blind": ("D", CONTROL, False),
+}
 _LANE = 0.5
 """Height of one line of marks, in rows of a forest plot."""
 _CONTROL_DASHES = ((5.0, 2.2), (1.6, 1.6), (6.0, 1.6, 1.6, 1.6))
@@ -95,7 +100,9 @@ def forest(rows: Sequence[Measured]) -> Figure:
     A filled mark is one whose interval excludes 0.5; controls are diamonds.
     """
     with styled():
-        figure, axes, places = _auc_rows([row.name for row in rows], [1.0] * len(rows), rows)
+        figure, axes, places = _auc_rows(
+            [row.name for row in rows], [1.0] * len(rows), [row.auc for row in rows]
+        )
         controls = [row.auc.value for row in rows if row.kind != "score"]
         if controls:
             axes.axvline(max(controls), color=CONTROL, linewidth=0.9, dashes=(4, 2.2))
@@ -111,9 +118,24 @@ def contrasts(found: Sequence[Contrast]) -> Figure:
     lanes = [[row for row in (one.target, one.placebo, one.shuffled) if row is not None] for one in found]
     names, rooms = [one.target.name for one in found], [0.75 + _LANE * len(rows) for rows in lanes]
     with styled():
-        figure, axes, places = _auc_rows(names, rooms, [row for rows in lanes for row in rows])
+        figure, axes, places = _auc_rows(names, rooms, [row.auc for rows in lanes for row in rows])
         for place, rows, contrast in zip(places, lanes, found, strict=True):
             _lanes(axes, place - _LANE / 2 * (len(rows) - 1), contrast)
+    return figure
+
+
+def across(rows: Sequence[tuple[str, Mapping[str, Estimate]]]) -> Figure:
+    """AUCs of one score over several runs, each named, with 95% intervals: "score" as a dot, the controls below it:
+    "placebo" as a hollow square, "blind" as a diamond."""
+    rooms = [0.6 + _LANE * len(lanes) for _, lanes in rows]
+    with styled():
+        drawn = [auc for _, lanes in rows for auc in lanes.values()]
+        figure, axes, places = _auc_rows([name for name, _ in rows], rooms, drawn)
+        for middle, (_, lanes) in zip(places, rows, strict=True):
+            for number, (kind, auc) in enumerate(lanes.items()):
+                marker, colour, filled = _KINDS_OF_MARKS[kind]
+                place = middle + _LANE * (number - (len(lanes) - 1) / 2)
+                _mark(axes, place, auc, marker, colour, filled=filled)
     return figure
 
 
@@ -178,7 +200,7 @@ def _rate_axes(axes: Axes, floor: float | None) -> None:
 
 
 def _auc_rows(
-    names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Measured]
+    names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Estimate]
 ) -> tuple[Figure, Axes, list[float]]:
     """A figure with an AUC axis wide enough for `drawn`, rows at least as high as `rooms`, and the rows' places."""
     labels = [label_of(name) for name in names]
@@ -196,7 +218,7 @@ def _auc_rows(
         tick.set_color("#1c1c1c")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(float(heights.sum()) + 0.1, -0.1)
-    low = min([0.5, *(min(row.auc.low, row.auc.value) for row in drawn)])
+    low = min([0.5, *(min(auc.low, auc.value) for auc in drawn)])
     axes.set_xlim(max(-0.01, float(np.floor(low * 10 - 0.3) / 10)), 1.01)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5]))
     axes.grid(axis="x")

@@ -58,7 +58,7 @@ def save_audit(
     """
     _check(audit)
     content = _content(audit)
-    rows = list(_rows(audit))
+    rows = list(document_rows(audit))
     columns: tuple[Column, ...] = (
         [name for name, _, _ in rows],
         [side for _, side, _ in rows],
@@ -123,7 +123,8 @@ def _content(audit: Audit) -> Plain:
     }
 
 
-def _rows(audit: Audit) -> Iterator[tuple[str, str, float]]:
+def document_rows(audit: Audit) -> Iterator[tuple[str, str, float]]:
+    """Each document with its side, "suspect" or "control", and its value."""
     sides = ((audit.documents, audit.values), (audit.heldout_documents, audit.heldout_values))
     for side, (documents, values) in zip(_SIDES, sides, strict=True):
         yield from ((name, side, value) for name, value in zip(documents, values.tolist(), strict=True))

@@ -27,6 +27,9 @@ FLAGS_KEY = "pretrace_flags"
 RESULT = "result.json"
 RESULT_KEY = "pretrace_verdict"
 
+COMPARISON = "comparison.json"
+COMPARISON_KEY = "pretrace_comparison"
+
 _MARKS = {
     MARKER: FORMAT_KEY,
     CARD: CARD_KEY,
@@ -34,16 +37,17 @@ _MARKS = {
     VERDICT: AUDIT_KEY,
     FLAGS: FLAGS_KEY,
     RESULT: RESULT_KEY,
+    COMPARISON: COMPARISON_KEY,
 }
 """The file by which a folder of ours is known, and the key in it: a run, a planted model, an adapter, an audit, a
-flagging, the verdict of another test."""
+flagging, the verdict of another test, runs side by side."""
 
 _LITTER = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave these; nobody misses them
 
 
 def check_replaceable(place: Path) -> None:
     """Raise OutputError unless `place` is free, an empty folder, or one that pretrace wrote: an earlier run,
-    audit, flagging, verdict, planted model or adapter."""
+    audit, flagging, verdict, comparison, planted model or adapter."""
     for _ in range(100):
         before = _identity(place)
         objection = None if before is None else _objection(place)

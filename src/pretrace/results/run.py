@@ -50,7 +50,7 @@ def save_run(run: Run, folder: Path, *, extra: Write | None = None, rendered: Re
     missing = [(one.id, one.score, one.reason) for one in run.missing]
     cut = [(run.ids[i], int(run.cut[i])) for i in np.flatnonzero(run.cut).tolist()]
     parts: dict[str, Write] = {
-        SCORES: lambda path: write_parquet(path, _scores(run), {_CUT: _packed(run.cut)}),
+        SCORES: lambda path: write_parquet(path, score_columns(run), {_CUT: _packed(run.cut)}),
         "scores.csv": lambda path: write_csv(path, (*_fixed(run), *run.scores), _csv_rows(run)),
         "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
         "cut.csv": lambda path: write_csv(path, CUT_COLUMNS, cut),
@@ -132,7 +132,8 @@ def _cell(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _scores(run: Run) -> dict[str, Column]:
+def score_columns(run: Run, *, controls: bool = False) -> dict[str, Column]:
+    """The columns of the scores as arrays, a missing value masked; with `controls` those of the controls too."""
     labels = np.ma.array(
         [bool(member) for member in run.members],
         mask=[member is None for member in run.members],
@@ -145,7 +146,8 @@ def _scores(run: Run) -> dict[str, Column]:
         "n_tokens": np.asarray(run.tokens, np.int32),
     }
     values = map(_masked, np.asarray(run.matrix, np.float64).T)
-    return {name: fixed[name] for name in _fixed(run)} | dict(zip(run.scores, values, strict=True))
+    columns = {name: fixed[name] for name in _fixed(run)} | dict(zip(run.scores, values, strict=True))
+    return columns | _controls(run) if controls else columns
 
 
 def _masked(column: Doubles) -> Doubles:

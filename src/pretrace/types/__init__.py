@@ -46,6 +46,7 @@ from pretrace.types.results import (
     Whole,
 )
 from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Selective, TokenTable
+from pretrace.types.side_by_side import ComparedRun, Difference, RunScore, SideBySide
 from pretrace.types.texts import Card, Corpus, Text
 from pretrace.types.traces import (
     Bools,
@@ -75,11 +76,13 @@ __all__ = [
     "Bools",
     "Card",
     "Check",
+    "ComparedRun",
     "Comparison",
     "Control",
     "Corpus",
     "Curve",
     "Design",
+    "Difference",
     "Doubles",
     "Encoded",
     "Estimate",
@@ -116,11 +119,13 @@ __all__ = [
     "Reference",
     "Rewrite",
     "Run",
+    "RunScore",
     "Sampling",
     "Score",
     "Selective",
     "Sensitivity",
     "SetTest",
+    "SideBySide",
     "Situation",
     "Skipped",
     "State",

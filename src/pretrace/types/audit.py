@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.settings import option
+from pretrace.types.offered import Shown, Tabular
 from pretrace.types.results import Estimate
 from pretrace.types.traces import Doubles
 
@@ -261,7 +262,7 @@ class Quality:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Audit:
+class Audit(Shown, Tabular):
     """The whole of an audit, as the report reads it and `verdict.json` holds it.
 
     `answer` is the test that decides; with several placebos it is the one with the largest p, and `answers` holds

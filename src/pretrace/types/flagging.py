@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pretrace.types.audit import Check
+from pretrace.types.offered import Shown, Tabular
 from pretrace.types.results import Skipped
 from pretrace.types.traces import Doubles
 
@@ -119,7 +120,7 @@ class SetTest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flagged:
+class Flagged(Shown, Tabular):
     """The whole of a flagging, as the report reads it and `flags.json` holds it.
 
     `fdr` is the rate of false discoveries that was set beforehand and `method` how it is kept ("bh" or "by").

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pretrace.types.offered import Shown, Tabular
 from pretrace.types.traces import Bools, Doubles, Ints
 
 Measure = Literal["auc", "tpr"]
@@ -211,7 +212,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Shown, Tabular):
     """What `detect` returns and `report` reads: row i of every array is text i.
 
     `matrix` is float64 [texts, scores]. Texts that could not be scored are in `skipped` and have no row; where

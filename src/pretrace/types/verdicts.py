@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pretrace.types.audit import Check, Null, Outcome, Power
+from pretrace.types.offered import Shown, Tabular
 from pretrace.types.results import Estimate, Skipped
 from pretrace.types.traces import Doubles
 
@@ -20,7 +21,7 @@ evaluated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Table(Tabular):
     """A table of a result, on disk `NAME.csv`: columns of equal length by name, of texts or of numbers (float64, NaN
     where a cell is empty)."""
 
@@ -53,7 +54,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class Verdict(Shown):
     """The whole of such a test, as the report reads it and `result.json` holds it.
 
     `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case

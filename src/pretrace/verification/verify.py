@@ -55,9 +55,7 @@ def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns |
     """
     place, named = Path(folder), texts or {}
     kind = runs.kind_of(place)
-    opened = Opened(kind, place, believe=True)
-    state = opened.integrity(apart=runs.REPORT)
-    settings = opened.explained(kind.marker, lambda: expect(opened.content["settings"], dict))
+    opened, settings = _opened(kind, place)
     sides = recorded_sides(opened.content, settings, columns or Columns())
     roles = [one.role for one in sides]
     for role in named:
@@ -66,13 +64,25 @@ def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns |
     return Verification(
         str(place),
         kind.name,
-        (
-            _files(state),
-            _seal(state, kind),
-            _report(place, settings),
-            *(_texts(one, named.get(one.role)) for one in sides),
-        ),
+        (*_own(kind, place, opened, settings), *(_texts(one, named.get(one.role)) for one in sides)),
     )
+
+
+def verify_folder(folder: str | Path) -> Verification:
+    """The same of the folder alone: its files, its seal and its report; its texts are not looked for."""
+    place = Path(folder)
+    kind = runs.kind_of(place)
+    return Verification(str(place), kind.name, _own(kind, place, *_opened(kind, place)))
+
+
+def _opened(kind: Kind, place: Path) -> tuple[Opened, Mapping[str, Any]]:
+    opened = Opened(kind, place, believe=True)
+    return opened, opened.explained(kind.marker, lambda: expect(opened.content.get("settings", {}), dict))
+
+
+def _own(kind: Kind, place: Path, opened: Opened, settings: Mapping[str, Any]) -> tuple[Checked, ...]:
+    state = opened.integrity(apart=runs.REPORT)
+    return _files(state), _seal(state, kind), _report(place, settings)
 
 
 def _files(state: Integrity) -> Checked:

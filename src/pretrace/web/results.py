@@ -12,12 +12,12 @@ from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report import wording
 from pretrace.report.facts import mapping
-from pretrace.results.folder import file_hash
-from pretrace.results.output_checks import FILES_KEY, FLAGS, MARKER, RESULT, VERDICT
+from pretrace.results.output_checks import COMPARISON, FILES_KEY, FLAGS, MARKER, RESULT, VERDICT
 from pretrace.types import Audit, Flagged, Run, Verdict
-from pretrace.web.workspace import RequestError, Workspace, inside, read
+from pretrace.verification import verify_folder
+from pretrace.web.workspace import Workspace, inside, read
 
-_MARKERS = {VERDICT: "audit", RESULT: "test", FLAGS: "flagging", MARKER: "run"}
+_MARKERS = {VERDICT: "audit", RESULT: "test", FLAGS: "flagging", COMPARISON: "comparison", MARKER: "run"}
 OUTCOMES: Mapping[str, str] = {
     "consistent": "consistent with training",
     "nothing": "nothing shown",
@@ -114,32 +114,17 @@ def _read_entry(place: Path, marker: str, changed: int) -> Entry:
 
 
 def verified(folder: Path) -> Checked:
-    """Whether every file of a result has the hash that was recorded for it and can be read. The one place that asks."""
+    """Whether a result is what was written: its files, its JSON part and its report. The one place that asks."""
     try:
-        runs.load(folder)
-        changed = list(_changed(folder))
+        found = verify_folder(folder)
     except OutputError as error:
         return Checked(False, str(error).replace(f"{folder.parent}/", ""))
-    if changed:
-        return Checked(
-            False,
-            f"Changed since they were written, or damaged: {', '.join(changed[:5])}. Make the result again.",
-        )
+    wrong = "; ".join(one.words for one in found.checks if one.state == "no")
+    if wrong:
+        return Checked(False, f"{wrong.replace(f'{folder.parent}/', '')}. Make the result again.")
     return Checked(
-        True, "Every file that has a recorded hash is as it was written, and all of them can be read."
+        True, "Every file with a recorded hash is as it was written, and the report is what the tables give."
     )
-
-
-def _changed(folder: Path) -> Iterator[str]:
-    for marker in _MARKERS:
-        for name, known in mapping(read(folder / marker).get(FILES_KEY)).items():
-            try:
-                path = inside(folder, str(name))
-            except RequestError:  # it is gone, or names a place elsewhere
-                yield str(name)
-                continue
-            if not path.is_file() or (known is not None and file_hash(path) != known):
-                yield str(name)
 
 
 def files(folder: Path) -> list[tuple[str, int]]:
@@ -166,7 +151,7 @@ def figures(folder: Path) -> dict[str, str]:
         return dict(_of_audit(found))
     if isinstance(found, Flagged):
         return dict(_of_flags(found))
-    return dict(_of_verdict(found))
+    return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}
 
 
 def _of_run(run: Run) -> Iterator[tuple[str, str]]:

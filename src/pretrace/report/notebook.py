@@ -1,0 +1,61 @@
+"""Results as a notebook shows them: a run as a small table, anything else as the first page of its report.
+
+A first page stands in a frame of its own, so that its style stays out of the notebook and no name in it meets another.
+"""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from pretrace.report import audit_first, facts, flags, verdict, wording
+from pretrace.report.frame import fill
+from pretrace.types import Audit, Flagged, Run, Verdict
+
+ROWS = 5
+"""Rows of a run that a notebook shows."""
+_SCORES, _COLUMNS = 12, 6
+
+
+def html(result: Run | Audit | Flagged | Verdict) -> str:
+    """The result as HTML for the cell of a notebook, in which what strangers wrote is escaped."""
+    if isinstance(result, Run):
+        return str(_run(result))
+    if isinstance(result, Audit):
+        return _framed("Audit", result, audit_first.first_page(result))
+    if isinstance(result, Verdict):
+        return _framed("Test", result, verdict.first_page(result))
+    return _framed("Flagging", result, flags.first_page(result))
+
+
+def _run(run: Run) -> Markup:
+    """The figures of the first scores, where the run was evaluated, and the first rows of the table."""
+    columns = run.scores[:_COLUMNS]
+    rows = [
+        (run.ids[i], run.members[i], int(run.tokens[i]), [run.column(score)[i] for score in columns])
+        for i in range(min(ROWS, len(run.ids)))
+    ]
+    values = {
+        "run": run,
+        "model": facts.model_name(run),
+        "texts": facts.counts(run)["texts"],
+        "figures": facts.compared(run)[:_SCORES],
+        "more_figures": max(0, len(facts.compared(run)) - _SCORES),
+        "columns": columns,
+        "rows": [
+            (name, "" if member is None else int(member), tokens, [_cell(value) for value in scores])
+            for name, member, tokens, scores in rows
+        ],
+        "labels": any(member is not None for member in run.members),
+        "hidden": len(run.scores) - len(columns),
+    }
+    return fill("notebook/run.html", values)
+
+
+def _cell(value: float) -> str:
+    return "" if value != value else wording.significant(float(value))  # NaN alone differs from itself
+
+
+def _framed(kind: str, result: Audit | Flagged | Verdict, first: Markup) -> str:
+    page = fill("notebook/page.html", {"title": kind, "first": first, "seal": ""})
+    values = {"kind": kind, "result": result, "page": str(page)}
+    return str(fill("notebook/framed.html", values))

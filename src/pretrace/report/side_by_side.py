@@ -1,0 +1,92 @@
+"""The page of several runs: one self-contained HTML file, no script, no network, the same runs the same bytes.
+
+What does not compare stands first, then a table and a figure for each score.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pretrace.report import plots, wording
+from pretrace.report.frame import Section, fill
+from pretrace.report.svg import to_svg
+from pretrace.report.visible import named
+from pretrace.results.atomic import atomic_text
+from pretrace.types import ComparedRun, Difference, Estimate, RunScore, SideBySide
+
+_NAME = 32
+"""Characters of a model's and of a corpus's name in a figure."""
+
+
+def summary(found: SideBySide) -> Section:
+    """The settings in which the runs differ, those that forbid a comparison first."""
+    values = {
+        "found": found,
+        "apart": [_said(one) for one in found.differences if not one.compares],
+        "care": [_said(one) for one in found.differences if one.compares],
+        "blind": any(run.blind for run in found.runs),
+        "placebo": any(one.placebo for run in found.runs for one in run.scores),
+    }
+    return Section("What can be compared", "differences", fill("side_by_side/differences.html", values))
+
+
+def score(found: SideBySide, name: str, place: int) -> Section:
+    """One score: models by corpora with the controls beside it, and the same as a figure."""
+    rows = [(model, [found.cell(model, corpus, name) for corpus in found.corpora]) for model in found.models]
+    drawn = [
+        (_label(run), _lanes(run, one))
+        for model in found.models
+        for corpus in found.corpora
+        for run, one in found.cell(model, corpus, name)
+        if one.auc is not None
+    ]
+    label = f"AUC of {name} in {wording.plural(len(drawn), 'run')} with 95% intervals, beside the controls."
+    values = {
+        "name": name,
+        "corpora": found.corpora,
+        "rows": rows,
+        "several": any(len(cell) > 1 for _, cells in rows for cell in cells),
+        "plot": to_svg(plots.across(drawn), name=f"across-{place}", label=label) if drawn else "",
+        "kinds": {kind for _, lanes in drawn for kind in lanes},
+    }
+    return Section(named(name), f"score-{place}", fill("side_by_side/score.html", values))
+
+
+def listed(found: SideBySide) -> Section:
+    """The runs by their numbers."""
+    return Section("The runs", "runs", fill("side_by_side/runs.html", {"runs": found.runs}))
+
+
+def render(found: SideBySide, *, seal: str = "") -> str:
+    """The whole page as one HTML document; `seal` is the hash of its folder."""
+    tables = (score(found, name, place) for place, name in enumerate(found.scores, 1))
+    values = {
+        "title": f"{wording.plural(len(found.runs), 'run')} side by side",
+        "found": found,
+        "seal": seal,
+        "sections": (summary(found), *tables, listed(found)),
+    }
+    return str(fill("side_by_side/page.html", values))
+
+
+def write(found: SideBySide, path: Path, *, seal: str = "") -> None:
+    """Write the page, whole or not at all; OutputError where it cannot be written."""
+    atomic_text(path, render(found, seal=seal))
+
+
+def _said(one: Difference) -> dict[str, object]:
+    values = [(value, _runs(numbers)) for value, numbers in one.values]
+    return {"setting": one.setting, "values": values, "words": one.words}
+
+
+def _runs(numbers: tuple[int, ...]) -> str:
+    return ("run " if len(numbers) == 1 else "runs ") + ", ".join(map(str, numbers))
+
+
+def _label(run: ComparedRun) -> str:
+    return f"{run.number}  {named(run.model, _NAME)}, {named(run.corpus, _NAME)}"
+
+
+def _lanes(run: ComparedRun, one: RunScore) -> dict[str, Estimate]:
+    lanes = {"score": one.auc, "placebo": one.placebo, "blind": run.blind}
+    return {kind: auc for kind, auc in lanes.items() if auc is not None}

@@ -1,0 +1,300 @@
+"""Result folders as one SQLite database: the tables of each kind of result, its settings and its summary.
+
+Of a large run all rows are read, part by part, and never held together.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pretrace.errors import OutputError
+from pretrace.results.audit import document_rows
+from pretrace.results.folder import file_hash
+from pretrace.results.run import MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
+from pretrace.results.sqlite import MOST_COLUMNS, SqlTable, apart, quoted, write_database
+from pretrace.results.tables import arrow_column
+from pretrace.types import Audit, Check, Estimate, Flagged, Measured, Run, SideBySide, Verdict
+
+_BATCH = 10_000
+_TEXTS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
+_OWN = ("settings", "skipped", "missing", "files", "checks", "pairs", "tables", "runs", "differences")
+"""What the JSON part holds besides the summary: it has tables of its own."""
+_ROW = "INTEGER PRIMARY KEY"
+_SCORED = "scored"
+_PAIR = ("document", "prefix", "true", "generated")
+
+
+_SHARED = {"row": _ROW, "id": "TEXT NOT NULL", "group": "TEXT", "document": "TEXT", "score": "REAL"}
+_JUDGED = {**_SHARED, "p": "REAL", "q": "REAL", "flagged": "INTEGER", "drawn": "INTEGER"}
+_KNOWN = {**_SHARED, "drawn": "INTEGER"}
+
+
+def export(result: Any, content: Mapping[str, Any], folder: Path, file: Path) -> None:
+    """Write a result to an SQLite database at `file`, in place of an earlier one. `content` is the JSON part of its
+    `folder`, from which the rows of a large run are read.
+
+    OutputError where the file cannot be written, where a part of the run is damaged, or for more scores than SQLite
+    has columns.
+    """
+    tables, views = _tables(result, folder, content)
+    shared = (_pairs("summary", _summary(content)), _pairs("settings", content.get("settings", {})))
+    write_database(file, [*tables, *shared], views)
+
+
+def _tables(
+    result: Any, folder: Path, content: Mapping[str, Any]
+) -> tuple[Iterable[SqlTable], dict[str, str]]:
+    if isinstance(result, Run):
+        return _of_run(result, folder)
+    if isinstance(result, Flagged):
+        files = content["files"]
+        rows = _of_flagging(result) if result.whole is None else _of_large_flagging(result, folder, files)
+        return [*rows, _checks(result.checks), _all_skipped(result, folder)], {}
+    if isinstance(result, Audit):
+        return [_documents(result), _generated(result), _checks(result.checks)], {}
+    if isinstance(result, Verdict):
+        return [*_of_verdict(result), _checks(result.checks), _skipped(result)], {}
+    assert isinstance(result, SideBySide)
+    raise OutputError(f"{folder} is a comparison, which is a table already: {folder / 'table.csv'}.")
+
+
+def _of_run(run: Run, folder: Path) -> tuple[Iterable[SqlTable], dict[str, str]]:
+    controls = (control_columns(one.kind, one.score, one.values.shape[1]) for one in run.controls)
+    names = [*run.scores, *(name for found in controls for name in found)]
+    if len(names) > MOST_COLUMNS:
+        raise OutputError(
+            f"{folder} has {len(names):,} scores and controls, more than SQLite has columns: use scores.parquet."
+        )
+    columns = apart(["row", *names])[1:]
+    texts = {
+        "row": _ROW, "id": "TEXT NOT NULL", "label": "INTEGER", "group": "TEXT", "n_tokens": "INTEGER NOT NULL",
+        "n_cut": "INTEGER NOT NULL", "n_chars": "INTEGER",
+    }  # fmt: skip
+    own = {"row": f"{_ROW} REFERENCES texts(row)", **dict.fromkeys(columns, "REAL")}
+    view = ", ".join(["texts.*", *(f"scores.{quoted(name)}" for name in columns)])
+    tables = [
+        SqlTable("texts", texts, _rows(run, folder, _TEXTS), ("id", "group")),
+        SqlTable("scores", own, _rows(run, folder, names)),
+        _metrics(run),
+        _listed("skipped", folder / "skipped.csv", SKIPPED_COLUMNS),
+        _listed("missing", folder / "missing.csv", MISSING_COLUMNS),
+    ]
+    return tables, {_SCORED: f"SELECT {view} FROM texts JOIN scores ON scores.row = texts.row"}
+
+
+def _rows(run: Run, folder: Path, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The number of each row, then its values in these columns; None for a column that the run does not have."""
+    number = 0
+    for batch in _batches(run, folder, names):
+        there = set(batch.schema.names)
+        nothing = [None] * batch.num_rows
+        columns = [batch.column(name).to_pylist() if name in there else nothing for name in names]
+        for values in zip(*columns, strict=True):
+            number += 1
+            yield number, *(_text(one) if isinstance(one, bytes) else one for one in values)
+
+
+def _batches(run: Run, folder: Path, names: Sequence[str]) -> Iterator[Any]:
+    """The rows of a run in batches of pyarrow, with those of these columns that it has."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if run.whole is None:
+        columns = {**score_columns(run, controls=True), "n_cut": run.cut}
+        chosen = {name: arrow_column(columns[name]) for name in names if name in columns}
+        yield from pa.table(chosen).to_batches(_BATCH)
+        return
+    for part in run.whole.parts:
+        path = folder / part.name
+        if not path.is_file() or file_hash(path) != part.sha256:
+            raise OutputError(f"{path} is gone, damaged or was changed; run the detection again.")
+        with pq.ParquetFile(path) as file:
+            there = [name for name in names if name in file.schema_arrow.names]
+            yield from file.iter_batches(_BATCH, columns=there, use_threads=False)
+
+
+def _text(found: bytes) -> str:
+    return found.decode("utf-8", "surrogatepass")
+
+
+def _metrics(run: Run) -> SqlTable:
+    figures = ("auc", "tpr", "accuracy", "tpr_low", "lead")
+    titles = {"tpr": "tpr_at_5_fpr", "tpr_low": "tpr_at_0_1_fpr"}
+    numbers = {
+        f"{titles.get(name, name)}{end}": "REAL" for name in figures for end in ("", "_lowest", "_highest")
+    }
+    own = {"row": _ROW, "name": "TEXT NOT NULL", "kind": "TEXT NOT NULL", "texts": "INTEGER"}
+
+    def cells(row: Measured) -> list[float | None]:
+        found: list[Estimate | None] = [getattr(row, name) for name in figures]
+        return [end for one in found for end in ((one.value, one.low, one.high) if one else (None,) * 3)]
+
+    measured = run.evaluation.rows if run.evaluation else ()
+    rows = [
+        (number, row.name, row.kind, row.texts, *cells(row), _finite(row.threshold), row.survives)
+        for number, row in enumerate(measured, 1)
+    ]
+    return SqlTable("metrics", {**own, **numbers, "threshold": "REAL", "survives": "TEXT"}, rows)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _listed(name: str, path: Path, columns: Sequence[str]) -> SqlTable:
+    """The rows of a csv file of a run, as they come; none where there is no such file."""
+    kinds = {one: "INTEGER" if one == "n_tokens" else "TEXT" for one in columns}
+
+    def rows() -> Iterator[list[Any]]:
+        if not path.exists():
+            return
+        csv.field_size_limit(max(csv.field_size_limit(), path.stat().st_size))
+        with path.open(encoding="utf-8", newline="") as file:
+            read = csv.reader(file)
+            next(read, None)
+            for number, row in enumerate(read, 1):
+                yield [number, *row]
+
+    return SqlTable(name, {"row": _ROW, **kinds}, rows(), ("id",))
+
+
+def _of_flagging(flagged: Flagged) -> list[SqlTable]:
+    found = flagged.texts
+    told = len(found.p) == len(found.ids)
+    nothing = [None] * len(found.ids)
+    asked = zip(
+        found.ids, found.groups, found.documents, found.scores.tolist(), found.p.tolist() if told else nothing,
+        found.q.tolist() if told else nothing, map(int, found.flagged) if told else nothing,
+        map(int, found.drawn), strict=True,
+    )  # fmt: skip
+    return [SqlTable("texts", _JUDGED, _numbered(asked), ("id", "document")), _known(flagged)]
+
+
+def _known(flagged: Flagged) -> SqlTable:
+    known = flagged.known
+    rows = zip(
+        known.ids, known.groups, known.documents, known.scores.tolist(), map(int, known.drawn), strict=True
+    )
+    return SqlTable("known", _KNOWN, _numbered(rows), ("id",))
+
+
+def _of_large_flagging(flagged: Flagged, folder: Path, files: Mapping[str, str]) -> list[SqlTable]:
+    """All rows of a flagging that holds a sample, from the files of its folder, whose hashes are `files`."""
+    whole = flagged.whole
+    assert whole is not None
+    asked = SqlTable(
+        "texts", _JUDGED, _numbered(_of_parts(folder, whole.parts, files, _JUDGED)), ("id", "document")
+    )
+    if not whole.known_parts:
+        return [asked, _known(flagged)]
+    rows = _of_parts(folder, whole.known_parts, files, _KNOWN)
+    return [asked, SqlTable("known", _KNOWN, _numbered(rows), ("id",))]
+
+
+def _of_parts(
+    folder: Path, parts: Sequence[str], files: Mapping[str, str], columns: Mapping[str, str]
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of parts; OutputError where one has another hash than was recorded."""
+    import pyarrow.parquet as pq
+
+    names = [name for name in columns if name != "row"]
+    for part in parts:
+        path = folder / part
+        if not path.is_file() or file_hash(path) != files.get(part):
+            raise OutputError(f"{path} is gone, damaged or was changed; run the flagging again.")
+        with pq.ParquetFile(path) as file:
+            there = [name for name in names if name in file.schema_arrow.names]
+            for batch in file.iter_batches(_BATCH, columns=there, use_threads=False):
+                nothing = [None] * batch.num_rows
+                found = [batch.column(name).to_pylist() if name in there else nothing for name in names]
+                for values in zip(*found, strict=True):
+                    yield tuple(_text(one) if isinstance(one, bytes) else one for one in values)
+
+
+def _all_skipped(flagged: Flagged, folder: Path) -> SqlTable:
+    return (
+        _skipped(flagged)
+        if flagged.whole is None
+        else _listed("skipped", folder / "skipped.csv", SKIPPED_COLUMNS)
+    )
+
+
+def _documents(audit: Audit) -> SqlTable:
+    columns = {"row": _ROW, "document": "TEXT NOT NULL", "side": "TEXT NOT NULL", "value": "REAL"}
+    return SqlTable("documents", columns, _numbered(document_rows(audit)), ("document",))
+
+
+def _generated(audit: Audit) -> SqlTable:
+    columns = {"row": _ROW, "side": "TEXT NOT NULL", **dict.fromkeys(_PAIR, "TEXT")}
+    sides = (("suspect", audit.pairs), ("control", audit.control_pairs))
+    rows = ((side, *(getattr(one, name) for name in _PAIR)) for side, pairs in sides for one in pairs)
+    return SqlTable("pairs", columns, _numbered(rows), ("document",))
+
+
+def _of_verdict(verdict: Verdict) -> list[SqlTable]:
+    found = []
+    names = apart(["summary", "settings", "checks", "skipped", *(one.name for one in verdict.tables)])[4:]
+    for name, one in zip(names, verdict.tables, strict=True):
+        columns = apart(["row", *one.columns])[1:]
+        kinds = ("REAL" if isinstance(values, np.ndarray) else "TEXT" for values in one.columns.values())
+        rows = zip(*(_values(values) for values in one.columns.values()), strict=True)
+        declared = {"row": _ROW, **dict(zip(columns, kinds, strict=True))}
+        found.append(SqlTable(name, declared, _numbered(rows)))
+    return found
+
+
+def _values(column: Any) -> list[Any]:
+    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return found
+
+
+def _checks(checks: Sequence[Check]) -> SqlTable:
+    columns = {
+        "name": "TEXT PRIMARY KEY",
+        "title": "TEXT",
+        "status": "TEXT",
+        "words": "TEXT",
+        "advice": "TEXT",
+    }
+    names = apart(one.name for one in checks)
+    rows = [
+        (name, one.title, one.status, one.words, one.cure) for name, one in zip(names, checks, strict=True)
+    ]
+    return SqlTable("checks", columns, rows)
+
+
+def _skipped(result: Flagged | Verdict) -> SqlTable:
+    rows = ((one.id, one.reason, one.tokens) for one in result.skipped)
+    columns = {"row": _ROW, "id": "TEXT", "reason": "TEXT", "n_tokens": "INTEGER"}
+    return SqlTable("skipped", columns, _numbered(rows), ("id",))
+
+
+def _numbered(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    return ((number, *row) for number, row in enumerate(rows, 1))
+
+
+def _summary(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name not in _OWN}
+
+
+def _pairs(name: str, facts: Mapping[str, Any]) -> SqlTable:
+    """Facts as rows of a dotted name and a value; a list stands there as JSON."""
+    columns = {"row": _ROW, "name": "TEXT NOT NULL", "value": ""}
+    return SqlTable(name, columns, _numbered(_flattened(facts)), ("name",))
+
+
+def _flattened(facts: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in facts.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flattened(value, f"{path}{key}.")
+        elif isinstance(value, Mapping | list | tuple) or (isinstance(value, int) and abs(value) >= 2**63):
+            yield f"{path}{key}", json.dumps(value, ensure_ascii=False)
+        else:
+            yield f"{path}{key}", value

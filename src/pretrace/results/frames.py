@@ -1,0 +1,85 @@
+"""Rows of results as tables of pyarrow and pandas, with the columns of the tables on disk."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from pretrace.errors import MissingPackageError
+from pretrace.results.audit import document_rows
+from pretrace.results.run import score_columns
+from pretrace.results.tables import Column, arrow_column
+from pretrace.types import Audit, Bools, Doubles, Flagged, Run, Table
+
+
+def to_arrow(result: object) -> Any:
+    """The rows of a run, a flagging, an audit (a row a document) or a table of a verdict as a `pyarrow.Table`.
+
+    A cell without a value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk.
+    """
+    import pyarrow as pa
+
+    return pa.table({name: arrow_column(values) for name, values in _columns(result).items()})
+
+
+def to_pandas(result: object) -> Any:
+    """The same as a `pandas.DataFrame`; labels as Int8 with NA. MissingPackageError without pandas."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingPackageError("pandas", "to_pandas()") from None
+    import pyarrow as pa
+
+    return to_arrow(result).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+
+
+@singledispatch
+def _columns(result: object) -> dict[str, Column]:
+    raise TypeError(f"a {type(result).__name__} has no rows")
+
+
+@_columns.register
+def _(run: Run) -> dict[str, Column]:
+    return score_columns(run, controls=True)
+
+
+@_columns.register
+def _(flagged: Flagged) -> dict[str, Column]:
+    found = flagged.texts
+    told = len(found.p) == len(found.ids)
+    nothing = np.full(len(found.ids), np.nan)
+    return {
+        "id": found.ids,
+        "group": found.groups,
+        "score": found.scores,
+        "p": found.p if told else _masked(nothing),
+        "q": found.q if told else _masked(nothing),
+        "flagged": np.ma.masked_array(np.array(found.flagged, dtype=np.bool_), mask=not told),
+        "document": found.documents,
+        "drawn": _bools(found.drawn),
+    }
+
+
+@_columns.register
+def _(audit: Audit) -> dict[str, Column]:
+    rows = list(document_rows(audit))
+    names, sides, values = zip(*rows, strict=True) if rows else ((), (), ())
+    return {"document": names, "side": sides, "value": np.array(values, np.float64)}
+
+
+@_columns.register
+def _(table: Table) -> dict[str, Column]:
+    return {
+        name: _masked(values) if isinstance(values, np.ndarray) else values
+        for name, values in table.columns.items()
+    }
+
+
+def _masked(values: Doubles) -> Doubles:
+    return np.ma.masked_invalid(values)
+
+
+def _bools(values: tuple[bool, ...]) -> Bools:
+    return np.array(values, dtype=np.bool_)

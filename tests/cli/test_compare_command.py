@@ -1,0 +1,115 @@
+"""`pretrace compare`: runs in, one page and two tables out; nothing but runs."""
+
+from __future__ import annotations
+
+import csv
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pretrace.cli import main as command
+from pretrace.corpora import open_corpus
+from pretrace.runs import load, load_run, save
+from pretrace.scoring.detect import detect, evaluate
+from pretrace.testing import FakeBackend
+from pretrace.types import SideBySide
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code of the command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["pretrace", *arguments])
+        with pytest.raises(SystemExit) as left:
+            command()
+    return int(left.value.code or 0)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folders LABELLED and SCORED, of one model and other texts, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f'{{"text": "number {i} of some", "label": {i % 2}, "id": "t{i}"}}\n' for i in range(40)]
+    Path("one.jsonl").write_text("".join(lines))
+    Path("two.txt").write_text("".join(f"line {i} of others\n" for i in range(9)))
+    for name, place in (("LABELLED", "one.jsonl"), ("SCORED", "two.txt")):
+        corpus = open_corpus(place)
+        run = detect(corpus, FakeBackend(), "loss,zlib")
+        save(evaluate(run, corpus) if name == "LABELLED" else run, name)
+    return tmp_path
+
+
+def test_a_page_and_its_tables(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "LABELLED", "SCORED", "--out", "C", "--score", "zlib"]) == 0
+    said = capsys.readouterr().out
+    assert "loss" not in said
+    assert all(word in said for word in ("zlib", "blind", "9 texts"))
+    assert sorted(path.name for path in Path("C").iterdir()) == [
+        "comparison.json",
+        "report.html",
+        "table.csv",
+    ]
+    with Path("C/table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["folder"], row["score"], row["auc"] != "") for row in rows] == [
+        ("LABELLED", "zlib", True),
+        ("SCORED", "zlib", False),
+    ]
+    assert float(rows[1]["median"]) == float(np.median(load_run("SCORED").matrix[:, 1]))
+    before = Path("C/report.html").read_bytes()
+    Path("C/report.html").unlink()
+    assert main(["report", "C"]) == 0
+    assert Path("C/report.html").read_bytes() == before
+    assert isinstance(load("C"), SideBySide)
+    assert main(["compare", "LABELLED", "SCORED", "--out", "C"]) == 0  # an earlier comparison is replaced
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["LABELLED"], "two runs or more"),
+        (["LABELLED", "./LABELLED"], "given twice"),
+        (["LABELLED", "NOWHERE"], "no such folder"),
+        (["LABELLED", "FLAGS"], "FLAGS is a flagging: compare takes runs"),
+        (["LABELLED", "SCORED", "--score", "ppl"], "no run has the score 'ppl'; they have loss, zlib."),
+        (["LABELLED", "SCORED", "--out", "SCORED"], "would overwrite"),
+    ],
+)
+def test_bad_input_is_one_line(
+    runs: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("FLAGS").mkdir()
+    Path("FLAGS/flags.json").write_text("{}")
+    assert main(["compare", *(given if "--out" in given else [*given, "--out", "C"])]) == 2
+    error = capsys.readouterr().err
+    assert said in " ".join(error.split())
+    assert error.count("\n") == 1
+    assert not Path("C").exists()
+
+
+def test_start_tokens_that_differ_are_printed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = load_run("LABELLED")
+    for name, prefix in (("A", []), ("B", [0])):
+        target = {**run.settings["models"]["target"], "prefix": prefix}
+        save(replace(run, settings={**run.settings, "models": {"target": target}}), name)
+    assert main(["compare", "A", "B", "--out", "C"]) == 0
+    assert "Does not compare: start token: no start token (1); a start token" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_a_run_as_a_database(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "LABELLED", "--sqlite", "run.sqlite"]) == 0
+    with closing(sqlite3.connect("run.sqlite")) as database:
+        found = database.execute("SELECT id, loss FROM scored ORDER BY row").fetchall()
+    run = load_run("LABELLED")
+    assert found == list(zip(run.ids, run.column("loss").tolist(), strict=True))
+    assert main(["export", "LABELLED", "--sqlite", "LABELLED/run.sqlite"]) == 2
+    assert "choose a place beside it" in " ".join(capsys.readouterr().err.split())
+    assert not Path("LABELLED/run.sqlite").exists()
+    assert main(["compare", "LABELLED", "SCORED", "--out", "C"]) == 0
+    assert main(["export", "C", "--sqlite", "c.sqlite"]) == 2
+    assert "C/table.csv" in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,159 @@
+"""Runs side by side: their figures, their places in the table, and what forbids a comparison."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ExpressionError, OutputError
+from pretrace.results.side_by_side import load_side_by_side, save_side_by_side
+from pretrace.scoring.side_by_side import side_by_side
+from pretrace.types import Curve, Estimate, Evaluation, Measured, Run, SideBySide, Whole
+
+AUC, PLACEBO, BLIND = Estimate(0.7, 0.6, 0.8), Estimate(0.55, 0.5, 0.6), Estimate(0.61, 0.5, 0.7)
+
+
+def row(name: str, kind: str, auc: Estimate, **more: Any) -> Measured:
+    tpr = Estimate(0.2, 0.1, 0.3)
+    return Measured(name, kind, auc, tpr, auc, 0.0, Curve((0.0, 1.0), (0.0, 1.0)), **more)
+
+
+def made(model: str = "m", corpus: str = "c", *, evaluated: bool = True, **settings: Any) -> Run:
+    """A run with two scores; keyword arguments are settings, those of the target by `target`."""
+    rows = (
+        row("loss", "score", AUC, texts=8),
+        row("short", "blind", Estimate(0.52, 0.4, 0.6)),
+        row("bag", "blind", BLIND),
+        row("loss", "placebo", PLACEBO, lead=Estimate(0.15, 0.1, 0.2), survives="yes"),
+        row("zlib", "score", Estimate(0.5, 0.4, 0.6)),
+    )
+    target = {"name": model, "weights": "a" * 64, "prefix": [0], **settings.pop("target", {})}
+    texts = {"sha256": corpus[0] * 64, **settings.pop("texts", {})}
+    matrix = np.arange(20, dtype=float).reshape(10, 2)
+    return Run(
+        corpus=corpus,
+        ids=tuple(f"t{i}" for i in range(10)),
+        groups=("",) * 10,
+        members=tuple(i % 2 == 0 for i in range(10)) if evaluated else (None,) * 10,
+        tokens=np.ones(10, np.int32),
+        cut=np.zeros(10, np.int32),
+        scores=("loss", "zlib"),
+        matrix=matrix,
+        evaluation=Evaluation(rows, 5, 5, 10, 1000, 0) if evaluated else None,
+        settings={"models": {"target": target}, "texts": texts, **settings},
+    )
+
+
+def compared(*runs: Run, scores: tuple[str, ...] = ()) -> SideBySide:
+    return side_by_side([(f"R{number}", run) for number, run in enumerate(runs, 1)], scores)
+
+
+def apart(*runs: Run) -> dict[str, bool]:
+    """The settings that differ, and whether the numbers still compare."""
+    return {one.setting: one.compares for one in compared(*runs).differences}
+
+
+def test_models_are_rows_and_corpora_columns() -> None:
+    found = compared(made("m", "c"), made("n", "c"), made("m", "d", evaluated=False))
+    assert (found.models, found.corpora, found.scores) == (("m", "n"), ("c", "d"), ("loss", "zlib"))
+    ((run, one),) = found.cell("m", "c", "loss")
+    assert (run.folder, run.number, run.blind_name, run.blind) == ("R1", 1, "bag", BLIND)
+    assert (one.auc, one.placebo, one.survives, one.texts) == (AUC, PLACEBO, "yes", 8)
+    ((_, scored),) = found.cell("m", "d", "loss")
+    assert (scored.auc, scored.median, scored.texts) == (None, 9.0, 10)
+    assert found.cell("n", "d", "loss") == ()
+    assert found.differences == ()
+
+
+def test_two_runs_of_one_model_and_corpus_share_a_cell() -> None:
+    found = compared(made(seed=0), made(seed=1))
+    assert [run.number for run, _ in found.cell("m", "c", "loss")] == [1, 2]
+    assert {one.setting: one.compares for one in found.differences} == {"seed": True}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"target": {"prefix": []}},
+        {"windows": True},
+        {"counts": {"source": "x", "tokens": 7}},
+        {"adapter": {"method": {"expression": "ia3"}}},
+    ],
+)
+def test_what_forbids_a_comparison(changed: dict[str, Any]) -> None:
+    same = {
+        "windows": False,
+        "counts": {"source": "y", "tokens": 7},
+        "adapter": {"method": {"expression": "lora"}},
+    }
+    assert list(apart(made(**same), made("n", **{**same, **changed})).values()) == [False]
+    assert apart(made(**same), made("n", **same)) == {}
+
+
+def test_different_texts_under_one_name_stand_in_columns_of_their_own() -> None:
+    runs = made(), made("n", texts={"sha256": "d" * 64})
+    found = compared(*runs)
+    assert found.corpora == ("c (cccccccc)", "c (dddddddd)")
+    assert apart(*runs) == {"texts of c": False}
+
+
+def test_different_weights_under_one_name_stand_in_rows_of_their_own() -> None:
+    runs = made(), made(target={"weights": "b" * 64})
+    assert compared(*runs).models == ("m (aaaaaaaa)", "m (bbbbbbbb)")
+    assert apart(*runs) == {"weights of m": True}
+
+
+def test_revisions_are_told_apart_by_their_whole_names() -> None:
+    steps = [made(target={"weights": None, "revision": name}) for name in ("step10000", "step100000")]
+    assert compared(*steps).models == ("m (step10000)", "m (step100000)")
+    same = [made(), made(target={"revision": "main"})]
+    assert compared(*same).models == ("m",)
+
+
+def test_other_parameters_are_another_score() -> None:
+    first, second = (
+        replace(made(evaluated=False), scores=("loss", f"min_k(k={k}, x=1)")) for k in (0.1, 0.2)
+    )
+    (found,) = compared(first, second).differences
+    assert (found.setting, found.compares) == ("parameters of min_k", False)
+    assert found.values == (("min_k(k=0.1, x=1)", (1,)), ("min_k(k=0.2, x=1)", (2,)))
+    both = replace(first, scores=("min_k(k=0.2, x=1)", "min_k(k=0.1, x=1)"))
+    assert apart(both, second)["parameters of min_k"]
+
+
+def test_a_large_run_gives_the_median_of_its_sample() -> None:
+    counts = dict.fromkeys(
+        ("tokens", "skipped", "missing", "lacking", "cut_texts", "cut_tokens", "unreadable"), 0
+    )
+    whole = Whole(texts=500, documents=500, members=0, nonmembers=0, sampled=4, **counts)
+    found = compared(replace(made(evaluated=False), whole=whole), made("n", evaluated=False))
+    ((run, one),) = found.cell("m", "c", "loss")
+    assert (run.texts, run.sampled, one.texts, one.median) == (500, 4, 500, 3.0)
+    assert [one.setting for one in found.differences] == ["number of texts of c"]
+
+
+def test_scores_that_are_shown() -> None:
+    assert compared(made(), made("n"), scores=("zlib",)).scores == ("zlib",)
+    with pytest.raises(ExpressionError, match=r"no run has the score 'lost'; they have loss, zlib\."):
+        compared(made(), made("n"), scores=("lost",))
+    with pytest.raises(ExpressionError, match="two runs"):
+        compared(made())
+
+
+def test_it_comes_back_from_disk_as_it_was(tmp_path: Path) -> None:
+    found = compared(made(), made("n", evaluated=False, target={"prefix": []}))
+    save_side_by_side(found, tmp_path / "C")
+    assert load_side_by_side(tmp_path / "C") == found
+    lines = (tmp_path / "C" / "table.csv").read_text().splitlines()
+    assert len(lines) == 5
+    assert lines[1].startswith('1,"R1","m","c","loss",8,9.0,0.7,0.6,0.8,0.2,')
+    content = json.loads((tmp_path / "C" / "comparison.json").read_text())
+    content["runs"][0]["texts"] = 1
+    (tmp_path / "C" / "comparison.json").write_text(json.dumps(content))
+    with pytest.raises(OutputError, match="changed"):
+        load_side_by_side(tmp_path / "C")
