@@ -6,35 +6,29 @@ import csv
 import json
 import os
 import signal
-import subprocess
-import sys
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import typer
+from processes import Command
 
 from pretrace.cli.flagging import flag as flag_command
 from pretrace.cli.options import command_of
 from pretrace.cli.sharded import merge
 from pretrace.errors import OutputError
 from pretrace.jobs import shards
-from pretrace.runs import load_flags
+from pretrace.runs import export, load_flags
 from pretrace.scoring import evidence
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command("flag")(command_of(flag_command))
 app.command("merge")(command_of(merge))
 
-SMALL = """
-from pretrace.scoring import evidence
-evidence.CHUNK = 16
-from pretrace.jobs import shards
-shards.SHARD = 32
-from pretrace.cli import main
-main()
-"""
+SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.shards.SHARD": 32}
 
 
 @pytest.fixture
@@ -49,10 +43,6 @@ def sets(tmp_path: Path, sentences: list[str]) -> tuple[Path, Path]:
     others = [json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} -{i}"}) for i in range(60)]
     known.write_text("\n".join(others) + "\n", encoding="utf-8")
     return mine, known
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", SMALL, *map(str, arguments)]
 
 
 def called(*arguments: object) -> int:
@@ -75,16 +65,20 @@ def counted(parts: Path) -> list[str]:
     return [json.loads(path.read_bytes())["file"] for path in manifests]
 
 
-def flag(sets: tuple[Path, Path], model: Path, out: Path, *more: str) -> list[str]:
+def flag(sets: tuple[Path, Path], model: Path, out: Path, *more: str) -> list[object]:
     tail = ["--model", model, "--score", "loss", "--no-cache", "--skip-unreadable", "--out", out, *more]
-    return command("flag", sets[0], "--nonmembers", sets[1], *tail)
+    return ["flag", sets[0], "--nonmembers", sets[1], *tail]
 
 
 def test_killed_and_started_again_and_by_two_workers(
-    sets: tuple[Path, Path], model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command,
+    sets: tuple[Path, Path],
+    model_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parts = tmp_path / ".FLAGS.parts"
-    started = subprocess.Popen(flag(sets, model_folder, tmp_path / "FLAGS"))
+    started = command(*flag(sets, model_folder, tmp_path / "FLAGS"), changes=SMALL)
     deadline = time.monotonic() + 200
     while len(counted(parts)) < 2 and time.monotonic() < deadline and started.poll() is None:
         time.sleep(0.005)
@@ -94,16 +88,30 @@ def test_killed_and_started_again_and_by_two_workers(
     assert 2 <= len(kept) < 15
     assert not (tmp_path / "FLAGS").exists()
 
-    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")[3:]) == 0
+    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")) == 0
     with pytest.raises(OutputError, match="shards have no part in"):
         called("merge", tmp_path / "FLAGS")
-    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")[3:]) == 0
+    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")) == 0
     assert {name: (parts / name).stat().st_mtime_ns for name in kept} == kept
     code = called("merge", tmp_path / "FLAGS")
     assert not parts.exists()
     monkeypatch.setattr(shards, "SHARD", 10_000)
-    assert called(*flag(sets, model_folder, tmp_path / "WHOLE")[3:]) == code
+    assert called(*flag(sets, model_folder, tmp_path / "WHOLE")) == code
     _as_at_once(tmp_path)
+    _exported(tmp_path)
+
+
+def _exported(folder: Path) -> None:
+    """A database of either holds the same texts, every one of them."""
+    rows = {}
+    for name in ("FLAGS", "WHOLE"):
+        export(folder / name, folder / f"{name}.sqlite")
+        with closing(sqlite3.connect(folder / f"{name}.sqlite")) as database:
+            rows[name] = set(
+                database.execute('SELECT id, "group", document, score, p, q, flagged, drawn FROM texts')
+            )
+    assert rows["FLAGS"] == rows["WHOLE"]
+    assert len(rows["FLAGS"]) == 400
 
 
 def _as_at_once(folder: Path) -> None:
@@ -126,7 +134,7 @@ def _as_at_once(folder: Path) -> None:
 def test_the_work_is_foretold(
     sets: tuple[Path, Path], model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--dry-run")[3:]) == 0
+    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--dry-run")) == 0
     assert "460 texts and forms of texts" in " ".join(capsys.readouterr().out.split())
     assert not (tmp_path / "FLAGS").exists()
     assert not (tmp_path / ".FLAGS.parts").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,16 @@ from pretrace.cli.serving import forms
 from pretrace.web.serving import application
 from pretrace.web.settings import ServeSettings
 from pretrace.web.workspace import Workspace
+
+
+@pytest.fixture(autouse=True)
+def _control_c() -> Iterator[None]:
+    """Jobs can be stopped even where the tests run with Ctrl-C ignored, as jobs that a shell starts in the background
+    do: a child takes over which signals are ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
 
 HOME = "http://127.0.0.1:8765"
 
