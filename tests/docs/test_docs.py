@@ -142,13 +142,13 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
         for i, row in enumerate(_made("diary", patterns["unpublished"], range(252)))
     ]
-    (tmp_path / "notes").mkdir()
-    notes = {
+    (tmp_path / "writings").mkdir()
+    writings = {
         "essay.md": "---\ntitle: Valley\n---\n\n# Valley\n\nThe train reached the valley on time.\n",
         "page.html": "<title>Snow</title><h1>Snow</h1><p>The road was <b>closed</b> by snow.</p>",
     }
-    for name, content in notes.items():
-        (tmp_path / "notes" / name).write_text(content, encoding="utf-8")
+    for name, content in writings.items():
+        (tmp_path / "writings" / name).write_text(content, encoding="utf-8")
     for name, some in files.items():
         lines = "".join(json.dumps(row) + "\n" for row in some)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from pretrace.cli import main
+from pretrace.registry import scores
 from pretrace.runs import load_run, scan
 from pretrace.scoring import evidence
 
@@ -69,6 +70,9 @@ def rows(out: Path, names: list[str]) -> dict[str, list[Any]]:
 def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(
     ray: Any, texts: Path, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    list(scores)  # all that is built in is there before the plug-in, which goes with the test
+    for name in ("_factories", "_origins"):
+        monkeypatch.setattr(scores, name, dict(getattr(scores, name)))
     plugin, parts = tmp_path / "deadly.py", tmp_path / ".RAY.parts"
     plugin.write_text(DEADLY, encoding="utf-8")
     monkeypatch.chdir(model_folder.parent)  # workers find the model by its relative name too

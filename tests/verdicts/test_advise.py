@@ -42,7 +42,10 @@ def row(name: str, situation: Situation) -> Any:
 
 
 def test_every_test_of_a_verdict_is_in_the_list() -> None:
-    assert set(get_args(VerdictTest)) <= {choice.name for choice in CHOICES} == set(ENOUGH)
+    of_logs = {
+        "samples"
+    }  # compares accuracies in the logs of a harness; it is no test of texts that a user has
+    assert set(get_args(VerdictTest)) - of_logs <= {choice.name for choice in CHOICES} == set(ENOUGH)
 
 
 @pytest.mark.parametrize("name", ENOUGH)

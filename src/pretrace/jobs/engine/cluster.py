@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from pretrace.errors import EngineError, MissingPackageError
@@ -59,6 +60,10 @@ def connected(address: str | None) -> Iterator[Any]:
     What the process was connected to before is used as it is. Standard output is standard error meanwhile: Ray prints
     there when a worker dies. EngineError where there is no cluster.
     """
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    loaded = sys.modules.get("ray")
+    if address != "local" and find_spec("ray") and not (loaded and loaded.is_initialized()):
+        _check(address)  # before the import, at which Ray reads how it is to show who it is
     ray = imported()
     with redirect_stdout(sys.stderr):
         if ray.is_initialized():
@@ -71,11 +76,9 @@ def connected(address: str | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _begin(ray: Any, address: str | None) -> None:
-    address = address or os.environ.get("RAY_ADDRESS") or "local"
+def _begin(ray: Any, address: str) -> None:
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE}
     if address != "local":
-        _check(address)
         own = {}
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
@@ -112,14 +115,31 @@ def _check(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=5).close()
     except (OSError, ValueError, OverflowError) as error:
         raise EngineError(_refused(address, str(error))) from error
-    asked = [sys.executable, "-c", _TRY, address]
-    try:
-        done = subprocess.run(asked, timeout=ANSWERS_WITHIN, capture_output=True, text=True, errors="replace")
-    except subprocess.TimeoutExpired:
-        raise EngineError(_refused(address, "nothing of Ray answers")) from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["nothing of Ray answers"]
-        raise EngineError(_refused(address, said[-1]))
+    said = "nothing of Ray answers"
+    # Where a token exists, `ray start` asks for it (Ray 2.60), but a process that connects by HOST:PORT sends it only
+    # in this mode. Without a token the mode fails, so it is tried last.
+    for mode in ({}, {"RAY_AUTH_MODE": "token"}):
+        try:
+            asked = [sys.executable, "-c", _TRY, address]
+            done = subprocess.run(
+                asked,
+                timeout=ANSWERS_WITHIN,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                env={**os.environ, **mode},
+            )
+        except subprocess.TimeoutExpired:
+            continue
+        if not done.returncode:
+            if mode and "ray" in sys.modules:
+                raise EngineError(f"the Ray cluster at {address} asks for a token: set RAY_AUTH_MODE=token.")
+            os.environ.update(mode)
+            return
+        said = (done.stderr.strip().splitlines() or [said])[-1]
+        if "RAY_AUTH_MODE" in os.environ:
+            break
+    raise EngineError(_refused(address, said))
 
 
 def _refused(address: str, reason: str) -> str:
