@@ -159,8 +159,9 @@ def test_a_file_is_dropped_on_the_text(tab):
             form.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
         }"""
     )
-    page.wait_for_function("document.getElementById('text').value === 'It rained.\\nThen it snowed.'")
-    assert page.locator("#said").inner_text() == "weather.txt was chosen."
+    # not wait_for_function: the page lets nothing be evaluated, a waiting test included
+    sync_api.expect(page.locator("#text")).to_have_value("It rained.\nThen it snowed.")
+    sync_api.expect(page.locator("#said")).to_have_text("weather.txt was chosen.")
 
 
 def test_it_works_without_scripts(browser, site, files):
