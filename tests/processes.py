@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import multiprocessing
 import os
 import subprocess
@@ -127,6 +128,29 @@ class Started:
 
 
 Command = Callable[..., Started]
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls the command line here; gives the exit code, the output and what was said on standard error."""
+
+    def called(*arguments: object) -> tuple[int, str, str]:
+        from pretrace.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return called
+
+
+def counted(parts: Path) -> list[str]:
+    """The files of the parts of a job that have a manifest."""
+    manifests = [path for path in parts.glob("[!.]*.json") if not path.name.startswith("job-")]
+    return [json.loads(path.read_bytes())["file"] for path in manifests]
 
 
 @pytest.fixture

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Call
 
-from pretrace.cli import main
 from pretrace.cli.commands import _leaves_of
 from pretrace.cli.repeating import command_line, recorded
 from pretrace.errors import OutputError
 from pretrace.registry import backends
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def called(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return called
 
 
 def written(path: Path, number: int, word: str = "cat") -> Path:

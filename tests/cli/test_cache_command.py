@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import Call
 
 from pretrace.cache.contents import kept
 from pretrace.cache.location import cache_folder
-from pretrace.cli import main
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def called(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return called
 
 
 @pytest.fixture

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from processes import Call
 
-from pretrace.cli import main
 from pretrace.cli.answer import Answer
 from pretrace.cli.commands import app
 from pretrace.cli.notes import note
 from pretrace.cli.options import command_of
 
-Call = Callable[..., tuple[int, str, str]]
 SHARED = ["command", "outcome", "exit_code", "statement", "folder", "report"]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def called(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return called
 
 
 @pytest.fixture

@@ -12,30 +12,14 @@ from typing import Annotated, Any
 
 import pytest
 import typer
+from processes import Call
 
 from pretrace.auditing.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
-from pretrace.cli import main
 from pretrace.cli.commands import app
 from pretrace.cli.options import Given, Only, command_of
 from pretrace.flagging import FlagSettings
 from pretrace.settings import LARGEST_SEED, option_of
 from pretrace.tuning.planting import PlantSettings
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Calls the command line; gives the exit code, the output and what was said on standard error."""
-
-    def called(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return called
 
 
 def commands() -> dict[str, Any]:

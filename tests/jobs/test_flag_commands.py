@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import typer
-from processes import Command
+from processes import Command, counted
 
 from pretrace.cli.flagging import flag as flag_command
 from pretrace.cli.options import command_of
@@ -57,12 +57,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "SHARD", 32)
     monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
     monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
-
-
-def counted(parts: Path) -> list[str]:
-    """The files of the parts that have a manifest."""
-    manifests = [path for path in parts.glob("[!.]*.json") if not path.name.startswith("job-")]
-    return [json.loads(path.read_bytes())["file"] for path in manifests]
 
 
 def flag(sets: tuple[Path, Path], model: Path, out: Path, *more: str) -> list[object]:
@@ -112,6 +106,10 @@ def _exported(folder: Path) -> None:
             )
     assert rows["FLAGS"] == rows["WHOLE"]
     assert len(rows["FLAGS"]) == 400
+    part = sorted((folder / "FLAGS" / "flags").iterdir())[-1]
+    part.write_bytes(part.read_bytes()[:-1])
+    with pytest.raises(OutputError, match="gone, damaged or was changed"):
+        export(folder / "FLAGS", folder / "FLAGS.sqlite")
 
 
 def _as_at_once(folder: Path) -> None:

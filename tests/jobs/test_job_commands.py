@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from processes import Command
+from processes import Command, counted
 
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.shards.SHARD": 32}
 
@@ -30,12 +30,6 @@ def texts(tmp_path: Path, sentences: list[str]) -> Path:
 def score(texts: Path, model: Path, out: Path, *more: str) -> tuple[object, ...]:
     tail = ("--model", model, "--scores", "loss,min_k", "--no-cache", "--skip-unreadable", "--out", out)
     return ("score", texts, *tail, *more)
-
-
-def counted(parts: Path) -> list[str]:
-    """The files of the parts that have a manifest."""
-    manifests = [path for path in parts.glob("[!.]*.json") if not path.name.startswith("job-")]
-    return [json.loads(path.read_bytes())["file"] for path in manifests]
 
 
 def rows(out: Path) -> list[dict[str, object]]:

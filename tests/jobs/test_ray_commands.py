@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import counted
 
 from pretrace.cli import main
+from pretrace.errors import EngineError
+from pretrace.jobs.engine import cluster
 from pretrace.registry import scores
 from pretrace.runs import load_run, scan
 from pretrace.scoring import evidence
@@ -130,12 +134,6 @@ def wait(until: Callable[[], bool], seconds: float = 120) -> bool:
     return done
 
 
-def counted(parts: Path) -> list[str]:
-    """The files of the parts that have a manifest."""
-    manifests = [path for path in parts.glob("[!.]*.json") if not path.name.startswith("job-")]
-    return [json.loads(path.read_bytes())["file"] for path in manifests]
-
-
 def descendants(root: int) -> dict[int, str]:
     """The processes below one, with their titles."""
     parents, titles = {}, {}
@@ -189,3 +187,26 @@ def test_without_the_package(
         "needs the package ray, which is not installed: pip install 'pretrace[ray]'"
         in capsys.readouterr().err
     )
+
+
+def test_a_cluster_that_asks_for_a_token_is_tried_in_that_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen with a cluster of Ray 2.60, which `ray start` gives a token: by HOST:PORT it answers in this mode alone."""
+    modes = []
+
+    def tried(*_: object, env: dict[str, str], **__: object) -> subprocess.CompletedProcess[str]:
+        modes.append(env.get("RAY_AUTH_MODE"))
+        return subprocess.CompletedProcess([], 0 if modes[-1] == "token" else 1, "", "Failed to connect")
+
+    monkeypatch.setattr(cluster.subprocess, "run", tried)
+    monkeypatch.setenv("RAY_AUTH_MODE", "")  # given back afterwards
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        monkeypatch.setitem(sys.modules, "ray", object())
+        with pytest.raises(EngineError, match="asks for a token: set RAY_AUTH_MODE=token"):
+            cluster.check_answers(address)
+        assert "RAY_AUTH_MODE" not in os.environ
+        monkeypatch.delitem(sys.modules, "ray")
+        cluster.check_answers(address)
+        assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert modes == [None, "token"] * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from operator import add
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +12,19 @@ from pretrace.auditing.placebo import check_placebos
 from pretrace.cli.answer import Answer
 from pretrace.cli.flagging import FlagCommand, printed
 from pretrace.cli.printing import foretold
-from pretrace.cli.progress import watched
-from pretrace.cli.sharded import Sharded, part_done, surveyed, write_unreadable
+from pretrace.cli.sharded import Sharded, lasting, part_done, scored_here, surveyed
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.flagging.planning import FlagSettings
-from pretrace.jobs import shards
 from pretrace.jobs.both import Both, Gathered
 from pretrace.jobs.flagging import Planned, flagged_of, unscored
-from pretrace.jobs.job import Ahead, Job, fingerprint, work
+from pretrace.jobs.job import Job, Opened
 from pretrace.jobs.merge import UNREADABLE, remove
 from pretrace.jobs.settings import JobSettings
-from pretrace.jobs.worker import Worker
-from pretrace.results.atomic import explained
 from pretrace.results.folder import Write
 from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.tables import write_csv
 from pretrace.runs import save_flags
-from pretrace.scoring.detect import Options, check_leaks, recorded
-from pretrace.scoring.plan import Models
-from pretrace.scoring.workload import Workload, workload
-from pretrace.types import Corpus
+from pretrace.scoring.detect import Options
 
 KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
@@ -47,15 +40,15 @@ def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, how:
     settings.plan.check_texts(sharded.first)
     models = command.opened(planned.prospect.notes)
     if command.dry_run:
-        return foretold(_foreseen(sharded, models, settings))
+        return foretold(sharded.foreseen(models, settings.plan, cache=settings.cache))
     models = command.with_texts(models)
     if models.placebo is not None:
         check_placebos(models.target, (models.placebo.target,))
-    _check(sharded, models, settings)
-    job, made = _scored(command, sharded, models)
-    turn = how.turn
-    if turn.of > 1:
-        return part_done(turn, made, job, job.parts(sharded.folder), command.out)
+    options = Options(cache=settings.cache, seed=settings.seed)
+    make = partial(_job, command, sharded, models.target.name)
+    job, made = scored_here(sharded, models, settings.plan, options, make)
+    if how.turn.of > 1:
+        return part_done(sharded, job, made)
     return _finish(job, sharded.folder, planned, command.out)
 
 
@@ -81,49 +74,19 @@ def _own(job: Job) -> Mapping[str, Any]:
     return job.evaluation[KEY]  # type: ignore[no-any-return]
 
 
-def _check(sharded: Sharded, models: Models, settings: FlagSettings) -> None:
-    """What `detect` checks before it asks a model."""
-    for some in (models, models.placebo):
-        if some is not None:
-            settings.plan.check(some)
-            if some.tuned is not None:
-                for shard in shards.shards(sharded.stream, sharded.size):
-                    check_leaks(Corpus(sharded.stream.name, shard.texts), some)
-
-
-def _scored(command: FlagCommand, sharded: Sharded, models: Models) -> tuple[Job, int]:
-    """The job with this worker's shards scored, and their number."""
-    settings, turn = command.settings, sharded.how.turn
-    passes = sharded.found.texts * settings.plan.passes * (2 if models.placebo else 1)
-    with watched("reading") as progress:
-        options = Options(cache=settings.cache, seed=settings.seed, progress=Ahead(progress, passes))
-        with Worker(models, settings.plan, options) as worker:
-            job = _job(command, sharded, worker, options)
-            with explained(sharded.folder):
-                sharded.folder.mkdir(parents=True, exist_ok=True)
-            if sharded.unread:
-                write_unreadable(sharded.unread, sharded.folder)
-            job.save(sharded.folder)
-            parts = job.parts(sharded.folder)
-            return job, work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
-
-
-def _job(command: FlagCommand, sharded: Sharded, worker: Worker, options: Options) -> Job:
-    settings, models = command.settings, worker.models
+def _job(command: FlagCommand, sharded: Sharded, model: str, opened: Opened) -> Job:
+    settings = command.settings
     asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
-    given = {"texts": command.source.texts, "nonmembers": command.nonmembers}
     return Job(
-        fingerprint=fingerprint(models, worker.plan, options, ""),
+        fingerprint=opened.fingerprint,
         survey=sharded.found,
         corpus=sharded.stream.name,
-        scores=tuple(worker.plan.scores),
-        outlines=tuple(worker.outlines),
-        settings=recorded(models, options, {}, {}, worker.scores.facts),
+        scores=tuple(settings.plan.scores),
+        outlines=opened.outlines,
+        settings=opened.settings,
         source={
-            **{
-                name: str(Path(text).resolve()) if Path(text).exists() else text
-                for name, text in given.items()
-            },
+            "texts": lasting(command.source.texts),
+            "nonmembers": lasting(command.nonmembers),
             "columns": command.source.columns.recorded,
             "skip_unreadable": sharded.how.skip_unreadable,
             # Not what tells one worker from another: whichever is the last writes the file of the job.
@@ -131,17 +94,8 @@ def _job(command: FlagCommand, sharded: Sharded, worker: Worker, options: Option
                 name: value for name, value in command.given.items() if name not in ("shard", "parts")
             },
         },
-        evaluation={KEY: {"settings": asked, "model": models.target.name}},
+        evaluation={KEY: {"settings": asked, "model": model}},
     )
-
-
-def _foreseen(sharded: Sharded, models: Models, settings: FlagSettings) -> tuple[Workload, ...]:
-    """The work of this worker's shards, whether or not they have parts already."""
-    found: tuple[Workload, ...] = ()
-    for corpus in sharded.mine:
-        some = workload(corpus, models, settings.plan, cache=settings.cache)
-        found = tuple(map(add, found, some)) if found else some
-    return found
 
 
 def _finish(job: Job, folder: Path, planned: Planned, out: Path) -> Answer:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pretrace.cli.answer import Answer, Answered
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import trained, watched
-from pretrace.cli.sharded import Sharded, score_on_ray, score_shards, surveyed, write_unreadable
+from pretrace.cli.sharded import score_on_ray, score_shards, surveyed, write_unreadable
 from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
@@ -36,11 +35,9 @@ from pretrace.scoring.settings import (
     Target,
     check_use,
 )
+from pretrace.scoring.workload import workload
 from pretrace.settings import Option
 from pretrace.types import Corpus, Run
-
-if TYPE_CHECKING:
-    from pretrace.scoring.workload import Workload
 
 Out = Annotated[
     Path,
@@ -154,7 +151,8 @@ class _Command:
         parts = parts or divide(windows(corpus, opened.target))
         parts = replace(parts, reference=parts.reference or given)
         if self.settings.dry_run:
-            return foretold(self._workload(parts.test, opened, plan, parts.reference))
+            cache = self.settings.cache
+            return foretold(workload(parts.test, opened, plan, labelled=parts.reference, cache=cache))
         models = self._with_texts(opened, parts)
         with watched("reading") as progress:
             run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
@@ -181,7 +179,8 @@ class _Command:
             return score_on_ray(sharded, task, plan, engine, self.evaluation)
         opened = self._open(plan)
         if self.settings.dry_run:
-            return foretold(self._foreseen(sharded, opened, plan, parts.reference))
+            work = sharded.foreseen(opened, plan, labelled=parts.reference, cache=self.settings.cache)
+            return foretold(work)
         models = self._with_texts(opened, parts)
         return score_shards(sharded, models, plan, options, self.evaluation)
 
@@ -190,23 +189,6 @@ class _Command:
 
         plan.check_servers(self._wanted.roles)
         return open_models(self._wanted)
-
-    def _workload(
-        self, corpus: Corpus, models: Models, plan: ScorePlan, reference: Corpus | None
-    ) -> tuple[Workload, ...]:
-        from pretrace.scoring.workload import workload
-
-        return workload(corpus, models, plan, labelled=reference, cache=self.settings.cache)
-
-    def _foreseen(
-        self, sharded: Sharded, models: Models, plan: ScorePlan, reference: Corpus | None
-    ) -> tuple[Workload, ...]:
-        """The work of this worker's shards, whether or not they have parts already."""
-        found: tuple[Workload, ...] = ()
-        for corpus in sharded.mine:
-            some = self._workload(corpus, models, plan, None if found else reference)
-            found = tuple(map(add, found, some)) if found else some
-        return found
 
     @property
     def _wanted(self) -> ModelsSettings:

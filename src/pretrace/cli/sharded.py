@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import add
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,7 @@ from pretrace.jobs.engine.cluster import connected
 from pretrace.jobs.engine.pool import Pool
 from pretrace.jobs.engine.scoring import Ready, Scoring, work_on
 from pretrace.jobs.evaluating import evaluated
-from pretrace.jobs.job import Ahead, Job, Opened, Turn, missing_shards, parts_folder, work
-from pretrace.jobs.manifest import Parts
+from pretrace.jobs.job import Ahead, Job, Opened, missing_shards, parts_folder, work
 from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import EngineSettings, JobSettings
 from pretrace.jobs.shards import Survey, check_labelled, survey
@@ -31,6 +31,7 @@ from pretrace.runs import save_run
 from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.settings import EvaluationSettings
+from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
 from pretrace.types import Corpus
 
@@ -70,6 +71,16 @@ class Sharded:
             if self.how.turn.takes(shard.index):
                 yield Corpus(self.stream.name, shard.texts)
 
+    def foreseen(
+        self, models: Models, plan: ScorePlan, *, labelled: Corpus | None = None, cache: bool = True
+    ) -> tuple[Workload, ...]:
+        """The work of this worker's shards, whether or not they have parts already."""
+        found: tuple[Workload, ...] = ()
+        for corpus in self.mine:
+            some = workload(corpus, models, plan, labelled=None if found else labelled, cache=cache)
+            found = tuple(map(add, found, some)) if found else some
+        return found
+
 
 def surveyed(
     stream: TextStream,
@@ -103,30 +114,42 @@ def score_shards(
     evaluation: EvaluationSettings | None,
 ) -> Answer:
     """Score the shards that are this worker's and merge them where it is the only one; what that gave."""
-    stream, found, turn = sharded.stream, sharded.found, sharded.how.turn
+    job, made = scored_here(
+        sharded, models, plan, options, lambda opened: _job(sharded, opened, plan, evaluation)
+    )
+    if sharded.how.turn.of > 1:
+        return part_done(sharded, job, made)
+    return _finish(job, sharded.folder, sharded.stream, sharded.out)
+
+
+def scored_here(
+    sharded: Sharded,
+    models: Models,
+    plan: ScorePlan,
+    options: Options,
+    make: Callable[[Opened], Job],
+) -> tuple[Job, int]:
+    """The job that `make` gives for the opened models, with this worker's shards scored, and how many were."""
     some = [one for one in (models, models.placebo) if one is not None]
     for one in some:
         plan.check(one)
     _refuse_leaks(sharded, [leak for one in some for leak in leaks(one)])
     with watched("reading") as progress:
-        ahead = Ahead(progress, found.texts * plan.passes * len(some))
+        ahead = Ahead(progress, sharded.found.texts * plan.passes * len(some))
         options = replace(options, progress=ahead)
         with Worker(models, plan, options) as worker:
-            job = _job(sharded, Opened.of(worker, options), plan, evaluation)
+            job = make(Opened.of(worker, options))
             _begin(sharded, job)
-            parts = job.parts(sharded.folder)
-            made = work(job, stream, worker, parts, turn=turn, size=sharded.size)
-    if turn.of > 1:
-        return part_done(turn, made, job, parts, sharded.out)
-    return _finish(job, sharded.folder, stream, sharded.out)
+            parts, turn = job.parts(sharded.folder), sharded.how.turn
+            return job, work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
 
 
-def part_done(turn: Turn, made: int, job: Job, parts: Parts, out: Path) -> Answer:
+def part_done(sharded: Sharded, job: Job, made: int) -> Answer:
     """What one worker of several did, and what is left to do."""
-    lacking = len(missing_shards(job, parts))
+    turn, lacking = sharded.how.turn, len(missing_shards(job, job.parts(sharded.folder)))
     rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
     first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
-    said = lines(first, f"When all workers are done: pretrace merge {out}")
+    said = lines(first, f"When all workers are done: pretrace merge {sharded.out}")
     return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
 
@@ -168,6 +191,12 @@ def _begin(sharded: Sharded, job: Job) -> None:
     job.save(folder)
 
 
+def lasting(texts: str) -> str:
+    """How texts are named in the file of a job, which may be read from another folder."""
+    path = Path(texts)
+    return str(path.resolve()) if path.exists() else texts
+
+
 def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: EvaluationSettings | None) -> Job:
     stream, found = sharded.stream, sharded.found
     texts = {
@@ -179,7 +208,6 @@ def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: Evaluati
         "notes": list(found.notes),
     }
     source = sharded.source
-    path = Path(source.texts)
     return Job(
         fingerprint=opened.fingerprint,
         survey=found,
@@ -188,7 +216,7 @@ def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: Evaluati
         outlines=opened.outlines,
         settings={**opened.settings, "texts": texts},
         source={
-            "texts": str(path.resolve()) if path.exists() else source.texts,
+            "texts": lasting(source.texts),
             "columns": source.columns.recorded,
             "skip_unreadable": sharded.how.skip_unreadable,
         },

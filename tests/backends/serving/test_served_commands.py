@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,30 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_servers import Model, ModelServer, serving
-from processes import Command, Started
+from processes import Call, Command, Started
 from tiny import MORE_WORDS
 
 from pretrace import load_audit, load_flags, load_run, open_model
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import open_store
-from pretrace.cli import main
 from pretrace.types import Quantity
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Calls the command line; gives the exit code, the output and what was said on standard error."""
-
-    def called(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return called
 
 
 def written(path: Path, number: int, *, words: int = 12, seed: int = 0, labels: bool = True) -> Path:

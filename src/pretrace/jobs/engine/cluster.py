@@ -63,7 +63,7 @@ def connected(address: str | None) -> Iterator[Any]:
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     loaded = sys.modules.get("ray")
     if address != "local" and find_spec("ray") and not (loaded and loaded.is_initialized()):
-        _check(address)  # before the import, at which Ray reads how it is to show who it is
+        check_answers(address)  # before the import, at which Ray reads how it is to show who it is
     ray = imported()
     with redirect_stdout(sys.stderr):
         if ray.is_initialized():
@@ -101,7 +101,7 @@ def room(ray: Any, settings: EngineSettings) -> Room:
     return made
 
 
-def _check(address: str) -> None:
+def check_answers(address: str) -> None:
     """EngineError where no Ray answers at an address. It is asked by a process of its own: a connection that fails
     cannot be given up from within."""
     if "://" in address:
