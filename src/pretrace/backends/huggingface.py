@@ -107,14 +107,13 @@ class HuggingFace:
         by hooks that are in place for this call alone. ModelError where the model has no such states.
         """
         rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
-        padded = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-        for filled, row in zip(padded, rows, strict=True):
-            filled[: len(row)] = row
-        ids = torch.from_numpy(padded)
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
+        padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
         starts = [max(1, len(e.prefix)) for e in batch]
         with precision.products(self.route):
-            predicted = [(start, len(row)) for start, row in zip(starts, rows, strict=True)]
-            reading, inside = self._read(ids, predicted, want, states)
+            predicted = np.stack([np.array(starts, dtype=np.int64), lengths], axis=1)
+            reading, inside = self._read(torch.from_numpy(padded), predicted, want, states)
         logp = reading.logp.numpy()
         mean, std = (None if t is None else t.numpy() for t in (reading.mean, reading.std))
         if not np.isfinite(logp).all():
@@ -125,34 +124,31 @@ class HuggingFace:
         traces, at = [], 0
         for e, start, row, found in zip(batch, starts, rows, inside, strict=True):
             part = slice(at, at := at + len(row) - start)
-            traces.append(
-                Trace(
-                    tokens=row[start:].astype(np.int32),
-                    logp=logp[part].copy(),
-                    mean=None if mean is None else mean[part].copy(),
-                    std=None if std is None else std[part].copy(),
-                    cut=e.cut,
-                    states=found,
-                )
-            )
+            # parts of the batch's arrays: all traces of a batch are in memory at once anyway
+            centre = None if mean is None else mean[part]
+            spread = None if std is None else std[part]
+            traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, found))
         return traces
 
     def _read(
-        self, ids: torch.Tensor, predicted: Sequence[tuple[int, int]], want: Quantity, states: States
+        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], want: Quantity, states: States
     ) -> tuple[Reading, list[Read]]:
-        """Statistics of positions [start, stop) of each row, concatenated row after row, and each row's states."""
+        """Statistics of the positions [start, stop) of each row, int64 [rows, 2], concatenated row after row, and each
+        row's states."""
         sweep = self._sweep(Quantity.MOMENTS in want)
         if self.split:
-            with self._watched(states, [stop for _, stop in predicted]) as inside:
+            with self._watched(states, predicted[:, 1].tolist()) as inside:
                 hidden = self._body(ids.to(self.device))
-            before = [hidden[i, start - 1 : stop - 1] for i, (start, stop) in enumerate(predicted)]
-            targets = torch.cat([ids[i, start:stop] for i, (start, stop) in enumerate(predicted)])
-            return read(torch.cat(before), targets.to(self.device), self.head, sweep), inside
+            places = np.arange(ids.shape[1])
+            chosen = np.flatnonzero((places >= predicted[:, :1]) & (places < predicted[:, 1:]))
+            at = torch.from_numpy(chosen).to(self.device)
+            before = hidden.reshape(-1, hidden.shape[-1]).index_select(0, at - 1)
+            return read(before, ids.to(self.device).reshape(-1).index_select(0, at), self.head, sweep), inside
         # An architecture that does more to its logits than the output layer: take them from the model
         # itself, a text at a time, and sweep those.
         parts: list[Reading] = []
         rows: list[Read] = []
-        for i, (start, stop) in enumerate(predicted):
+        for i, (start, stop) in enumerate(predicted.tolist()):
             with self._watched(states, [stop]) as inside:
                 logits = self._logits(ids[i : i + 1, :stop].to(self.device))[0, start - 1 : stop - 1]
             parts.append(read(logits, ids[i, start:stop].to(self.device), lambda rows: rows, sweep))

@@ -16,28 +16,32 @@ from pretrace.types import Quantity, Trace, Written
 
 Array = npt.NDArray[Any]
 
-_ARRAYS = {Quantity.LOGP: 2, Quantity.LOGP | Quantity.MOMENTS: 4}
+_FLOATS = {Quantity.LOGP.value: 1, (Quantity.LOGP | Quantity.MOMENTS).value: 3}
+_HOLDS = {number: holds for holds, number in _FLOATS.items()}
 _HEAD = struct.Struct("<qq")
 _INT, _FLOAT = np.dtype("<i4"), np.dtype("<f4")
 
 
 def _encode_trace(trace: Trace) -> bytes:
     floats = [array for array in (trace.logp, trace.mean, trace.std) if array is not None]
-    length, holds = len(trace.tokens), trace.holds
-    if any(len(array) != length for array in floats) or len(floats) + 1 != _ARRAYS[holds]:
+    length = len(trace.tokens)
+    if len(floats) not in _HOLDS or {len(array) for array in floats} != {length}:
         raise ValueError("a trace's arrays differ in length, or it has a mean without a standard deviation")
-    parts = [np.asarray(array, _FLOAT).tobytes() for array in floats]
-    head = _HEAD.pack(holds.value, int(trace.cut))
-    return b"".join((head, np.asarray(trace.tokens, _INT).tobytes(), *parts))
+    head = _HEAD.pack(_HOLDS[len(floats)], int(trace.cut))
+    return b"".join([head, _bytes(trace.tokens, _INT), *[_bytes(array, _FLOAT) for array in floats]])
+
+
+def _bytes(array: Array, kind: np.dtype[Any]) -> bytes:
+    return (array if array.dtype == kind else array.astype(kind)).tobytes()
 
 
 def _decode_trace(body: bytes) -> Trace:
     holds, cut = _HEAD.unpack_from(body)
-    count = _ARRAYS[Quantity(holds)]
-    length = (len(body) - _HEAD.size) // (4 * count)
-    tokens = np.frombuffer(body, "<i4", length, _HEAD.size).astype(np.int32, copy=False)
-    floats = np.frombuffer(body, "<f4", offset=_HEAD.size + 4 * length).astype(np.float32, copy=False)
-    logp, *moments = floats.reshape(count - 1, length)
+    count = _FLOATS[holds]
+    length = (len(body) - _HEAD.size) // (4 * (count + 1))
+    tokens = np.frombuffer(body, _INT, length, _HEAD.size).astype(np.int32, copy=False)
+    floats = np.frombuffer(body, _FLOAT, offset=_HEAD.size + 4 * length).astype(np.float32, copy=False)
+    logp, *moments = floats.reshape(count, length)
     mean, std = moments or (None, None)
     return Trace(tokens, logp, mean, std, cut)
 

@@ -23,6 +23,9 @@ from pretrace.errors import OutputError
 T = TypeVar("T")
 
 _WAIT = 30.0  # seconds a process waits for another one's transaction
+_LOG_PAGES = 8000
+"""Pages of 4 KiB that the log holds before they go to the file. Keys are hashes, so nearly each new entry is on a page
+of the index of its own, and a longer log writes such a page once for many entries."""
 _CURE = "set PRETRACE_CACHE to another folder, or do without a cache (--no-cache)."
 FORMAT = 2
 """A part of the file's name: files of format 1, which had other tables, are not looked at."""
@@ -150,6 +153,7 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
         connection.text_factory = bytes  # damaged text must reach our checks, not fail to decode
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
         wanted = {
             b"fingerprint": fingerprint.encode("utf-8", "surrogatepass"),
             b"format": str(FORMAT).encode(),

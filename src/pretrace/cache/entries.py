@@ -23,10 +23,10 @@ from pretrace.cache.location import cache_folder
 T = TypeVar("T")
 
 _CHUNK = 500  # keys a query: older sqlite takes at most 999 variables
-_PUT = (
-    "INSERT INTO entries (key, label, checksum, body) VALUES (?, ?, ?, ?) "
-    "ON CONFLICT (key, label) DO UPDATE SET checksum = excluded.checksum, body = excluded.body"
+_ADD = (
+    "INSERT INTO entries (key, label, checksum, body) VALUES (?, ?, ?, ?) ON CONFLICT (key, label) DO NOTHING"
 )
+_PUT = _ADD.replace("NOTHING", "UPDATE SET checksum = excluded.checksum, body = excluded.body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +112,34 @@ def _find(
 
 
 def _write(connection: sqlite3.Connection, entries: Sequence[Entry[Any]], bodies: Sequence[bytes]) -> None:
+    rows = [
+        (entry.key, entry.label, _checksum(entry.key, entry.label, body), body)
+        for entry, body in zip(entries, bodies, strict=True)
+    ]
+    with transaction(connection):
+        before = connection.total_changes
+        connection.executemany(_ADD, rows)
+        if connection.total_changes - before < len(rows):
+            connection.executemany(_PUT, _better(connection, entries, rows))
+
+
+def _better(
+    connection: sqlite3.Connection, entries: Sequence[Entry[Any]], rows: Sequence[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """The rows that are to take the place of what is stored, which is damaged or has less in it. What is stored is
+    looked at inside the transaction: another process may have stored something by now."""
     labels: dict[str, dict[bytes, None]] = {}
     for entry in entries:
         labels.setdefault(entry.label, {})[entry.key] = None
     codecs = {entry.label: entry.codec for entry in entries}
-    with transaction(connection):
-        # Looked at inside the transaction: another process may have stored something by now.
-        there = {label: _find(connection, keys, label, codecs[label]) for label, keys in labels.items()}
-        rows = []
-        for entry, body in zip(entries, bodies, strict=True):
-            key, label, content, codec = entry
-            if key not in there[label] or codec.better(content, there[label][key]):
-                rows.append((key, label, _checksum(key, label, body), body))
-                there[label][key] = content
-        connection.executemany(_PUT, rows)
+    there = {label: _find(connection, keys, label, codecs[label]) for label, keys in labels.items()}
+    found = []
+    for entry, row in zip(entries, rows, strict=True):
+        key, label, content, codec = entry
+        if key not in there[label] or codec.better(content, there[label][key]):
+            found.append(row)
+            there[label][key] = content
+    return found
 
 
 def _checksum(key: bytes, label: str, body: bytes) -> int:

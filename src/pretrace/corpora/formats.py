@@ -149,6 +149,8 @@ def parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
         yield from parquet_rows(whole, reading)
 
 
+_decode = json.JSONDecoder(strict=False).decode
+"""`json.loads` makes a decoder anew for each line, which takes longer than the line."""
 _Format = Callable[[io.BufferedReader, Reading], Iterator[Row]]
 
 FORMATS: dict[str, _Format] = {
@@ -197,34 +199,40 @@ def _text_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterat
 
 def _json_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterator[Row]:
     for number, line, damaged in lines:
-        if not line.strip():
+        if not line or line.isspace():
             continue
-        where = f"{reading.source}, line {number}"
         try:
-            item = _parsed(line, where)
+            item = _parsed(line, reading.source, number)
         except TextsError as error:
             yield reading.fault(str(error), number)
             continue
         if isinstance(item, dict):
             yield Row(item, number, damaged)
         else:
-            yield reading.fault(f"{where} is {kind_of(item)}, not a JSON object.", number)
+            what = f"{reading.source}, line {number} is {kind_of(item)}, not a JSON object."
+            yield reading.fault(what, number)
 
 
-def _parsed(content: str, where: str) -> object:
+def _parsed(content: str, source: str, line: int | None = None) -> object:
     """A JSON value; control characters inside strings are let through, for they harm nobody."""
     try:
-        return json.loads(content, strict=False)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
-        raise TextsError(f"{where} is not JSON: {error.msg}, at {place}; mend it or take it out.") from None
+        return _decode(content)
     except (ValueError, RecursionError) as error:
-        raise TextsError(f"{where} is JSON that cannot be read: {error}.") from None
+        where = source if line is None else f"{source}, line {line}"
+        raise TextsError(f"{where} {_why_not(error)}") from None
+
+
+def _why_not(error: Exception) -> str:
+    """Why something cannot be read as JSON, in half a sentence."""
+    if not isinstance(error, json.JSONDecodeError):
+        return f"is JSON that cannot be read: {error}."
+    place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
+    return f"is not JSON: {error.msg}, at {place}; mend it or take it out."
 
 
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(json.loads(line, strict=False), dict)
+        return isinstance(_decode(line), dict)
     except (ValueError, RecursionError):
         return False
 

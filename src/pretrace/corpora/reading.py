@@ -136,6 +136,8 @@ class Reading:
     def _string(self, number: int, row: Row) -> str:
         column = self._found.text or ""
         value = row.fields.get(column)
+        if isinstance(value, str) and value.isascii():
+            return value  # nearly always
         if not isinstance(value, str | bytes):
             raise TextsError(
                 f"{self._where(number, row)} has no text: the column {column!r} should hold a string and holds "
@@ -160,11 +162,14 @@ class Reading:
         identity = self._name(number, row, self._found.id)
         self._unnamed += not identity
         group = self._name(number, row, self._found.group)
-        meta = {name: cell_of(row.fields.get(name)) for name in self._found.more}
-        return Text(id=identity or str(number), text=text, member=member, group=group, meta=meta)
+        more = self._found.more
+        meta = {name: cell_of(row.fields.get(name)) for name in more} if more else {}
+        return Text(identity or str(number), text, member, group, meta)
 
     def _name(self, number: int, row: Row, column: str | None) -> str:
         value = row.fields.get(column or "")
+        if isinstance(value, str) and value.isascii():
+            return value  # nearly always
         try:
             return name_of(value)
         except ValueError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -118,7 +119,7 @@ class EvidenceReader:
                 )
             )
             for views, some in zip(seen, forms, strict=True):
-                views[view] = tuple(next(traces) for _ in some)
+                views[view] = tuple(islice(traces, len(some)))
         return [Evidence(text, views) for text, views in zip(texts, seen, strict=True)]
 
 
@@ -140,18 +141,19 @@ def trace(
     encoded = backend.encode(texts)
     keys = [text_key(text) for text in texts]
     traces = store.get(keys, want.quantity, want.states)
+    lengths = [e.length for e in encoded]
     known = [i for i, found in enumerate(traces) if found is not None]
-    progress.advance(len(known), sum(encoded[i].length for i in known), 0.0, False)
+    progress.advance(len(known), sum([lengths[i] for i in known]), 0.0, False)
     for i, e in enumerate(encoded):
-        if not e.predicted and traces[i] is None:
+        if traces[i] is None and not e.predicted:
             traces[i] = _empty(e, want.quantity)
-            progress.advance(1, e.length, 0.0, False)
+            progress.advance(1, lengths[i], 0.0, False)
     begin = time.perf_counter()
     for batch, made in _passes(backend, encoded, remaining_batches(backend, encoded, traces), want):
         store.put([keys[i] for i in batch], made)
         for i, one in zip(batch, made, strict=True):
             traces[i] = _fixed(one)
-        tokens = sum(encoded[i].length for i in batch)
+        tokens = sum([lengths[i] for i in batch])
         now = time.perf_counter()
         progress.advance(len(batch), tokens, now - begin, True)
         begin = now

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,9 +66,9 @@ class Quantity(Flag):
     """Hidden states at the last token (`Hidden`)."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class View:
-    """A text as seen by one model after one rewrite: ("target", "plain"), ("target", "lower"), …"""
+class View(NamedTuple):
+    """A text as seen by one model after one rewrite: ("target", "plain"), ("target", "lower"), … A tuple, whose hash is
+    taken several times for each text."""
 
     model: str = "target"
     rewrite: str = "plain"
@@ -123,7 +123,7 @@ class Evidence:
     @property
     def empty(self) -> frozenset[View]:
         """The views in which nothing was predicted: a single token, or a text that a rewrite gives no form of."""
-        return frozenset(view for view, traces in self.views.items() if not any(map(len, traces)))
+        return frozenset([view for view, traces in self.views.items() if not any(map(len, traces))])
 
     def through(self, model: str) -> Evidence:
         """The same evidence seen through another model: FSD is `of(e) - of(e.through("tuned"))`."""
