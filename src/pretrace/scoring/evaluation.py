@@ -75,6 +75,7 @@ class OfTexts:
 def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, validation: float) -> Evaluation:
     """`evaluate` without the texts."""
     members, groups, judged, lengths = _checked(run), beside.groups, beside.judged, beside.lengths
+    grouping = Grouping.of(groups, members)
     columns, division = _columns(run, lengths, judged), _divided(members, groups, share=validation, seed=seed)
     parts = Parts.of(columns, run.scores, Labelled(members, np.asarray(groups), division, seed, resamples))
     rows = tuple(parts.row(key) for key in columns if parts.has(key))
@@ -82,12 +83,11 @@ def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, valid
         rows=(*rows, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
         nonmembers=int(np.count_nonzero(~members)),
-        groups=len(Grouping.of(groups)),
+        groups=len(grouping),
         resamples=parts.resamples,
         validation=division.held_out,
         comparisons=_comparisons(run.scores, parts),
     )
-    grouping = Grouping.of(groups, members)
     circumstances = Circumstances(
         lead=_lead(rows, parts),
         member_groups=grouping.holding(MEMBERS),

@@ -109,7 +109,7 @@ def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
     The points kept are points of the full curve, closest together at low false positive rates. Errors
     as in `RankedScores.of`.
     """
-    _, true, false = _steps(*_checked(scores, members))
+    true, false = _steps(*_checked(scores, members))[1:]
     true, false = np.concatenate(([0], true)), np.concatenate(([0], false))
     corners = np.ones(len(true), dtype=bool)
     # A point on the straight line between its neighbours adds nothing.
@@ -173,6 +173,7 @@ def _steps(values: Doubles, labels: Bools) -> tuple[Doubles, npt.NDArray[np.int6
     """Distinct scores from high to low, and how many members and non-members score at least that."""
     down = np.argsort(-values, kind="stable")
     ordered, hits = values[down], labels[down]
+    del down  # 8 bytes a text
     last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
     true = np.cumsum(hits, dtype=np.int64)[last]
     return ordered[last], true, last.astype(np.int64) + 1 - true
