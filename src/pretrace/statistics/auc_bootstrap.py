@@ -76,7 +76,7 @@ class _Counts:
     @property
     def cells(self) -> int:
         """Values that one resample takes."""
-        return self.beating.shape[1] + self.beating.shape[0] + self.beaten.shape[0]
+        return int(sum(self.beating.shape) + self.beaten.shape[0])
 
     def auc(self, times: Doubles) -> Doubles:
         """The AUC where each group counts so many `times` [resamples, groups], [resamples]."""
