@@ -23,14 +23,14 @@ from pretrace.scoring.holdout import Parts
 from pretrace.scoring.settings import ModelsSettings, Target
 from pretrace.types import Corpus
 
-DEADLY = """
+FATAL = """
 import os, signal
 from pathlib import Path
 from pretrace.scores import scores
 from pretrace.types import Evidence, Needs, Quantity
 
-@scores.add("deadly")
-class Deadly:
+@scores.add("fatal")
+class Fatal:
     "Mean log-probability; a process that meets text 150 dies while there is the file ARMED, which goes with it."
 
     needs = Needs(Quantity.LOGP)
@@ -56,16 +56,17 @@ def command(
             for i in range(number)
         ]
         (tmp_path / f"{path}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (tmp_path / "deadly.py").write_text(DEADLY, encoding="utf-8")
+    (tmp_path / "fatal.py").write_text(FATAL, encoding="utf-8")
     list(scores)  # all that is built in is there before the plug-in, which goes with the test
     for name in ("_factories", "_origins"):
         monkeypatch.setattr(scores, name, dict(getattr(scores, name)))
+    monkeypatch.setattr("pretrace.registry._files", {})  # workers load this plug-in, and none of other tests
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr("pretrace.jobs.engine.scoring.CHUNK", 16)
     monkeypatch.setattr(shards, "SHARD", 32)
     monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
     known = ["--nonmembers", tmp_path / "known.jsonl", "--model", model_folder, "--no-cache"]
-    return ["flag", tmp_path / "mine.jsonl", *known, "--score", "deadly", "--plugin", tmp_path / "deadly.py"]
+    return ["flag", tmp_path / "mine.jsonl", *known, "--score", "fatal", "--plugin", tmp_path / "fatal.py"]
 
 
 def pretrace(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
