@@ -6,8 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare, ks_2samp
 
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics import shift
 from pretrace.statistics.conformal import drawn_pieces, p_values
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.shift import set_shift
@@ -91,6 +93,40 @@ def test_from_how_many_on_it_would_have_rejected():
     assert set_shift(np.concatenate((10.0 + np.arange(least - 1), fewer)), known).p > 0.04
     assert set_shift([0.0], np.arange(20.0), level=0.01).least is None
     assert set_shift([0.0], np.arange(20.0), level=0.05).least == 1
+
+
+def test_many_documents_are_chosen_as_evenly_as_a_few():
+    scores = np.stack((2.0 ** np.arange(8), np.ones(8)))  # a sum says which were chosen
+    sums = shift._sums_of_many(scores, 3, 5600, np.random.default_rng(0))
+    assert (sums[1] == 3).all()
+    counts = np.unique(sums[0], return_counts=True)[1]
+    assert len(counts) == 56
+    assert chisquare(counts).pvalue > 0.01
+
+
+@pytest.mark.parametrize("few", [40, 9_000])
+def test_sums_over_many_documents_have_the_law_of_a_plain_shuffle(few):
+    rng = np.random.default_rng(few)
+    scores = shift._rank_scores(rng.normal(size=20_001))
+    found = shift._sums_of_many(scores, few, 400, rng)
+    plain = np.array([scores[:, rng.permutation(20_001)[:few]].sum(axis=1) for _ in range(400)]).T
+    for one, other in zip(found, plain, strict=True):
+        assert ks_2samp(one, other).pvalue > 0.01
+    assert np.corrcoef(found)[0, 1] == pytest.approx(np.corrcoef(plain)[0, 1], abs=0.15)
+
+
+def test_p_of_many_documents_is_that_of_a_few(monkeypatch):
+    rng = np.random.default_rng(4)
+    for asked, known in ((600, 80), (80, 600)):
+        values = rng.normal(size=asked) + 0.1, rng.normal(size=known)
+        few = set_shift(*values, permutations=4_999)
+        monkeypatch.setattr(shift, "LARGE", 0)
+        many = set_shift(*values, permutations=5 * 4_999)
+        monkeypatch.undo()
+        assert few.permutations == many.permutations == 5_000
+        assert 0.02 < few.p < 0.9
+        assert many.p == pytest.approx(few.p, abs=4 * np.sqrt(2 * few.p * (1 - few.p) / 5_000))
+        assert many.p != few.p, "they are drawn in another way"
 
 
 def test_scores_that_do_not_differ_and_what_is_no_score():

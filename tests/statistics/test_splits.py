@@ -79,6 +79,13 @@ def test_a_group_is_counted_for_every_label_it_holds():
     assert [stratum.tolist() for stratum in grouping.strata] == [[1], [2], [0]]
 
 
+@pytest.mark.parametrize("numbers", [[4, 1, 4, 0, 9], [40, 10, 40, 0, 10**12], [-3, 1, 1, 7, 2]])
+def test_numbers_that_leave_some_out_are_numbered_in_order(numbers):
+    found = Grouping.of(np.array(numbers))
+    assert found.codes.tolist() == [sorted(set(numbers)).index(number) for number in numbers]
+    assert found.sizes.tolist() == [numbers.count(number) for number in sorted(set(numbers))]
+
+
 @given(grouped, st.integers(2, 5), st.integers(0, 3))
 def test_folds_keep_groups_whole(rows, folds, seed):
     groups = [group for group, _ in rows]

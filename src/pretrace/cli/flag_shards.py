@@ -12,40 +12,51 @@ from pretrace.auditing.placebo import check_placebos
 from pretrace.cli.answer import Answer
 from pretrace.cli.flagging import FlagCommand, printed
 from pretrace.cli.printing import foretold
-from pretrace.cli.sharded import Sharded, lasting, part_done, scored_here, surveyed
+from pretrace.cli.sharded import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.flagging.planning import FlagSettings
 from pretrace.jobs.both import Both, Gathered
+from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
 from pretrace.jobs.flagging import Planned, flagged_of, unscored
 from pretrace.jobs.job import Job, Opened
 from pretrace.jobs.merge import UNREADABLE, remove
-from pretrace.jobs.settings import JobSettings
+from pretrace.jobs.settings import Division
 from pretrace.results.folder import Write
 from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.tables import write_csv
 from pretrace.runs import save_flags
 from pretrace.scoring.detect import Options
+from pretrace.scoring.holdout import Parts
+from pretrace.types import Corpus
 
 KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
 
 
-def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, how: JobSettings) -> Answer:
-    """The flagging of more texts than that, or the shards of one worker."""
-    settings, found = command.settings, Gathered()
+def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Answer:
+    """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
+    settings, how, engine, found = command.settings, division.job, division.engine, Gathered()
     both = Both(asked, known)
-    sharded = surveyed(Both(asked, known, found), command.source, how, command.out, labelled=False)
+    size = shard_size(counted(both)) if engine.on_ray else None
+    watched = Both(asked, known, found)
+    sharded = surveyed(watched, command.source, how, command.out, labelled=False, size=size)
     sharded = replace(sharded, stream=both)
     planned = Planned.of(both, found, settings)
     settings.plan.check_texts(sharded.first)
-    models = command.opened(planned.prospect.notes)
+    command.announce(planned.prospect.notes)
+    options = Options(cache=settings.cache, seed=settings.seed)
+    make = partial(_job, command, sharded)
+    if engine.on_ray and not command.dry_run:
+        none = Parts(None, None, Corpus(both.name, ()))
+        task = Scoring(command.wanted, settings.score, none, "lora", options, apart=True)
+        job = scored_on_ray(sharded, task, engine, make)
+        return _finish(job, sharded.folder, planned, command.out)
+    models = command.opened()
     if command.dry_run:
         return foretold(sharded.foreseen(models, settings.plan, cache=settings.cache))
     models = command.with_texts(models)
     if models.placebo is not None:
         check_placebos(models.target, (models.placebo.target,))
-    options = Options(cache=settings.cache, seed=settings.seed)
-    make = partial(_job, command, sharded, models.target.name)
     job, made = scored_here(sharded, models, settings.plan, options, make)
     if how.turn.of > 1:
         return part_done(sharded, job, made)
@@ -74,7 +85,7 @@ def _own(job: Job) -> Mapping[str, Any]:
     return job.evaluation[KEY]  # type: ignore[no-any-return]
 
 
-def _job(command: FlagCommand, sharded: Sharded, model: str, opened: Opened) -> Job:
+def _job(command: FlagCommand, sharded: Sharded, opened: Opened) -> Job:
     settings = command.settings
     asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
     return Job(
@@ -94,7 +105,7 @@ def _job(command: FlagCommand, sharded: Sharded, model: str, opened: Opened) -> 
                 name: value for name, value in command.given.items() if name not in ("shard", "parts")
             },
         },
-        evaluation={KEY: {"settings": asked, "model": model}},
+        evaluation={KEY: {"settings": asked, "model": opened.target}},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from pretrace.corpora import open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.flagging.planning import FLAGGING, FlagSettings
-from pretrace.jobs.settings import JobSettings
+from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.tables import write_lines
 from pretrace.scoring.plan import Models
@@ -27,6 +27,8 @@ from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSett
 from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Flagged
 
+_NOT_RECORDED = {one.name for one in fields(EngineSettings)}
+"""Options that differ between commands that make the same flagging."""
 _SHOWN = 10
 _PLACEBO = (
     "--placebo {} is the model itself: name one that cannot have seen the texts, such as an earlier checkpoint "
@@ -71,6 +73,7 @@ def flag(
     inputs: FlagInputs,
     settings: FlagSettings,
     job: JobSettings,
+    engine: EngineSettings,
     given: Given,
 ) -> Answer:
     """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
@@ -80,6 +83,7 @@ def flag(
     from pretrace.jobs import shards
     from pretrace.scoring.models import check_placebo, named_placebos
 
+    division = Division(job, engine)
     check_use(settings, inputs.companions)
     wanted = ModelsSettings(
         target=target,
@@ -93,7 +97,7 @@ def flag(
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
-    corpus = None if job.shard else stream.whole(shards.SHARD, unread.append)
+    corpus = None if division.named else stream.whole(shards.SHARD, unread.append)
     known = other.whole(shards.SHARD, unread.append) if corpus else None
     command = FlagCommand(
         source=source,
@@ -102,10 +106,10 @@ def flag(
         wanted=wanted,
         settings=settings,
         dry_run=inputs.dry_run,
-        given=given,
+        given=Given({name: value for name, value in given.items() if name not in _NOT_RECORDED}),
     )
     if corpus is None or known is None:
-        return flag_shards(command, stream, other, job)
+        return flag_shards(command, stream, other, division)
     return _at_once(command, corpus, known, unread)
 
 
@@ -121,7 +125,8 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
 
     settings = command.settings
     planned = plan(corpus, known, settings)
-    models = command.opened(planned.notes)
+    command.announce(planned.notes)
+    models = command.opened()
     if command.dry_run:
         return foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
     models = command.with_texts(models)
@@ -145,13 +150,16 @@ class FlagCommand:
     dry_run: bool
     given: Given
 
-    def opened(self, notes: Iterable[str]) -> Models:
-        """The models, once the notes were said: before a model is opened, while it costs nothing."""
-        from pretrace.scoring.models import open_models
-
+    def announce(self, notes: Iterable[str]) -> None:
+        """Say the notes and check what servers give: before a model is opened, while it costs nothing."""
         for note in notes:
             say_note(note)
         self.settings.plan.check_servers(self.wanted.roles)
+
+    def opened(self) -> Models:
+        """The models."""
+        from pretrace.scoring.models import open_models
+
         return open_models(self.wanted)
 
     def with_texts(self, models: Models) -> Models:

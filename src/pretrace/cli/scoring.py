@@ -19,7 +19,7 @@ from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs import shards
 from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
-from pretrace.jobs.settings import EngineSettings, JobSettings
+from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.results.atomic import check_writable
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, check_labels, detect
@@ -78,25 +78,6 @@ def evaluate(
 ) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
     return _Command(source, target, settings, evaluation, Division(job, engine), out, given).run()
-
-
-@dataclass(frozen=True, slots=True)
-class Division:
-    """How the work is divided; ExpressionError for --shard and --engine ray at once."""
-
-    job: JobSettings
-    engine: EngineSettings
-
-    def __post_init__(self) -> None:
-        if self.job.shard and self.engine.on_ray:
-            raise ExpressionError(
-                "--shard divides the work by hand, --engine ray by itself: give one of the two."
-            )
-
-    @property
-    def named(self) -> str:
-        """The option that divides the work, "" where nothing does."""
-        return "--shard" if self.job.shard else "--engine ray" if self.engine.on_ray else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,17 +162,26 @@ def score_on_ray(
     engine: EngineSettings,
     evaluation: EvaluationSettings | None,
 ) -> Answer:
-    """Let workers on a Ray cluster score the shards, and merge them. No model is opened here."""
+    """Let workers on a Ray cluster score the shards, and merge them."""
+    job = scored_on_ray(sharded, task, engine, lambda opened: _job(sharded, opened, plan, evaluation))
+    return _finish(job, sharded.folder, sharded.stream, sharded.out)
+
+
+def scored_on_ray(
+    sharded: Sharded, task: Scoring, engine: EngineSettings, make: Callable[[Opened], Job]
+) -> Job:
+    """The job that `make` gives for what the workers opened, with all shards scored by them. No model is opened
+    here."""
     with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
         ready: Ready = pool.told
         _refuse_leaks(sharded, ready.leaks)
-        job = _job(sharded, ready.opened, plan, evaluation)
+        job = make(ready.opened)
         _begin(sharded, job)
         parts = job.parts(sharded.folder)
         with watched("reading") as progress:
             progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
             work_on(pool, job, sharded.stream, parts, size=sharded.size, progress=progress)
-    return _finish(job, sharded.folder, sharded.stream, sharded.out)
+    return job
 
 
 def _refuse_leaks(sharded: Sharded, found: Sequence[Leak]) -> None:

@@ -24,8 +24,9 @@ import numpy as np
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING
 from pretrace.scoring.holdout import drawn_documents
+from pretrace.statistics.auc_bootstrap import auc_bootstrap
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
-from pretrace.statistics.resampling import Spread, group_bootstrap
+from pretrace.statistics.resampling import Spread
 from pretrace.types import Bools, Check, Doubles, Estimate
 
 APART = 0.55
@@ -80,16 +81,13 @@ def row_checks(
     drawn = _drawn(asked, groups, seed)
     some, theirs = asked[drawn], groups[drawn]
     judged = bag_of_words(read(drawn), some, theirs, seed=seed)
-    together = [lengths] if judged.scores is None or not drawn.all() else [lengths, judged.scores]
-    spread = _spread(np.column_stack(together), asked, groups, seed=seed)
+    spread = _spread(lengths, asked, groups, seed=seed)
     length = _length(spread.estimate(0), [_rank_p(sign * lengths, asked, groups) for sign in (1, -1)])
     if few or judged.scores is None:
         why = few or f"No classifier could be trained: {judged.note}"
         return Check("words", _WORDS, "not run", why, _CURE), length
-    place = len(together) - 1
-    if not drawn.all():
-        spread = _spread(judged.scores[:, None], some, theirs, seed=seed)
-    words = _words(spread.widened(place, WIDENING).estimate(place), _rank_p(judged.scores, some, theirs))
+    spread = _spread(judged.scores, some, theirs, seed=seed).widened(0, WIDENING)
+    words = _words(spread.estimate(0), _rank_p(judged.scores, some, theirs))
     return _resting(words, asked, drawn), length
 
 
@@ -117,7 +115,7 @@ def placebo_check(
     if np.ptp(values) == 0:
         words = "The placebo gives every text the same score, so it can say nothing; name another one."
         return Check("placebo", _PLACEBO, "not run", words, _OTHER)
-    auc = _spread(values[:, None], asked, groups, seed=seed).estimate(0)
+    auc = _spread(values, asked, groups, seed=seed).estimate(0)
     ranked = _rank_p(values, asked, groups)
     share = f"{100 * rate:g}%"
     words = (
@@ -212,8 +210,8 @@ def _figures(auc: Estimate) -> str:
     return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}] (99%)"
 
 
-def _spread(matrix: Doubles, asked: Bools, groups: Groups, *, seed: int) -> Spread:
-    spread = group_bootstrap(matrix, asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
+def _spread(scores: Doubles, asked: Bools, groups: Groups, *, seed: int) -> Spread:
+    spread = auc_bootstrap(scores, asked, groups=groups, seed=seed, resamples=RESAMPLES)
     return replace(spread, tail=spread.tail * OUTER)
 
 

@@ -126,9 +126,10 @@ def _print_of(backend: Backend) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a job records of the models and scores of a worker: what the numbers depend on, the controls, and the
-    settings without what is said of the texts."""
+    """What a job records of the models and scores of a worker: the name of the target, what the numbers depend on,
+    the controls, and the settings without what is said of the texts."""
 
+    target: str
     fingerprint: dict[str, Any]
     outlines: tuple[dict[str, Any], ...]
     settings: dict[str, Any]
@@ -139,6 +140,7 @@ class Opened:
         models = worker.models
         reference = record_corpus(models.labelled)["sha256"] if models.labelled else ""
         return cls(
+            target=models.target.name,
             fingerprint=fingerprint(models, worker.plan, options, reference),
             outlines=tuple(worker.outlines),
             settings=recorded(models, options, {}, {}, worker.scores.facts),

@@ -82,3 +82,22 @@ class EngineSettings:
     def on_ray(self) -> bool:
         """Whether workers on Ray read."""
         return self.engine == "ray"
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How the work is divided; ExpressionError for --shard and --engine ray at once."""
+
+    job: JobSettings
+    engine: EngineSettings
+
+    def __post_init__(self) -> None:
+        if self.job.shard and self.engine.on_ray:
+            raise ExpressionError(
+                "--shard divides the work by hand, --engine ray by itself: give one of the two."
+            )
+
+    @property
+    def named(self) -> str:
+        """The option that divides the work, "" where nothing does."""
+        return "--shard" if self.job.shard else "--engine ray" if self.engine.on_ray else ""

@@ -104,6 +104,8 @@ def drawn_pieces(groups: Groups, seed: int, *, each: int | None = None) -> Bools
     rows, sizes = np.argsort(grouping.codes, kind="stable"), grouping.sizes
     first = np.cumsum(sizes) - sizes
     number = int(sizes.min()) if each is None else each
+    if number >= sizes.max():
+        return np.ones(len(groups), dtype=bool)
     rng = np.random.default_rng(seed)
     drawn[rows[first[sizes == 1]]] = number > 0  # one piece alone is not drawn by lot
     several = sizes > 1

@@ -36,7 +36,7 @@ from pretrace.types import Doubles
 PERMUTATIONS = 9_999
 """Drawn at random; where the asked documents can be chosen in no more ways, every one of these is gone through."""
 LARGE = 20_000
-"""Documents above which a fifth of the permutations is drawn, to keep the time in bounds."""
+"""Documents above which a fifth of the permutations is drawn, to keep the time in bounds, and in another way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +102,29 @@ def _permuted(scores: Doubles, number: int, draws: int, seed: int) -> Doubles:
     rng = np.random.default_rng(seed)
     total = scores.shape[1]
     few = min(number, total - number)
-    sums = []
+    sums = (_sums_of_many if total > LARGE else _sums)(scores, few, draws, rng)
+    # The smaller side alone is summed; what is left is the other.
+    return _larger(sums if few == number else scores.sum(axis=1)[:, None] - sums, scores, number)
+
+
+def _sums(scores: Doubles, few: int, draws: int, rng: np.random.Generator) -> Doubles:
+    """The sums of both scores over so few of the documents, chosen at random, [2, draws]."""
+    total, sums = scores.shape[1], []
     rows = max(1, CELLS // total)
     for begin in range(0, draws, rows):
         block = np.broadcast_to(np.arange(total, dtype=np.int32), (min(rows, draws - begin), total))
         taken = rng.permuted(block, axis=1)[:, :few]
         sums.append(np.stack([score[taken].sum(axis=1) for score in scores]))
-    found = np.concatenate(sums, axis=1)
-    # The smaller side alone is summed; what is left is the other.
-    return _larger(found if few == number else scores.sum(axis=1)[:, None] - found, scores, number)
+    return np.concatenate(sums, axis=1)
+
+
+def _sums_of_many(scores: Doubles, few: int, draws: int, rng: np.random.Generator) -> Doubles:
+    """The same where documents are many: the others are not shuffled to choose a few."""
+    sums = np.empty((2, draws))
+    for i in range(draws):
+        taken = rng.choice(scores.shape[1], few, replace=False, shuffle=False)
+        sums[:, i] = scores[:, taken].sum(axis=1)
+    return sums
 
 
 def _larger(sums: Doubles, scores: Doubles, number: int) -> Doubles:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pretrace.auditing.placebo import check_placebos
 from pretrace.corpora import TextStream
 from pretrace.jobs import shards
 from pretrace.jobs.engine.pool import Piece, Pool
@@ -42,13 +43,15 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how."""
+    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how; with
+    `apart` a placebo that has the weights of the target is refused."""
 
     wanted: ModelsSettings
     expressions: str
     texts: Texts
     method: str
     options: Options
+    apart: bool = False
 
     def open(self) -> tuple[Ready, Callable[[Any], Any]]:
         """The worker's own account of itself, and what scores a shard."""
@@ -60,6 +63,8 @@ class Scoring:
         plan.check(models)
         found = leaks(models)
         if models.placebo is not None:
+            if self.apart:
+                check_placebos(models.target, (models.placebo.target,))
             plan.check(models.placebo)
             found += leaks(models.placebo)
         worker = Worker(models, plan, options)  # open as long as the process

@@ -1,0 +1,137 @@
+"""`flag` on a real Ray: the flagging of one process, though a worker is killed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretrace.cli import main
+from pretrace.errors import ModelError
+from pretrace.jobs import shards
+from pretrace.jobs.engine.scoring import Scoring
+from pretrace.registry import scores
+from pretrace.results.serialization import from_json
+from pretrace.runs import scan
+from pretrace.scoring import evidence
+from pretrace.scoring.detect import Options
+from pretrace.scoring.holdout import Parts
+from pretrace.scoring.settings import ModelsSettings, Target
+from pretrace.types import Corpus
+
+FATAL = """
+import os, signal
+from pathlib import Path
+from pretrace.scores import scores
+from pretrace.types import Evidence, Needs, Quantity
+
+@scores.add("fatal")
+class Fatal:
+    "Mean log-probability; a process that meets text 150 dies while there is the file ARMED, which goes with it."
+
+    needs = Needs(Quantity.LOGP)
+
+    def __call__(self, evidence: Evidence) -> float:
+        armed = Path(__file__).with_name("ARMED")
+        if evidence.text.id == "TEXTS: t150" and armed.exists():
+            armed.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return float(evidence.trace().logp.mean())
+"""
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, sentences: list[str], model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[object]:
+    """400 texts in 200 documents and 60 known non-members, by a score of a plug-in; 16 texts a shard on Ray, 32 and
+    batches planned over 16 here."""
+    for path, number, first in (("mine", 400, 1000), ("known", 60, 2000)):
+        lines = [
+            json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {first + i}", "group": f"{path}{i // 2}"})
+            for i in range(number)
+        ]
+        (tmp_path / f"{path}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "fatal.py").write_text(FATAL, encoding="utf-8")
+    list(scores)  # all that is built in is there before the plug-in, which goes with the test
+    for name in ("_factories", "_origins"):
+        monkeypatch.setattr(scores, name, dict(getattr(scores, name)))
+    monkeypatch.setattr("pretrace.registry._files", {})  # workers load this plug-in, and none of other tests
+    monkeypatch.setattr(evidence, "CHUNK", 16)
+    monkeypatch.setattr("pretrace.jobs.engine.scoring.CHUNK", 16)
+    monkeypatch.setattr(shards, "SHARD", 32)
+    monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
+    known = ["--nonmembers", tmp_path / "known.jsonl", "--model", model_folder, "--no-cache"]
+    return ["flag", tmp_path / "mine.jsonl", *known, "--score", "fatal", "--plugin", tmp_path / "fatal.py"]
+
+
+def pretrace(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+def test_a_worker_is_killed_and_the_flagging_is_that_of_one_process(
+    ray: Any,
+    command: list[object],
+    reference_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command += ["--placebo", reference_folder]
+    (tmp_path / "ARMED").touch()
+    code = pretrace(monkeypatch, *command, "--out", tmp_path / "RAY", "--engine", "ray", "--workers", 1)
+    assert code in (0, 3, 4)
+    assert not (tmp_path / "ARMED").exists(), "a worker was killed"
+    assert not (tmp_path / ".RAY.parts").exists()
+    assert pretrace(monkeypatch, *command, "--out", tmp_path / "HERE") == code
+
+    there, here = (scan(tmp_path / name).to_table() for name in ("RAY", "HERE"))
+    assert there.num_rows == 400
+    assert there.column("p").null_count == 0
+    assert there.equals(here)
+    for name in ("flags.csv", "known.csv"):
+        assert (tmp_path / "RAY" / name).read_bytes() == (tmp_path / "HERE" / name).read_bytes()
+    told, said = (from_json((tmp_path / name / "flags.json").read_bytes()) for name in ("RAY", "HERE"))
+    assert {name for name in told if told[name] != said[name]} <= {"files", "settings", "sha256", "whole"}
+    assert {**told["whole"], "parts": 0} == {**said["whole"], "parts": 0}, "shards are smaller on Ray"
+    assert {**told["settings"], "command": 0} == {**said["settings"], "command": 0}
+    assert {**told["settings"]["command"], "out": 0} == {**said["settings"]["command"], "out": 0}
+
+
+def test_a_placebo_that_is_the_target_is_refused_by_the_workers(model_folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.symlink_to(model_folder)
+    wanted = ModelsSettings(target=Target(model=str(model_folder)), placebos=(str(other),), cache=False)
+    task = Scoring(wanted, "loss", Parts(None, None, Corpus("texts", ())), "lora", Options(cache=False))
+    assert replace(task, apart=False).open()[0].opened.target == str(model_folder)
+    with pytest.raises(ModelError, match="has the very weights of the target"):
+        replace(task, apart=True).open()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--engine", "ray", "--shard", "1/2"], "give one of the two"),
+        (["--workers", "2"], "--workers has no use without --engine ray"),
+        (["--engine", "dask"], "--engine is local or ray, found 'dask'"),
+    ],
+)
+def test_what_does_not_go_together(
+    more: list[str],
+    said: str,
+    command: list[object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert pretrace(monkeypatch, *command, "--out", tmp_path / "RUN", *more) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "RUN").exists()
