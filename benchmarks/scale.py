@@ -3,9 +3,10 @@
 `python -m benchmarks.scale [--commands score evaluate flag] [--texts 20000 200000 1000000] [--quick] [--name today]`
 runs each command on each number of texts, in one thread, and writes benchmarks/results/scale.json and scale.png. Each
 row comes from two processes: one runs the command as a user would and gives the peak memory, the other has run it on 40
-texts before and gives microseconds of processor time a text by part. A row is written as soon as it is measured, and
-the same command continues behind the rows of the same commit. `--quick` takes 20,000 and 60,000 texts. `--name` keeps
-the rows under a name beside those that are there, to compare two states.
+texts before and gives microseconds of processor time a text by part; above `--parts-to` texts (200,000) there is no
+second one. A row is written as soon as it is measured, and the same command continues behind the rows of the same
+commit. `--quick` takes 20,000 and 60,000 texts. `--name` keeps the rows under a name beside those that are there, to
+compare two states.
 """
 
 from __future__ import annotations
@@ -230,8 +231,9 @@ def make_model(folder: Path) -> None:
     make_tokenizer().save_pretrained(folder)
 
 
-def measured(command: str, texts: int, work: Path, *more: str) -> dict[str, Any]:
-    """The figures of a command over so many texts, from processes of their own with empty caches."""
+def measured(command: str, texts: int, work: Path, *more: str, parts: bool = True) -> dict[str, Any]:
+    """The figures of a command over so many texts, from processes of their own with empty caches; without `parts` the
+    peak alone."""
     path, known = work / f"texts-{texts}.jsonl", work / "known.jsonl"
     if not path.exists():
         make_texts(path, texts)
@@ -239,7 +241,7 @@ def measured(command: str, texts: int, work: Path, *more: str) -> dict[str, Any]
         make_texts(known, KNOWN, seed=2, known=True)
     found: dict[str, Any] = {"command": command, "texts": texts}
     options = [str(known) if one == "KNOWN" else one for one in COMMANDS[command]]
-    for kind in ("--peak", "--one"):
+    for kind in ("--peak", "--one") if parts else ("--peak",):
         with tempfile.TemporaryDirectory(dir=work) as own:
             out = Path(own) / "RUN"
             tail = [command, str(path), "--model", str(work / "model"), *options, "--out", str(out), *more]
@@ -261,6 +263,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--commands", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--texts", type=int, nargs="+", default=[20_000, 200_000, 1_000_000])
+    parser.add_argument("--parts-to", type=int, default=200_000, help="the most texts that are timed by part")
     parser.add_argument("--quick", action="store_true", help="20,000 and 60,000 texts")
     parser.add_argument("--name", default="now", help="the state that is measured (default: %(default)s)")
     parser.add_argument("--work", type=Path, help="folder that keeps model and texts")
@@ -295,7 +298,7 @@ def add(asked: argparse.Namespace, command: str, texts: int, work: Path) -> None
         state = {"machine": machine(), "commit": commit(), "options": asked.options, "rows": []}
     if any((row["command"], row["texts"]) == (command, texts) for row in state["rows"]):
         return
-    row = measured(command, texts, work, *asked.options)
+    row = measured(command, texts, work, *asked.options, parts=texts <= asked.parts_to)
     print(json.dumps(row), flush=True)
     state["rows"].append(row)
     found[asked.name] = state

@@ -16,6 +16,7 @@ from benchmarks.scale import RESULTS
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 SHOWN = (2, 8, 64, 512)
 """Numbers of workers in the table of growth."""
+_OUTSIDE = "outside_the_forward_pass"
 TOKENS = 500
 """Tokens of a text in the table."""
 
@@ -34,8 +35,8 @@ def rows() -> Iterator[Row]:
     """The lines of the table, from the files that are there."""
     if scale := _read("scale.json"):
         state = list(scale.values())[-1]
-        largest = max(state["rows"], key=lambda row: row["texts"])
-        micro = largest["outside_the_forward_pass"]
+        timed = [row for row in state["rows"] if row["command"] == "score" and _OUTSIDE in row]
+        micro = max(timed, key=lambda row: row["texts"])[_OUTSIDE]
         yield Row(
             "all but the model, texts of 12 tokens",
             "one core of " + _machine(state["machine"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ _PALETTE = [
 
 
 def draw(found: Mapping[str, Any], path: Path) -> None:
-    """Peak memory by number of texts, a line a state; microseconds a text by part, a bar a state and size."""
+    """Peak memory by number of texts, a line a command; microseconds a text by part, a bar a command and size."""
     with styled():
         figure = Figure(figsize=(9.0, 3.6), layout="constrained")
         memory, parts = figure.subplots(1, 2, width_ratios=[1, 1.6])
@@ -42,13 +43,12 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
 
 
 def _memory(axes: Any, found: Mapping[str, Any]) -> None:
-    for (name, state), colour in zip(found.items(), _PALETTE, strict=False):
-        rows = sorted(state["rows"], key=lambda row: row["texts"])
-        axes.plot(
-            [row["texts"] for row in rows], [row["peak_mb"] for row in rows], "o-", color=colour, label=name
-        )
-        if rows:
-            axes.axhline(LIMIT * rows[0]["peak_mb"], color=colour, linewidth=0.8, dashes=(4, 2.2))
+    lines = [(name, command, rows) for name, state in found.items() for command, rows in _by_command(state)]
+    for (name, command, rows), colour in zip(lines, _PALETTE, strict=False):
+        label = command if len(found) == 1 else f"{command}, {name}"
+        sizes, peaks = [row["texts"] for row in rows], [row["peak_mb"] for row in rows]
+        axes.plot(sizes, peaks, "o-", color=colour, label=label)
+        axes.axhline(LIMIT * peaks[0], color=colour, linewidth=0.8, dashes=(4, 2.2))
     axes.set_xscale("log")
     axes.set_ylim(0)
     axes.set_title(f"peak memory (MB) by texts; dashed: {LIMIT} × the smallest run", fontsize=8.5)
@@ -56,11 +56,19 @@ def _memory(axes: Any, found: Mapping[str, Any]) -> None:
     axes.tick_params(labelsize=8, length=0)
 
 
+def _by_command(state: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The rows of each command, by number of texts."""
+    rows = sorted(state["rows"], key=lambda row: (row["command"], row["texts"]))
+    return [(command, list(some)) for command, some in groupby(rows, lambda row: str(row["command"]))]
+
+
 def _parts(axes: Any, found: Mapping[str, Any]) -> None:
     rows = [
-        (f"{name}\n{row['texts']:,}", row["microseconds_a_text"])
-        for name, s in found.items()
-        for row in s["rows"]
+        (f"{row['command']}\n{row['texts']:,}", row["microseconds_a_text"])
+        for state in found.values()
+        for _, some in _by_command(state)
+        for row in some
+        if "microseconds_a_text" in row
     ]
     names = sorted(
         {part for _, parts in rows for part in parts}, key=lambda part: (part != "forward pass", part)
