@@ -6,12 +6,14 @@ import importlib
 import json
 import multiprocessing
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pytest
@@ -73,26 +75,6 @@ def same() -> Callable[[Trace | None, Trace | None], bool]:
     return agree
 
 
-Start = Callable[..., "subprocess.Popen[str]"]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a Python process that knows `folder`, `trace`, `same` and the store; killed at the end."""
-    running: list[subprocess.Popen[str]] = []
-
-    def begin(code: str, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", PRELUDE + code, str(tmp_path), *arguments]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        running.append(process)
-        return process
-
-    yield begin
-    for process in running:
-        process.kill()
-        process.communicate()
-
-
 IMPORTED = (
     "torch",
     "transformers.models.gpt_neox.modeling_gpt_neox",
@@ -100,6 +82,90 @@ IMPORTED = (
     "pretrace.scoring.models",
 )
 """What a process has imported before it begins: most of what a short command does otherwise."""
+
+
+def forking() -> ForkServerContext:
+    """What starts processes that have imported `IMPORTED` before they begin: the imports are done once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(IMPORTED))
+    return context
+
+
+@dataclass
+class Program:
+    """Python code in a process of its own, as subprocess.Popen has it: `stdout` can be read while it runs."""
+
+    process: BaseProcess
+    stdout: TextIO
+    complaints: Path
+
+    @property
+    def pid(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self.process.exitcode
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    def communicate(self) -> tuple[str, str]:
+        """What is left on standard output, and all of standard error, once the process has ended."""
+        with self.stdout:
+            out = self.stdout.read()
+        self.process.join()
+        return out, self.complaints.read_text(encoding="utf-8")
+
+
+Start = Callable[..., Program]
+
+
+@pytest.fixture
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts `python -c CODE ARGUMENTS`, forked from a process that has imported what most code needs; killed at the
+    end."""
+    context = forking()
+    running: list[Program] = []
+
+    def begin(code: str, *arguments: object) -> Program:
+        reader, writer = context.Pipe(duplex=False)
+        complaints = tmp_path_factory.mktemp("program") / "stderr.txt"
+        given = (code, list(map(str, arguments)), dict(os.environ), writer, complaints)
+        process = context.Process(target=run_code, args=given)
+        process.start()
+        writer.close()
+        with reader:
+            stdout = os.fdopen(os.dup(reader.fileno()), encoding="utf-8")
+        running.append(Program(process, stdout, complaints))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        one.process.kill()
+        one.process.join()
+        one.stdout.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path, program: Start) -> Start:
+    """Starts a Python process that knows `folder`, `trace`, `same` and the store; killed at the end."""
+    return lambda code, *arguments: program(PRELUDE + code, tmp_path, *arguments)
+
+
+def run_code(
+    code: str, arguments: list[str], environment: dict[str, str], out: Connection, complaints: Path
+) -> None:
+    """The code, in a forked process."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.dup2(out.fileno(), 1)
+    out.close()
+    with complaints.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    sys.argv = ["-c", *arguments]
+    exec(compile(code, "<program>", "exec"), {"__name__": "__main__"})
 
 
 @dataclass(frozen=True)
@@ -157,8 +223,7 @@ def counted(parts: Path) -> list[str]:
 def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
     """Starts `pretrace ARGUMENTS` as a process of its own, forked from one that has imported what it needs. `changes`
     are values of constants, by module and name; `environment` is added to that of the test."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(IMPORTED))
+    context = forking()
     running: list[Started] = []
 
     def begin(

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
+from pretrace.auditing.assessment import SHUFFLES
 from pretrace.auditing.audit import audit
 from pretrace.auditing.designs import ALIKE, COMPARABLE
 from pretrace.auditing.settings import AuditSettings
@@ -283,7 +284,12 @@ def test_other_procedures_are_shown_and_decide_nothing() -> None:
     assert found.outcome == "inconclusive"
 
 
-def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(trained: Trained) -> None:
+def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        SHUFFLES, "calibrated", 2
+    )  # twenty take half a minute; tests/auditing/test_checks.py counts
     chosen = dataclasses.replace(HOW, procedure="calibrated")
     alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
     assert alone.answer.procedure == "calibrated"
@@ -298,7 +304,7 @@ def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_belie
 def test_nothing_is_said_where_planting_excludes_what_was_found(trained: Trained) -> None:
     models = Models(trained.base, placebos=(Remembers(trained.base, "never saw them"),))
     found = {}
-    for epochs, rate in ((1, 1e-7), (120, 5e-3)):
+    for epochs, rate in ((1, 1e-7), (40, 1e-2)):
         power = PlantSettings(epochs=epochs, batch=4, learning_rate=rate, threads=1)
         settings = dataclasses.replace(HOW, power=power)
         found[epochs] = audit(OTHERS, models, heldout=FRESH, settings=settings)

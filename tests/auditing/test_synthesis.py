@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from processes import Start
 from tiny import SENTENCES, make_model, make_tokenizer
 from tokenizers import decoders
 
@@ -103,12 +102,11 @@ complete(Dying(), [f"text {i}" for i in range(1000)], Draw())
 """
 
 
-def test_a_killed_run_goes_on() -> None:
+def test_a_killed_run_goes_on(program: Start) -> None:
     here = Path(__file__).parent
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(here), str(here.parent)], capture_output=True, check=False
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = program(KILLED, here, here.parent)
+    _, complaints = killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, complaints
     straight, resumed = Echo(), Echo()
     prompts = [f"text {i}" for i in range(1000)]
     made = complete(resumed, prompts, Draw())

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import Start
 from tiny_marian import SAYINGS, make_marian, reworded
 
 from pretrace.building.ccnews import CcnewsSettings, build_ccnews
@@ -378,7 +377,7 @@ build_ccnews(sayings("m", 8, 0), sayings("n", 8, 1), method, folder=Path({out!r}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
-def test_killed_and_started_again(tmp_path: Path, translators: tuple[Path, Path]) -> None:
+def test_killed_and_started_again(tmp_path: Path, translators: tuple[Path, Path], program: Start) -> None:
     here = Path(__file__).parent
     code = _KILLED.format(
         tests=str(here.parent),
@@ -389,13 +388,10 @@ def test_killed_and_started_again(tmp_path: Path, translators: tuple[Path, Path]
     )
     made = []
     for batches, expected in ((1, -signal.SIGKILL), (99, 0)):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(batches)], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == expected, done.stderr
-        made += [
-            s for line in done.stdout.splitlines() if line.startswith("batch") for s in line.split("|")[1:]
-        ]
+        done = program(code, batches)
+        out, complaints = done.communicate()
+        assert done.returncode == expected, complaints
+        made += [s for line in out.splitlines() if line.startswith("batch") for s in line.split("|")[1:]]
         assert (tmp_path / "out" / "trans.jsonl").exists() == (expected == 0)
     assert len(made) == len(set(made)) == 16  # each sentence there and back once
     assert not list((tmp_path / "out").glob(".*"))

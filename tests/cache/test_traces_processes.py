@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import Start
 
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import open_store
@@ -33,9 +34,7 @@ def batch_keys(number, name=""):
 """
 
 
-def test_a_killed_writer_leaves_whole_batches(
-    tmp_path: Path, start: Callable[..., object], trace: Make, same: Same
-) -> None:
+def test_a_killed_writer_leaves_whole_batches(tmp_path: Path, start: Start, trace: Make, same: Same) -> None:
     code = (
         KEYS
         + """
@@ -62,9 +61,7 @@ for number in range(int(sys.argv[2]), 1_000_000):
     assert not list(tmp_path.rglob("*.damaged"))
 
 
-def test_two_writers_lose_nothing(
-    tmp_path: Path, start: Callable[..., object], trace: Make, same: Same
-) -> None:
+def test_two_writers_lose_nothing(tmp_path: Path, start: Start, trace: Make, same: Same) -> None:
     code = (
         KEYS
         + """
@@ -85,7 +82,7 @@ for number in range(200):
                 assert all(same(one, trace(number)) for one in found)
 
 
-def test_many_processes_open_a_new_file_at_once(tmp_path: Path, start: Callable[..., object]) -> None:
+def test_many_processes_open_a_new_file_at_once(tmp_path: Path, start: Start) -> None:
     code = """
 import time
 time.sleep(max(0, float(sys.argv[3]) - time.time()))
@@ -99,7 +96,7 @@ with open_store("model", folder) as store:
         assert None not in store.get([text_key(str(number)) for number in range(6)], Quantity.LOGP)
 
 
-def test_a_file_that_may_not_grow_stays_usable(tmp_path: Path, start: Callable[..., object]) -> None:
+def test_a_file_that_may_not_grow_stays_usable(tmp_path: Path, start: Start) -> None:
     code = (
         KEYS
         + """

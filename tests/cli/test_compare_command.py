@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from pretrace.cli import main as command
 from pretrace.corpora import open_corpus
 from pretrace.runs import load, load_run, save
-from pretrace.scoring.detect import detect, evaluate
+from pretrace.scoring.detect import Options, detect, evaluate
 from pretrace.testing import FakeBackend
 from pretrace.types import SideBySide
 
@@ -28,17 +29,27 @@ def main(arguments: list[str]) -> int:
     return int(left.value.code or 0)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the runs LABELLED and SCORED, of one model and other texts."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        lines = [f'{{"text": "number {i} of some", "label": {i % 2}, "id": "t{i}"}}\n' for i in range(40)]
+        Path("one.jsonl").write_text("".join(lines))
+        Path("two.txt").write_text("".join(f"line {i} of others\n" for i in range(9)))
+        for name, place in (("LABELLED", "one.jsonl"), ("SCORED", "two.txt")):
+            corpus = open_corpus(place)
+            run = detect(corpus, FakeBackend(), "loss,zlib", Options(cache=False))
+            save(evaluate(run, corpus) if name == "LABELLED" else run, name)
+    return folder
+
+
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folders LABELLED and SCORED, of one model and other texts, in the working folder."""
+def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The runs in a working folder of the test's own."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    lines = [f'{{"text": "number {i} of some", "label": {i % 2}, "id": "t{i}"}}\n' for i in range(40)]
-    Path("one.jsonl").write_text("".join(lines))
-    Path("two.txt").write_text("".join(f"line {i} of others\n" for i in range(9)))
-    for name, place in (("LABELLED", "one.jsonl"), ("SCORED", "two.txt")):
-        corpus = open_corpus(place)
-        run = detect(corpus, FakeBackend(), "loss,zlib")
-        save(evaluate(run, corpus) if name == "LABELLED" else run, name)
     return tmp_path
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import Start
 
 from pretrace.cli import main
 
@@ -130,21 +129,22 @@ def test_no_place_to_write(
     assert Path(texts).read_text().count("\n") == len(GOOD)
 
 
-def test_a_full_disk(tmp_path: Path, model_folder: Path) -> None:
+def test_a_full_disk(
+    tmp_path: Path, model_folder: Path, program: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files may not grow beyond 8 kB: the cache cannot be written."""
     texts = write(tmp_path, [{"text": f"{'The cat sat on the mat. ' * 20} {i}"} for i in range(60)])
     code = (
-        "import resource, sys; from pretrace.cli import main; import torch, transformers;"
+        "import resource, sys; from pretrace.cli import main;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)); import signal;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "main()"
     )
     arguments = called("score", texts, model_folder, "--out", str(tmp_path / "RUN"))
-    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
+    monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
+    done = program(code, *arguments)
+    _, said = done.communicate()
+    assert done.returncode == 2, said
+    assert "Traceback" not in said
     assert not (tmp_path / "RUN").exists()
     assert not list(tmp_path.glob(".RUN*"))

@@ -56,7 +56,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_plant_then_find_the_members(ask: Call, texts: Path, tmp_path: Path) -> None:
     new = ("--layers", 2, "--width", 128, "--vocabulary", 300, "--max-tokens", 128, "--learning-rate", 0.004)
-    said = ask("plant", texts, *new, "--epochs", 60, "--batch", 8, "--out", tmp_path / "planted")
+    said = ask("plant", texts, *new, "--epochs", 30, "--batch", 4, "--out", tmp_path / "planted")
     assert "Members: 80 texts of 40 documents; non-members: 80 of 40." in said
     labelled = tmp_path / "planted" / "texts.jsonl"
     run = ask(

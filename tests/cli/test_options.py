@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Annotated, Any
 
 import pytest
 import typer
-from processes import Call
+from processes import Call, Command
 
 from pretrace.auditing.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
 from pretrace.cli.commands import app
@@ -257,13 +255,12 @@ def test_the_library_refuses_such_a_seed_too(settings: type[Any], seed: int) -> 
     ],
 )
 def test_a_model_of_a_size_that_cannot_be_is_refused(
-    more: tuple[object, ...], texts: Path, tmp_path: Path
+    more: tuple[object, ...], texts: Path, tmp_path: Path, command: Command
 ) -> None:
     """In a process of its own: a vocabulary of a billion ended the process."""
-    command = [sys.executable, "-m", "pretrace", "plant", str(texts), "--out", str(tmp_path / "OUT")]
-    done = subprocess.run([*command, *map(str, more)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2, done.stderr[-500:]
-    assert done.stderr.count("\n") == 1
+    process = command("plant", texts, "--out", tmp_path / "OUT", *more)
+    assert process.wait() == 2
+    assert process.said.read_text(encoding="utf-8").count("\n") == 1
     assert not (tmp_path / "OUT").exists()
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -64,8 +62,7 @@ def test_nothing_is_written_where_nobody_asks(monkeypatch):
         assert isinstance(progress, PassesLine)
 
 
-def test_the_command_says_how_it_ended(told):
-    command = [sys.executable, "-m", "pretrace", "report", "/nowhere"]
-    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 2
+def test_the_command_says_how_it_ended(told, command):
+    assert command("report", "/nowhere").wait() == 2
     assert told()["ended"] == 2
     assert told()["message"].startswith("/nowhere is not a pretrace run")

@@ -29,10 +29,13 @@ from pathlib import Path
 import lm_eval_logs
 import pytest
 import typer
+from tiny import make_model
 
+from pretrace.backends import weights
 from pretrace.cli import main
 from pretrace.cli.commands import app
 from pretrace.registry import backends, corpora, scores
+from pretrace.tuning.architectures import train_vocabulary
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -65,6 +68,11 @@ HARNESSES_OWN = {
 """Options of inspect and lm_eval."""
 DOCKERS_OWN = {"--rm"}
 """Options of docker itself."""
+PATTERNS = {
+    "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
+    "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
+}
+"""Two sides for an audit: documents of one kind, long enough to be cut."""
 LANGUAGES = {"python", "toml", "console", "sh", "json", "text"}
 
 _FILE = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
@@ -97,8 +105,21 @@ def names(request: pytest.FixtureRequest) -> dict[str, str]:
     return {name: str(request.getfixturevalue(fixture)) for name, fixture in STAND_INS.items()}
 
 
+@pytest.fixture(scope="module")
+def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stand-in for smollm2 in defaults of options and in files: unpacking that takes half a minute. Its tokens are
+    words, so that no piece of 16 tokens stands in two documents."""
+    folder = tmp_path_factory.mktemp("models") / "packaged"
+    make_model("gpt_neox").save_pretrained(folder)
+    texts = [row["text"] for name, pattern in PATTERNS.items() for row in _made(name, pattern, range(61))]
+    train_vocabulary(texts, size=416, max_tokens=256).save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture
-def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def desk(
+    request: pytest.FixtureRequest, packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A folder with the files the pages read; what the pages register is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     for registry in (scores, corpora, backends):
@@ -106,6 +127,7 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(registry, "_factories", dict(registry._factories))
         monkeypatch.setattr(registry, "_origins", dict(registry._origins))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # `main` sets its own
+    monkeypatch.setattr(weights, "_packaged", lambda: weights.locate(str(packaged)))
     sentence = "The railway number {0} reached the valley in 18{0}, and nothing was the same again. "
     rows = [
         {"id": f"t{i}", "text": sentence.format(i) * (1 + i % 3), "label": i % 2, "group": f"d{i % 8}"}
@@ -117,30 +139,25 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         "known": others,
         "nonmembers": [row for row in others if not row["label"]],
     }
-    # two sides for an audit: documents of one kind, long enough to be cut
-    patterns = {
-        "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
-        "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
-    }
-    for name, pattern in patterns.items():
+    for name, pattern in PATTERNS.items():
         files[name] = _made(name, pattern, range(0, 60, 2))
     files["drafts"] = _made(
-        "drafts", patterns["my_posts"], range(1, 61, 2)
+        "drafts", PATTERNS["my_posts"], range(1, 61, 2)
     )  # control documents: the same kind
     files["articles"] = [
         {**row, "id": f"{author} {row['id']}", "author": f"author {author}"}
         for author in range(20)
         for row in _made(
-            "a", patterns["my_posts"].replace("valley", f"valley of {author}"), range(author, 400, 40)
+            "a", PATTERNS["my_posts"].replace("valley", f"valley of {author}"), range(author, 400, 40)
         )
     ]  # twenty collections of one kind
     files["letters"] = [
         {**row, "draft": row["text"].replace("valley", "village").replace("on time", "late")}
-        for row in _made("letters", patterns["my_posts"], range(24))
+        for row in _made("letters", PATTERNS["my_posts"], range(24))
     ]
     files["diary"] = [
         {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
-        for i, row in enumerate(_made("diary", patterns["unpublished"], range(252)))
+        for i, row in enumerate(_made("diary", PATTERNS["unpublished"], range(252)))
     ]
     (tmp_path / "writings").mkdir()
     writings = {

@@ -16,7 +16,7 @@ from pretrace.cli.printing import measured
 from pretrace.report import fitted_plots, plots
 from pretrace.report.facts import compared, control
 from pretrace.report.fitted import entries, fitted, fitted_facts
-from pretrace.report.frame import speaking
+from pretrace.report.frame import Section, speaking
 from pretrace.report.plots import Contrast, contrasts
 from pretrace.report.run import SECTIONS, render
 from pretrace.report.run import controls as controls_section
@@ -28,6 +28,12 @@ Make = Callable[..., Run]
 
 def bodies(run: Run) -> dict[str, str]:
     return {section.anchor: str(section.body) for section in speaking(SECTIONS, run)}
+
+
+def body_of(section: Callable[[Run], Section | None], run: Run) -> str:
+    """One section alone: the plots of the others take a second."""
+    [made] = speaking((section,), run)
+    return str(made.body)
 
 
 def words(body: str) -> str:
@@ -85,7 +91,7 @@ def test_target_placebo_difference_and_verdict_stand_in_one_row(
             return replace(row, auc=Estimate(0.7654, 0.7, 0.8))
         return as_placebo(row, 0.6421, lead, survives) if row.kind == "placebo" else row
 
-    body = bodies(with_rows(controlled(), change))["controls"]
+    body = body_of(controls_section, with_rows(controlled(), change))
     low, high = (f"{v:.3f}".replace("-", "−") for v in (lead.low, lead.high))
     expected = ["0.765", "0.642", "[0.612, 0.682]", f"{lead.value:.3f}".replace("-", "−"), f"[{low}, {high}]"]
     assert cells(body, 0) == [[name, *expected, printed] for name in ("loss", "na_pdd", "probe")]
@@ -97,7 +103,7 @@ def test_a_difference_that_was_not_measured_is_a_dash(controlled: Make) -> None:
     def change(row: Measured) -> Measured:
         return as_placebo(row, 0.4, None) if row.kind == "placebo" else row
 
-    for row in cells(bodies(with_rows(controlled(), change))["controls"], 0):
+    for row in cells(body_of(controls_section, with_rows(controlled(), change)), 0):
         assert row[4:6] == ["–", ""], "no difference was measured"
 
 
@@ -107,7 +113,7 @@ def test_shuffled_labels_are_told_by_their_range(controlled: Make) -> None:
             return replace(row, auc=Estimate(0.4871, 0.3219, 0.6 if row.name == "probe" else 0.7))
         return replace(row, auc=Estimate(0.7, 0.65, 0.75)) if row.kind == "score" else row
 
-    body = bodies(with_rows(controlled(), change))["controls"]
+    body = body_of(controls_section, with_rows(controlled(), change))
     assert cells(body, 1) == [
         ["na_pdd", "0.700", "0.487", "0.322 to 0.700", "20", "no"],
         ["probe", "0.700", "0.487", "0.322 to 0.600", "20", "yes"],
@@ -117,7 +123,7 @@ def test_shuffled_labels_are_told_by_their_range(controlled: Make) -> None:
 def test_one_kind_of_control_without_the_other(controlled: Make) -> None:
     for kind, there, gone in (("shuffled", "placebo", "shuffled"), ("placebo", "shuffled", "placebo")):
         run = with_rows(controlled(), lambda row, kind=kind: None if row.kind == kind else row)  # type: ignore[misc]
-        body = words(bodies(run)["controls"])
+        body = words(body_of(controls_section, run))
         assert f"{there} " in body
         assert gone not in body
 
@@ -232,11 +238,10 @@ def test_one_parameter_varied_at_a_time_leaves_no_grey_points_and_k_stops_at_the
     assert [1.2, 1.5, 1.8] in drawn[1]
     assert [1, 3, 6] in drawn[2]
     assert not any(len(np.asarray(d.get_xdata())) for a in panels for d in a.lines if d.get_marker() == ".")
-    assert (
-        "all other combinations"
-        not in bodies(replace(run, settings={"fitted": {"na_pdd": changed}}))["fitted"]
+    assert "all other combinations" not in body_of(
+        fitted, replace(run, settings={"fitted": {"na_pdd": changed}})
     )
-    assert "all other combinations" in bodies(run)["fitted"]
+    assert "all other combinations" in body_of(fitted, run)
 
 
 def test_the_probe_may_mark_its_layer_in_the_table(controlled: Make) -> None:
@@ -246,7 +251,7 @@ def test_the_probe_may_mark_its_layer_in_the_table(controlled: Make) -> None:
     run = replace(controlled(), settings=settings)
     (found,) = fitted_facts(run)
     assert found.chosen == 2.0
-    told = words(bodies(run)["fitted"])
+    told = words(body_of(fitted, run))
     assert "Fitted on 10 members and 9 non-members of the reference." in told
     assert "fitted on 14" in told
     assert "chosen by 5" in told

@@ -6,16 +6,14 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import Start
 
 from pretrace.errors import OutputError
 from pretrace.results import atomic
 from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable, new_folder, write_atomically
-
-Start = Callable[..., "subprocess.Popen[str]"]
 
 
 def fill(folder: Path, word: str) -> None:
@@ -161,7 +159,6 @@ while True:
 """
     )
     process = start(code)
-    assert process.stdout is not None
     process.stdout.readline()
     for _ in range(3000):
         check_writable(tmp_path / "run")
@@ -331,7 +328,6 @@ with new_folder(folder / "run") as partial:
     )
     processes = [start(code, kind) for kind in ("file", "folder")]
     for process in processes:
-        assert process.stdout is not None
         process.stdout.readline()
     with new_folder(tmp_path / "run") as folder:
         fill(folder, "word")

@@ -6,14 +6,13 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from processes import Command
+import pytest
+from processes import Command, Start
 
 
 def score(texts: Path, model: Path, out: Path) -> list[str]:
@@ -47,25 +46,27 @@ def begun(started: Any, cache: Path) -> Any:
 
 
 def test_control_c_says_that_nothing_is_lost(
-    tmp_path: Path, model_folder: Path, sentences: list[str]
+    tmp_path: Path,
+    model_folder: Path,
+    sentences: list[str],
+    program: Start,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     texts = write(tmp_path / "texts.jsonl", sentences, 600)
-    environment = {**os.environ, "PRETRACE_CACHE": str(tmp_path / "cache")}
-    arguments = [sys.executable, "-m", "pretrace", *score(texts, model_folder, tmp_path / "RUN")]
-    started = subprocess.Popen(
-        arguments,
-        env=environment,
-        stderr=subprocess.PIPE,
-        # Control-C reaches it even where the tests run with it ignored, as jobs that a shell starts in the background
-        # do: a child takes over which signals are ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
+    # Control-C reaches it even where the tests run with it ignored, as jobs that a shell starts in the background do:
+    # a child takes over which signals are ignored.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from pretrace.cli import main; main()"
     )
+    started = program(code, *score(texts, model_folder, tmp_path / "RUN"))
     begun(started, tmp_path / "cache")
-    started.send_signal(signal.SIGINT)
-    _, said = started.communicate(timeout=60)
+    os.kill(started.pid, signal.SIGINT)
+    _, said = started.communicate()
     assert started.returncode == 130
-    assert said.decode().count("\n") == 1
-    assert "goes on from there" in said.decode()
+    assert said.count("\n") == 1
+    assert "goes on from there" in said
     assert not (tmp_path / "RUN").exists()
 
 

@@ -2,8 +2,6 @@
 
 import math
 import signal
-import subprocess
-import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -210,7 +208,7 @@ def test_an_interrupted_training_ends_with_the_same_weights(step, tmp_path):
     assert (history.losses, history.tokens) == (whole.losses, whole.tokens)
 
 
-def test_a_killed_training_goes_on(tmp_path):
+def test_a_killed_training_goes_on(tmp_path, program):
     """kill -9 in another process, which leaves no time to tidy up."""
     place = tmp_path / "training"
     script = f"""
@@ -226,8 +224,9 @@ def test_a_killed_training_goes_on(tmp_path):
 
         train(tiny_model(dropout=0.2), made_up(), PLAN, on_step=kill, checkpoint=Path({str(place)!r}))
     """
-    process = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False, timeout=60)
-    assert process.returncode == -signal.SIGKILL
+    killed = program(textwrap.dedent(script))
+    _, complaints = killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, complaints
     expected, _ = trained(dropout=0.2)
     seen = []
     resumed, _ = trained(dropout=0.2, checkpoint=place, on_step=seen.append)
