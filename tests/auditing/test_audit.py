@@ -287,9 +287,8 @@ def test_other_procedures_are_shown_and_decide_nothing() -> None:
 def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(
     trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(
-        SHUFFLES, "calibrated", 2
-    )  # twenty take half a minute; tests/auditing/test_checks.py counts
+    # twenty take half a minute; tests/auditing/test_checks.py has the rates
+    monkeypatch.setitem(SHUFFLES, "calibrated", 2)
     chosen = dataclasses.replace(HOW, procedure="calibrated")
     alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
     assert alone.answer.procedure == "calibrated"
