@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.serving.address import served_kind
 from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
@@ -99,8 +99,8 @@ def collections(
     check_writable(beside.out)
     suspect, controls = inputs.open(source)
     gathered([suspect, *controls], settings)  # too few collections are found before a model is opened
-    models, references = opened_several(target, beside, cache=settings.cache)
-    generator = _generator(inputs.generator, target.opening)
+    models, references = opened_several(target, beside, settings)
+    generator = _generator(inputs.generator, target)
     company = Company(references, generator, inputs.date_column, beside.alone.statements)
     verdict = rank(suspect, controls, models, settings, company=company, watch=_Told())
     return finished(verdict, beside.out, given)
@@ -113,7 +113,10 @@ class _Told(Stages):
         """Nothing is shown."""
 
 
-def _generator(name: str, opening: ModelSettings) -> Backend | None:
+def _generator(name: str, target: Target) -> Backend | None:
     from pretrace.backends import open_model
 
-    return open_model(name, **asdict(replace(opening, revision=None))) if name else None
+    opening = replace(target.opening, revision=None)
+    if served_kind(target.model):
+        opening = opening.for_weights()
+    return open_model(name, **asdict(opening)) if name else None

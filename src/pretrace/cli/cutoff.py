@@ -31,6 +31,6 @@ def cutoff(
     corpus = open_corpus(source.texts, replace(source.columns, more=(settings.date,)))
     usable = dated(corpus, settings.date, day, skip_undated=settings.skip_undated)
     windows(usable.days, day, settings.months, settings.fewest)  # before a model is opened
-    models, references = opened_several(target, beside, cache=settings.cache)
+    models, references = opened_several(target, beside, settings)
     found = compare(corpus, models, settings, references=references, watch=Stages())
     return finished(replace(found, statements=beside.alone.statements), beside.out, given)

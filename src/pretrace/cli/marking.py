@@ -13,7 +13,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, lines
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
-from pretrace.cli.verdicts import finished, opened
+from pretrace.cli.verdicts import finished, named, opened
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.results.atomic import check_writable
 from pretrace.scoring.settings import Target
@@ -80,8 +80,8 @@ class CheckInputs:
     )
     model: str | None = option(
         None,
-        "The model in question: a hub id, a model folder, a .gguf file, or smollm2. With --answers its name, for the "
-        "report.",
+        "The model in question: a hub id, a model folder, a .gguf file, smollm2, or a server: vllm:URL, sglang:URL, "
+        "tgi:URL, completions:URL. With --answers its name, for the report.",
         panel=MODEL,
         path="in",
         essential=True,
@@ -202,7 +202,7 @@ def canaries(
     check_writable(beside.out)
     corpus = source.open()
     found = natural_canaries(corpus, settings)
-    models = opened(target, beside, cache=settings.cache)
+    models = opened(named(target, beside, settings))
     verdict = check_canaries(
         corpus, models, settings, canaries=found, statements=beside.statements, watch=Stages()
     )
@@ -306,7 +306,7 @@ def _by_model(
     from pretrace.verdicts.marking.check import check_marks
 
     target = Target(model=str(inputs.model), opening=inputs.opening)
-    models = opened(target, beside, cache=settings.cache)
+    models = opened(named(target, beside, settings))
     return check_marks(seal, models, settings, statements=beside.statements, notes=notes, watch=Stages())
 
 

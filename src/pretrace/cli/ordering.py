@@ -17,13 +17,13 @@ def order(source: Source, target: Target, settings: OrderSettings, beside: Besid
     """Was this set, whose rows stand in random order, used? Compares the published order of rows, or of answer options,
     with others. Exit code 3 when consistent with training, 0 when nothing was found, 4 when inconclusive."""
     from pretrace.cli.progress import Stages
-    from pretrace.cli.verdicts import finished, opened
+    from pretrace.cli.verdicts import finished, named, opened
     from pretrace.verdicts.order import order as test
 
     check_writable(beside.out)
     # the label column of a benchmark holds its answers, which are no part of this
     columns = replace(source.columns, label=source.columns.label or "", more=settings.columns)
     corpus = replace(source, columns=columns).open()
-    models = opened(target, beside, cache=settings.cache)
+    models = opened(named(target, beside, settings))
     verdict = test(corpus, models, settings, watch=Stages(), statements=beside.statements)
     return finished(verdict, beside.out, given)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pretrace.cli.verdicts import opened
+from pretrace.cli.verdicts import named, opened
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, like, option
 from pretrace.types import Backend
-from pretrace.verdicts.settings import Beside
+from pretrace.verdicts.settings import Beside, TestSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,11 @@ class BesideSeveral:
 
 
 def opened_several(
-    target: Target, beside: BesideSeveral, *, cache: bool
+    target: Target, beside: BesideSeveral, settings: TestSettings
 ) -> tuple[Models, tuple[Backend, ...]]:
-    """The target with its placebos, and the reference models in the order they were named; errors as in `opened`."""
-    from pretrace.backends import open_model
+    """The target with its placebos, and the reference models in the order they were named; errors as in `named` and
+    `opened`."""
+    from pretrace.scoring.models import open_references
 
-    models = opened(target, beside.alone, cache=cache)
-    opening = asdict(replace(target.opening, revision=None))
-    return models, tuple(open_model(name, **opening) for name in beside.reference_model)
+    wanted = replace(named(target, beside.alone, settings), references=beside.reference_model)
+    return opened(wanted), open_references(wanted)

@@ -66,6 +66,6 @@ def twins(
     check_writable(beside.out)
     published, unpublished = drafts.open(source)
     paired(published, unpublished)  # before a model is opened
-    models, references = opened_several(target, beside, cache=settings.cache)
+    models, references = opened_several(target, beside, settings)
     found = compare(published, unpublished, models, settings, references=references, watch=Stages())
     return finished(replace(found, statements=beside.alone.statements), beside.out, given)

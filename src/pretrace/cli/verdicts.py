@@ -12,27 +12,44 @@ from rich.console import Console
 from rich.table import Table as Printed
 from rich.text import Text as Plain
 
+from pretrace.backends.serving.address import served_kind
 from pretrace.cli.answer import Answer, of_folder
+from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.types import Verdict
-from pretrace.verdicts.settings import Beside
+from pretrace.verdicts.settings import Beside, TestSettings
 
 
-def opened(target: Target, beside: Beside, *, cache: bool) -> Models:
-    """The target with the reference model and the placebos that the options name; errors as in `open_models`."""
-    from pretrace.auditing.placebo import check_placebos
-    from pretrace.scoring.models import check_placebo, named_placebos, open_models
+def named(target: Target, beside: Beside, settings: TestSettings) -> ModelsSettings:
+    """The target with the reference model and the placebos that the options name, before they are opened.
 
+    ModelError for a placebo that is the target, and for --power with a target on a server.
+    """
+    from pretrace.scoring.models import check_placebo, named_placebos
+
+    if settings.power and served_kind(target.model):
+        raise ModelError(
+            "--power trains a copy of the target, and a model on a server has no weights here: leave --power away, or "
+            "open the weights."
+        )
     wanted = ModelsSettings(
         target=target,
         companions=Companions(reference_model=beside.reference_model),
         placebos=named_placebos(beside.placebo, beside.placebo_revision, target.model),
         placebo_revision=beside.placebo_revision,
         several=True,
-        cache=cache,
+        cache=settings.cache,
     )
     check_placebo(wanted)
+    return wanted
+
+
+def opened(wanted: ModelsSettings) -> Models:
+    """The models that `named` gives; errors as in `open_models`, ModelError for a placebo with the target's weights."""
+    from pretrace.auditing.placebo import check_placebos
+    from pretrace.scoring.models import open_models
+
     models = open_models(wanted)
     check_placebos(models.target, models.placebos)
     return models

@@ -13,7 +13,7 @@ from pretrace.errors import ModelError
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import ModelsSettings
+from pretrace.scoring.settings import ModelsSettings, Target
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.methods import methods
@@ -46,14 +46,12 @@ def open_models(settings: ModelsSettings) -> Models:
 
     Raises a PretraceError where one cannot be opened; a wrong adapter or count table is found before any is.
     """
-    beside, opening = settings.companions, settings.target.opening
-    alone = len({served_kind(name) is None for name in settings.named}) == 1
+    beside, alone = settings.companions, _alone(settings)
     counts = Frequencies.load(beside.counts) if beside.counts else None
     if beside.tuned:
         read_adapter(beside.tuned)
-    target = _opened(settings.target.model, opening, alone)
-    if served_kind(settings.target.model):
-        opening = replace(opening, served_model=None)  # the others are other models
+    target = _opened(settings.target.model, settings.target.opening, alone)
+    opening = _others(settings.target)
     models = Models(target, counts=counts)
     if beside.reference_model:
         reference = _opened(beside.reference_model, replace(opening, revision=None), alone)
@@ -98,6 +96,22 @@ def with_texts(
         return replace(models, tuned=tuned)
     placebo = replace(models.placebo, tuned=tune(models.placebo.target))
     return replace(models, tuned=tuned, placebo=placebo)
+
+
+def open_references(settings: ModelsSettings) -> tuple[Backend, ...]:
+    """The reference models beside the one that scores ask, in the order they are named; PretraceError as for one."""
+    opening, alone = replace(_others(settings.target), revision=None), _alone(settings)
+    return tuple(_opened(name, opening, alone) for name in settings.references)
+
+
+def _others(target: Target) -> ModelSettings:
+    """The settings of the models beside the target: on a server they have names of their own."""
+    return replace(target.opening, served_model=None) if served_kind(target.model) else target.opening
+
+
+def _alone(settings: ModelsSettings) -> bool:
+    """Whether all models are on servers, or all have weights here."""
+    return len({served_kind(name) is None for name in settings.named}) == 1
 
 
 def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:

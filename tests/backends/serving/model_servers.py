@@ -1,5 +1,5 @@
 """Servers of ours that speak as vLLM, SGLang, TGI and completions with echo do, from a tiny model, and misbehave on
-demand. Written as a file that also runs by itself: `python model_servers.py FOLDER` prints its port."""
+demand. What llama-cpp-python answers was taken from a real one (0.3.36), its shift included."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ class Model:
             "logp": own.tolist(),
             "ranks": ((table[:-1] > own[:, None]).sum(1) + 1).tolist(),
             "best": table[:-1].max(1).values.tolist(),
+            "best_ids": table[:-1].argmax(1).tolist(),
             "after": after.tolist(),
             "after_best": table.max(1).values.tolist(),
+            "after_best_ids": table.argmax(1).tolist(),
             "written": int(table[-1].argmax()),
             "written_logp": float(table[-1].max()),
         }
@@ -190,6 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
         said = server.model.said(own_ids)
         logp = [None, *(one + server.shift for one in said["logp"])]
         best: list[float | None] = [None, *said["best"]]
+        best_ids: list[int] = [0, *said["best_ids"]]
         ranks: list[int | None] = [None, *said["ranks"]]
         if server.trouble == "early":
             logp = [None, *logp[2:], said["written_logp"]]
@@ -197,6 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
             logp = [None, logp[1], *logp[1:-1]]
         elif server.trouble == "after":  # llama-cpp-python without a start token
             logp, best = [None, *said["after"][1:]], [None, *said["after_best"][1:]]
+            best_ids = said["after_best_ids"]
             ranks = [None, *(1 if a >= b else 2 for a, b in zip(logp[1:], best[1:], strict=True))]
         elif server.trouble == "constant":
             logp = [None] + [-9999.0] * (len(ids) - 1)
@@ -212,7 +216,8 @@ class _Handler(BaseHTTPRequestHandler):
             logp = [None, *(one - 0.05 * len(server.asked) for one in logp[1:])]
         elif server.trouble == "none":
             logp = []
-        return {"ids": own_ids, "logp": logp, "best": best, "ranks": ranks, **_written(said)}
+        found = {"ids": own_ids, "logp": logp, "best": best, "best_ids": best_ids, "ranks": ranks}
+        return {**found, **_written(said)}
 
     def _token_ids(self, prompt: Any, *, special: bool = False) -> list[int]:
         return self.server.model.ids(prompt, special=special) if isinstance(prompt, str) else list(prompt)
@@ -223,7 +228,13 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(prompts, str) or isinstance(prompts[0], int):
             prompts = [prompts]
         if textual and not isinstance(body["prompt"], str):
-            return 422, {"error": {"message": "prompt: Input should be a valid string"}}
+            said = "1 validation error: 'loc': ('body', 'prompt', 'str'), 'msg': 'Input should be a valid string'"
+            return (422 if server.flavour == "together" else 500), {"error": {"message": said}}
+        if server.trouble == "no logits":
+            said = "logprobs is not supported for models created with logits_all=False"
+            return 500, {"error": {"message": said}}
+        if server.flavour == "llama-cpp-python":
+            return self._llama(prompts[0], body)
         choices = []
         for i, prompt in enumerate(prompts):
             said = self._read(self._token_ids(prompt, special=textual))
@@ -240,7 +251,7 @@ class _Handler(BaseHTTPRequestHandler):
             "model": "tiny",
             "choices": choices[::-1],
         }
-        if server.flavour == "together":
+        if server.flavour == "together" and choices[0]["logprobs"]:
             part = choices[0].pop("logprobs")
             choices[0]["logprobs"] = {name: some[-1:] for name, some in part.items()}
             answer["prompt"] = [{"text": prompts[0], "logprobs": {k: v[:-1] for k, v in part.items()}}]
@@ -270,17 +281,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _legacy(self, said: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
         server = self.server
         words, written = server.model.words(said["ids"]), server.model.words([said["written"]])
-        llama = server.flavour == "llama-cpp-python"  # has no entry for the token it wrote
-        tokens = words if llama else words + written
-        logp = said["logp"] if llama else [*said["logp"], said["written_logp"]]
-        best = said["best"] if llama else [*said["best"], said["written_logp"]]
-        offsets = [sum(map(len, tokens[:i])) for i in range(len(tokens))]
-        logprobs: dict[str, Any] = {
-            "tokens": tokens,
-            "token_logprobs": logp,
-            "top_logprobs": [None if one is None else {"top": one} for one in best],
-            "text_offset": offsets,
-        }
+        tokens = words + written
+        best_words = server.model.words(said["best_ids"]) + written
+        logprobs = _echoed(
+            tokens,
+            [*said["logp"], said["written_logp"]],
+            best_words,
+            [*said["best"], said["written_logp"]],
+        )
         if server.trouble == "none":
             return {"text": "".join(words + written), "logprobs": None}
         if server.flavour == "fireworks":
@@ -289,6 +297,29 @@ class _Handler(BaseHTTPRequestHandler):
         if server.flavour == "vllm":
             found |= {"prompt_token_ids": said["ids"], "token_ids": [said["written"]]}
         return found
+
+    def _llama(self, prompt: str, body: dict[str, Any]) -> tuple[int, Any]:
+        """As llama-cpp-python: entry i has the distribution after the prompt's token i, start token included, and the
+        token i of a list that leaves the start token out. So all are shifted where there is none."""
+        model = self.server.model
+        ids = self._token_ids(prompt, special=True)
+        said = model.said(ids)
+        started = ids[0] == model.tokenizer.bos_token_id
+        listed = [*ids[1:], said["written"]] if started else ids
+        logp = [*said["logp"], said["written_logp"]] if started else said["after"]
+        words = model.words(listed)
+        logprobs = _echoed(words, logp, model.words(said["after_best_ids"]), said["after_best"])
+        logprobs["token_logprobs"][0] = logprobs["top_logprobs"][0] = None
+        text = prompt + model.words([said["written"]])[0]
+        choice = {"text": text, "index": 0, "logprobs": logprobs, "finish_reason": "length"}
+        usage = {"prompt_tokens": len(ids), "completion_tokens": 1, "total_tokens": len(ids) + 1}
+        return 200, {
+            "id": "cmpl-1",
+            "object": "text_completion",
+            "model": body["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
 
     def _sglang(self, body: dict[str, Any]) -> tuple[int, Any]:
         prompts = body.get("input_ids") or [self._token_ids(one, special=True) for one in body["text"]]
@@ -346,6 +377,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+def _echoed(words: list[str], logp: list[Any], best_words: list[str], best: list[Any]) -> dict[str, Any]:
+    """The list of an echo: beside each token the likeliest and its own."""
+    tops = [
+        None if top is None or own is None else {top_word: top, word: own}
+        for word, own, top_word, top in zip(words, logp, best_words, best, strict=False)
+    ]
+    offsets = [sum(map(len, words[:i])) for i in range(len(words))]
+    return {"tokens": words, "token_logprobs": logp, "top_logprobs": tops, "text_offset": offsets}
 
 
 def _written(said: dict[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,6 @@ KINDS = [
     ("completions", "vllm"),
     ("completions", "legacy"),
     ("completions", "fireworks"),
-    ("completions", "llama-cpp-python"),
     ("completions", "together"),
 ]
 
@@ -118,17 +117,48 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions", "llama-cpp-python"])
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions", "together"])
 def test_a_server_in_trouble_is_refused_by_name(
     kind: str, trouble: str, opened: Open, server: ModelServer
 ) -> None:
-    if kind == "llama-cpp-python":
+    if kind == "together":
         kind, server.flavour = "completions", kind
     server.trouble = trouble
     with pytest.raises(ModelError, match=TROUBLES[trouble]) as met:
         opened(kind)
     assert "\n" not in str(met.value)
     assert "abc" not in str(met.value)  # the query of a redirect
+
+
+def test_llama_cpp_python_is_shifted_without_a_start_token(opened: Open, server: ModelServer) -> None:
+    server.flavour = "llama-cpp-python"
+    with pytest.raises(ModelError, match=r"shifted by one token \(beside 6 of 6 last tokens"):
+        opened("completions")
+    asked_ids = [body for _, body in server.asked if not isinstance(body["prompt"], str)]
+    assert len(asked_ids) == 1  # its error 500 blames the request, which is not repeated
+
+
+def test_llama_cpp_python_with_a_start_token_is_read_without_it(
+    started: Model, reference_folder: Path
+) -> None:
+    folder = str(reference_folder)
+    with serving(ModelServer(started)) as server:
+        server.flavour = "llama-cpp-python"
+        with pytest.raises(ModelError, match=r"leaves it out of its answer.*--start never"):
+            open_model(f"completions:{server.root}", tokenizer=folder)
+        found = asked(open_model(f"completions:{server.root}", tokenizer=folder, start="never"), SENTENCES)
+    for one, other in zip(asked(open_model(folder), SENTENCES), found, strict=True):
+        assert one.tokens[1:].tolist() == other.tokens.tolist()
+        np.testing.assert_allclose(one.logp[1:], other.logp, atol=1e-5)
+
+
+def test_llama_cpp_python_without_its_flag(opened: Open, server: ModelServer) -> None:
+    server.flavour, server.trouble = "llama-cpp-python", "no logits"
+    with pytest.raises(
+        ModelError, match=r"refused to answer.* Start llama-cpp-python with --logits_all true"
+    ):
+        opened("completions")
+    assert len(server.asked) == 8  # one with text, one with ids, the six sentences: none is repeated
 
 
 @pytest.mark.parametrize(

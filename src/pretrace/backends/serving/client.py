@@ -20,6 +20,8 @@ from pretrace.errors import MissingPackageError, ModelError
 
 RETRIES = 6
 """How often a request is repeated: the waits, each twice the last up to 8 s, come to about half a minute."""
+_FOR_GOOD = ("validation error", "logits_all")
+"""Words in an answer 500 of llama-cpp-python that blames the request: it would be answered alike a second time."""
 _MARKUP = re.compile(r"<(script|style).*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
@@ -47,7 +49,9 @@ class Client:
             timeout=seconds,
             max_retries=RETRIES if retries is None else retries,
             # A redirect could carry texts and key elsewhere, so none is followed.
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False, event_hooks={"response": [_not_repeated]}
+            ),
         )
         self._loop = asyncio.new_event_loop()
         # Its own thread: whoever calls may have a loop that runs already, as a notebook has.
@@ -122,10 +126,15 @@ class Client:
             )
             raise ModelError(f"the server {self.url} {what}. What it has answered so far is kept.") from None
         except openai.APIStatusError as error:
-            kind = NotTakenError if error.status_code in (400, 422) else ModelError
+            kind = NotTakenError if self._blames_request(error) else ModelError
             raise kind(self._refusal(error)) from None
         except (openai.OpenAIError, ValueError) as error:
             raise ModelError(self._no_json(str(error))) from None
+
+    def _blames_request(self, error: Any) -> bool:
+        """Whether the request is what is wrong, and not the server."""
+        said = str(error.message)
+        return error.status_code in (400, 422) or (error.status_code == 500 and _is_for_good(said))
 
     def _refusal(self, error: Any) -> str:
         status, reason = int(error.status_code), self.plain(str(error.message))
@@ -144,7 +153,7 @@ class Client:
                 f"{self.url} is too busy or the key's allowance is spent (429), after {RETRIES} more tries: go on "
                 "later with the same command, or ask less at once (--requests). What it has answered is kept."
             )
-        if status >= 500:
+        if status >= 500 and not self._blames_request(error):
             return (
                 f"{self.url} fails ({status}), after {RETRIES} more tries: {reason} "
                 "What it has answered so far is kept."
@@ -154,6 +163,8 @@ class Client:
             for word in ("context length", "too long", "max_model_len", "must have less")
         )
         cure = " Read less of a text with --max-tokens." if long else ""
+        if "logits_all" in reason:
+            cure = " Start llama-cpp-python with --logits_all true."
         return f"{self.url} refused to answer ({status}): {reason}{cure}"
 
     def _json(self, found: Any) -> Any:
@@ -167,3 +178,15 @@ class Client:
             f"{self.url} does not answer in JSON, so it is not the server that was named, or a page stands in front of "
             f"it: check address and kind. It said: {said[:100] or 'nothing'}"
         )
+
+
+def _is_for_good(said: str) -> bool:
+    return any(words in said for words in _FOR_GOOD)
+
+
+async def _not_repeated(response: Any) -> None:
+    """Tell the client not to repeat a request that the server blames, although it answers 500."""
+    if response.status_code == 500:
+        await response.aread()
+        if _is_for_good(response.text):
+            response.headers["x-should-retry"] = "false"  # a header that the client obeys

@@ -40,14 +40,15 @@ class Answer:
 
     `logp` has one entry a token, None where nothing was predicted; it is empty where the server offers none. `ids`
     are the tokens as the server has them and `words` the same as text, with what it wrote, None where it does not
-    say. `likeliest` says of each token
-    whether it is the likeliest at its place. `cached` counts tokens that were not computed but remembered.
+    say. `likeliest` says of each token whether it is the likeliest at its place, and `best` is the text of the token
+    that is, None where the server does not say. `cached` counts tokens that were not computed but remembered.
     """
 
     logp: tuple[float | None, ...]
     ids: tuple[int, ...] | None = None
     words: tuple[str, ...] | None = None
     likeliest: tuple[bool | None, ...] = ()
+    best: tuple[str | None, ...] = ()
     generated: Generated = Generated()
     cached: int = 0
 
@@ -220,12 +221,16 @@ def _echo_answer(said: Json, number: int | None, after: Generated) -> Answer:
     """The first entries are the prompt's, all of them for None."""
     logp = [None if one is None else float(one) for one in said.get("token_logprobs") or ()][:number]
     tops = said.get("top_logprobs") or [None] * len(logp)
-    best = [max(map(float, top.values())) if top else None for top in tops]
+    words = [max(top, key=top.__getitem__) if top else None for top in tops]
+    best = [
+        float(top[word]) if top and word is not None else None for top, word in zip(tops, words, strict=True)
+    ]
     return Answer(
         logp=tuple(logp),
         ids=tuple(int(one) for one in said.get("token_ids") or ())[:number] or None,
         words=tuple(str(word) for word in said.get("tokens") or ()) or None,
         likeliest=tuple(_is_best(own, top) for own, top in zip(logp, best, strict=False)),
+        best=tuple(words),
         generated=after,
     )
 

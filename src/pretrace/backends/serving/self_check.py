@@ -8,6 +8,8 @@ whether numbers depend on what else was asked, and whether they belong to the to
   whose list is moved by one place is wrong at one of the two.
 - A token that the server wrote as the likeliest must be the likeliest when it is read, with the same number. A server
   that takes the distribution after a token for the one before it (llama-cpp-python without a start token) fails.
+  Where it names the likeliest token beside each, that shows in one answer: beside a text's last token stands the one
+  that it wrote after it.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ class Check:
             self.offered(answer)
             self.same_tokens(prompt, answer)
         self._not_constant(first)
+        self._not_after(first)
         self._not_moved(first)
         turned = ask(self.prompts[::-1])[::-1]
         longer = {i: made for i, one in enumerate(first) if (made := self.extend(self.prompts[i], one))}
@@ -101,6 +104,11 @@ class Check:
     def same_tokens(self, prompt: Prompt, answer: Answer) -> None:
         """ModelError unless the answer has our tokens, one number each, and none for the first."""
         self.same_cut(prompt, answer)
+        if _without_start(prompt, answer):
+            raise ModelError(
+                f"{self.name} puts a start token in front and leaves it out of its answer, so that the first token "
+                "has no number: name --start never. Its numbers are then those of a text with its start token."
+            )
         if len(answer.logp) != len(prompt.ids):
             raise ModelError(
                 f"{self.name} gives {len(answer.logp)} numbers for {len(prompt.ids)} tokens: its tokenizer or "
@@ -154,6 +162,20 @@ class Check:
                 f"{self.route.cure}."
             )
 
+    def _not_after(self, answers: Sequence[Answer]) -> None:
+        """Whether the likeliest token beside the last of a text is the one that was written after it."""
+        last = [
+            (answer.best[place], answer.generated.text)
+            for prompt, answer in zip(self.prompts, answers, strict=True)
+            if len(answer.best) > (place := len(prompt.ids) - 1) and not answer.likeliest[place]
+        ]
+        known = [(best, written) for best, written in last if best and written]
+        same = sum(best == written for best, written in known)
+        if same > _TIES and same >= len(known) - _TIES:
+            self._shifted(
+                f"beside {same} of {len(known)} last tokens stands what it wrote after them; {_AFTER}"
+            )
+
     def _not_moved(self, answers: Sequence[Answer]) -> None:
         """Where the first two sentences part: equal before, different there."""
         one, other = (prompt.ids for prompt in self.prompts[:2])
@@ -189,8 +211,7 @@ class Check:
             )
         if wrong > _TIES:
             self._shifted(
-                f"{wrong} of {known} tokens that it wrote as the likeliest are not when it reads them; each number is "
-                "that of the distribution after its token"
+                f"{wrong} of {known} tokens that it wrote as the likeliest are not when it reads them; {_AFTER}"
             )
 
     def _shifted(self, how: str) -> None:
@@ -201,6 +222,7 @@ class Check:
         )
 
 
+_AFTER = "each number is that of the distribution after its token"
 _STEADY = (
     "Start the server without a prefix cache (vLLM: --no-enable-prefix-caching) and with "
     "--dtype float32 or bfloat16."
@@ -220,6 +242,14 @@ def _same_words(ours: Sequence[str], theirs: Sequence[str] | None) -> bool:
         return True
     own, other = ([word.strip(" \u0120\u2581") for word in some] for some in (ours, theirs))
     return any(other[start : start + len(own)] == own for start in range(len(other) - len(own) + 1))
+
+
+def _without_start(prompt: Prompt, answer: Answer) -> bool:
+    """Whether the server's list begins with the text, and not with the start token before it."""
+    number = len(prompt.words)
+    if not number or not answer.words or len(prompt.ids) == number:
+        return False
+    return answer.ids is None and _same_words(prompt.words, answer.words[:number])
 
 
 def _ids(ids: Sequence[int]) -> str:

@@ -1,0 +1,138 @@
+"""Every test of a collection that needs log-probabilities alone, from the command line: a model behind a server gives
+the p-value, effect and checks that its weights give."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+from model_servers import ModelServer
+from processes import Call
+from tiny import MORE_WORDS
+
+Random = np.random.Generator
+Parts = tuple[object, ...]
+
+
+def drawn(random: Random, number: int) -> str:
+    return " ".join(random.choice(MORE_WORDS, number))
+
+
+def lines(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def rows_in_order(random: Random, folder: Path, call: Call) -> Parts:
+    rows = [{"id": f"r{i}", "text": drawn(random, 3)} for i in range(60)]
+    path = lines(folder / "rows.jsonl", rows)
+    return ("order", path, "--stated", "drawn by lot", "--shard-rows", 5, "--shuffles", 5)
+
+
+def options_in_order(random: Random, folder: Path, call: Call) -> Parts:
+    items = [
+        {"id": f"q{i}", "text": drawn(random, 4), "choices": [drawn(random, 3) for _ in range(3)]}
+        for i in range(24)
+    ]
+    path = lines(folder / "items.jsonl", items)
+    return ("order", path, "--stated", "drawn by lot", "--options", "choices")
+
+
+def marks(random: Random, folder: Path, call: Call) -> Parts:
+    texts = [{"id": f"t{i}", "text": drawn(random, 20), "other": drawn(random, 20)} for i in range(20)]
+    path, published, sealed = lines(folder / "texts.jsonl", texts), folder / "PUB", folder / "sealed.json"
+    made = call("mark", path, "--variant-column", "other", "--out", published, "--sealed", sealed)
+    assert made[0] == 0, made
+    told = ("--commitment", published / "commitment.txt", "--texts", published / "published.jsonl")
+    return ("check", sealed, *told)
+
+
+def random_strings(random: Random, folder: Path, call: Call) -> Parts:
+    digests = [hashlib.sha256(random.bytes(8)).hexdigest() for _ in range(8)]
+    rows = [{"id": f"f{i}", "text": f"file {i} {digest}"} for i, digest in enumerate(digests)]
+    return ("canaries", lines(folder / "files.jsonl", rows), "--alternatives", 4)
+
+
+def collections(random: Random, folder: Path, call: Call) -> Parts:
+    rows = [
+        {"id": f"{author}.{i}", "author": f"author {author}", "text": drawn(random, 10)}
+        for author in range(20)
+        for i in range(8)
+    ]
+    whole = lines(folder / "articles.jsonl", rows)
+    return ("collections", whole, "--collection-column", "author", "--suspect", "author 3")
+
+
+def drafts(random: Random, folder: Path, call: Call) -> Parts:
+    rows = []
+    for i in range(24):
+        words = random.choice(MORE_WORDS, 20)
+        other = words.copy()
+        other[random.integers(0, 20, 4)] = random.choice(MORE_WORDS, 4)
+        rows.append({"id": f"t{i}", "text": " ".join(words), "draft": " ".join(other)})
+    return ("twins", lines(folder / "texts.jsonl", rows), "--draft-column", "draft")
+
+
+def dates(random: Random, folder: Path, call: Call) -> Parts:
+    rows = [
+        {
+            "id": f"m{month}.{day}",
+            "text": drawn(random, 8),
+            "date": str(date(2016 + month // 12, 1 + month % 12, day)),
+        }
+        for month in range(84)
+        for day in (3, 17)
+    ]
+    return ("cutoff", lines(folder / "diary.jsonl", rows), "--cutoff", "2019-07-01")
+
+
+@pytest.mark.parametrize(
+    "design", [rows_in_order, options_in_order, marks, random_strings, collections, drafts, dates]
+)
+def test_a_server_gives_what_its_weights_give(
+    design: Callable[[Random, Path, Call], Parts],
+    call: Call,
+    server: ModelServer,
+    model_folder: Path,
+    reference_folder: Path,
+    tmp_path: Path,
+) -> None:
+    beside = ("--reference-model", reference_folder) if design in (marks, drafts, dates) else ()
+    how = (*design(np.random.default_rng(3), tmp_path, call), *beside)
+    there = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
+    found = []
+    for name, model in {"here": ("--model", model_folder), "there": there}.items():
+        code, _, said = call(*how, *model, "--out", tmp_path / name)
+        assert code in (3, 4), said
+        found.append(json.loads((tmp_path / name / "result.json").read_text(encoding="utf-8")))
+    weights, served = found
+    assert weights["p"] is not None
+    assert served["p"] == weights["p"]
+    assert served["effect"] == pytest.approx(weights["effect"], abs=1e-4)
+    assert served["outcome"] == weights["outcome"]
+    states = [{one["name"]: one["status"] for one in result["checks"]} for result in found]
+    assert states[0] == states[1]
+    assert served["settings"]["models"]["target"]["kind"] == "vllm"
+
+
+@pytest.mark.parametrize("design", [rows_in_order, marks, drafts])
+def test_power_is_refused_before_anything_is_sent(
+    design: Callable[[Random, Path, Call], Parts],
+    call: Call,
+    server: ModelServer,
+    model_folder: Path,
+    tmp_path: Path,
+) -> None:
+    how = design(np.random.default_rng(3), tmp_path, call)
+    there = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
+    code, _, said = call(*how, *there, "--power", "--out", tmp_path / "power")
+    assert code == 2
+    assert "leave --power away" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "power").exists()
+    assert not server.asked  # not even the check
