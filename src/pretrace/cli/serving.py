@@ -11,6 +11,7 @@ from dataclasses import MISSING
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from pretrace.cli.notes import silenced
 from pretrace.errors import MissingPackageError
 from pretrace.web.settings import ServeSettings
 
@@ -37,7 +38,7 @@ def serve(settings: ServeSettings) -> None:
         if package not in ("fastapi", "starlette", "uvicorn", "psutil"):
             raise
         raise MissingPackageError(package, "pretrace serve", "web") from error
-    with suppress(KeyboardInterrupt):  # the way to stop it
+    with silenced(True), suppress(KeyboardInterrupt):  # the way to stop it; a page that is open is no news
         serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
     print("The page is closed. Tests that were started go on; the page shows them when it is opened again.")
 

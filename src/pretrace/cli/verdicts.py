@@ -13,6 +13,7 @@ from rich.table import Table as Printed
 from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer, of_folder
+from pretrace.cli.under_way import doing
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.types import Verdict
@@ -33,7 +34,8 @@ def opened(target: Target, beside: Beside, *, cache: bool) -> Models:
         cache=cache,
     )
     check_placebo(wanted)
-    models = open_models(wanted)
+    with doing("opening the models"):
+        models = open_models(wanted)
     check_placebos(models.target, models.placebos)
     return models
 
