@@ -116,8 +116,9 @@ def test_a_zip_of_too_many_files_is_refused(workspace, monkeypatch):
 
 
 def test_two_files_of_one_name_in_a_zip_are_refused(workspace):
-    with pytest.raises(RequestError, match="holds two files of the same name"):
-        take(workspace, "a.zip", zipped([("a.txt", "x"), ("A.TXT", "y")]))
+    for second in ("A.TXT", "a.txt/b.txt"):
+        with pytest.raises(RequestError, match="holds two files, or a file and a folder, of the same name"):
+            take(workspace, "a.zip", zipped([("a.txt", "x"), (second, "y")]))
 
 
 def test_labels_that_say_something_else_are_left_out(workspace):
