@@ -251,3 +251,6 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[web\]'"):
         serve(ServeSettings(workspace=tmp_path / "w"))
+    monkeypatch.setattr("pretrace.cli.serving.find_spec", lambda name: None if name == "py3langid" else name)
+    with pytest.raises(MissingPackageError, match="py3langid"):
+        serve(ServeSettings(workspace=tmp_path / "w"))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pretrace.web import uploads
+from pretrace.web import languages, uploads
 from pretrace.web.facts import facts_of
 from pretrace.web.uploads import take, upload_of
 from pretrace.web.workspace import RequestError, Workspace
@@ -67,6 +67,22 @@ def test_what_is_seen_in_a_collection(workspace):
     assert (facts.duplicates, facts.columns, facts.scripts) == (1, ("text", "date"), {"Latin": 1.0})
     assert any("'date' holds dates: 7 texts from 2010-05-01 to 2015-05-01" in one for one in facts.said)
     assert (facts.shortest, facts.longest) == (25, 25)
+
+
+def test_languages_are_guessed_text_by_text(workspace):
+    english = "The committee met on Tuesday to discuss the budget for the coming year."
+    german = "Der Ausschuss traf sich am Dienstag, um über den Haushalt des kommenden Jahres zu beraten."
+    texts = [english] * 3 + [german, "ok"]
+    rows = "".join(json.dumps({"text": f"{text} {i}"}) + "\n" for i, text in enumerate(texts))
+    facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(rows.encode())))
+    assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
+
+
+def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
+    monkeypatch.setattr(languages, "_language", lambda text: text)
+    shares, looked = languages.languages(["en"] * 500 + ["de"] * 500)
+    assert (shares, looked) == ({"en": 0.5, "de": 0.5}, 250)
+    assert languages.languages(["x" * 2000]) == ({"x" * 1000: 1.0}, 1)
 
 
 @pytest.mark.parametrize(

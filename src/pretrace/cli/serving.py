@@ -29,8 +29,9 @@ LEFT_OUT = ("plan", "seed", "tuned", "requested_by", "plugin")
 def serve(settings: ServeSettings) -> None:
     """A page on this machine for those who do not live in a terminal: look at a text, test a collection, read results.
     Ctrl-C stops the page; tests that run go on."""
-    if find_spec("python_multipart") is None:  # fastapi asks for it no sooner than a form is sent
-        raise MissingPackageError("python-multipart", "pretrace serve", "web")
+    for module in ("python_multipart", "py3langid"):  # imported no sooner than a form or a collection is sent
+        if find_spec(module) is None:
+            raise MissingPackageError(module.replace("_", "-"), "pretrace serve", "web")
     try:
         from pretrace.web import serving
     except ImportError as error:
