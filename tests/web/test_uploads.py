@@ -78,6 +78,13 @@ def test_languages_are_guessed_text_by_text(workspace):
     assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
 
 
+def test_the_page_names_languages_and_what_is_none(visitor):
+    rows = '{"text": "It rained on Tuesday, and the committee met."}\n{"text": "ok"}\n'
+    shown = " ".join(visitor.client.get(visitor.upload("a.jsonl", rows)).text.split())
+    assert '<span data-language="en">en</span> 50%, unknown 50%' in shown
+    assert "guessed from 2 texts" in shown
+
+
 def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
     monkeypatch.setattr(languages, "_language", lambda text: text)
     shares, looked = languages.languages(["en"] * 500 + ["de"] * 500)

@@ -17,16 +17,15 @@ TEXTS_READ = 300
 """Texts that are looked at, spread evenly over the collection: about half a second of work."""
 CHARACTERS_READ = 1000
 """Characters of each text that are looked at."""
-UNKNOWN = "und"
-"""The code of a text whose language was not told: too short, or likely in none of the languages known."""
+UNSPOKEN = {"und": "unknown", "zxx": "none (numbers, markup)"}
+"""Codes that are no languages, with what a page says: it was not told, or there is none."""
 _SURE = 0.5
 
 
 def languages(texts: Sequence[str]) -> tuple[dict[str, float], int]:
     """The share of each language, the largest first, and how many texts were looked at.
 
-    Languages are codes of ISO 639 (`en`, `yue`), `und` where none was told, `zxx` for what is no language: numbers,
-    markup, names of variables.
+    Languages are codes of ISO 639 (`en`, `yue`), or those of `UNSPOKEN`.
     """
     step = max(1, -(-len(texts) // TEXTS_READ))
     chosen = texts[::step]
