@@ -77,3 +77,4 @@ def test_no_help_speaks_of_what_one_types():
         for field in form.fields:
             assert "--" not in field.words
             assert "TEXTS" not in field.words
+            assert "`" not in field.words

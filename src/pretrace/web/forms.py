@@ -79,7 +79,7 @@ class Field:
     @property
     def words(self) -> str:
         """The help for those who fill in a form and type no command."""
-        said = self.help
+        said = self.help.replace("`", "")
         for typed, seen in _TYPED.items():
             said = said.replace(typed, seen)
         return _OPTION.sub(lambda found: f"“{_LABELS.get(found[1]) or _label(found[1])}”", said)
