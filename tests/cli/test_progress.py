@@ -58,13 +58,13 @@ def test_without_a_terminal_a_plain_line_comes_by_itself(
     with shown.passes("reading"):
         pass
     assert capsys.readouterr().err == ""
-    repeated = progress._repeated
+    repeated = progress.repeated
 
     def noted(act: object, *, first: float, every: float) -> object:
         waits.append((first, every))
         return repeated(act, first=0.0, every=3600.0)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(progress, "_repeated", noted)
+    monkeypatch.setattr(progress, "repeated", noted)
     now[0] = 12.0
     with shown.passes("reading"):
         assert told.wait(60)
@@ -162,13 +162,13 @@ def test_every_long_stage_says_a_line_every_30_seconds_without_a_terminal(
 ) -> None:
     """Counted from the last line of any stage; with --quiet none of them."""
     acts: list[object] = []
-    repeated = progress._repeated
+    repeated = progress.repeated
 
     def noted(act: object, *, first: float, every: float) -> object:
         acts.append((act, first, every))
         return repeated(lambda: None, first=3600.0, every=3600.0)
 
-    monkeypatch.setattr(progress, "_repeated", noted)
+    monkeypatch.setattr(progress, "repeated", noted)
     monkeypatch.setattr(progress, "said_at", [0.0])
     monkeypatch.setattr(progress.said.__wrapped__, "__defaults__", (lambda: 12.0,))
     with LONG[stage]() as shown:

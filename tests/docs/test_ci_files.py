@@ -121,6 +121,14 @@ def test_the_report_is_kept_before_the_job_fails(tmp_path: Path, code: int, left
 
 
 @needs_bash
+def test_arguments_that_cannot_be_split_are_not_left_out(tmp_path: Path) -> None:
+    given = {"TEXTS": "a", "NONMEMBERS": "b", "MODEL": "m", "FDR": "0.05", "OUT": "o"}
+    done = bash("Flag", tmp_path, **given, ARGUMENTS="--score 'min_k", PATH=pretend(tmp_path, 0))
+    assert (done.returncode, "close its quotes" in done.stdout) == (2, True)
+    assert not (tmp_path / "called").exists()
+
+
+@needs_bash
 def test_without_further_arguments(tmp_path: Path) -> None:
     given = {"TEXTS": "a", "NONMEMBERS": "b", "MODEL": "m", "FDR": "0.05", "OUT": "o", "ARGUMENTS": ""}
     assert bash("Flag", tmp_path, **given, PATH=pretend(tmp_path, 0)).returncode == 0

@@ -216,6 +216,14 @@ def test_a_text_is_found_in_its_prompt():
     assert trace_in_prompt(tokens, " cat sat.").logp.tolist() == [-3, -4]  # "The cat" begins before the text
     assert trace_in_prompt(tokens, "The dog") is None
     assert trace_in_prompt(tokens, " ") is None
+    without_first = [
+        ("e", -1.0),
+        (" dog", -2.0),
+        (" ran", -3.0),
+    ]  # as vLLM gives "The dog ran" without a start token
+    assert trace_in_prompt(without_first, "The dog").logp.tolist() == [-1, -2]
+    assert trace_in_prompt([("user:", -1.0), *without_first], "The dog") is None
+    assert trace_in_prompt([("x", -1.0)], "a" * 50 + "x") is None  # more than a token is lacking
 
 
 def test_a_metric_of_other_scores_says_so(caplog):

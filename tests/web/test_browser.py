@@ -116,6 +116,7 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     upload(page, files["known"])
     upload(page, files["texts"])
     assert "25" in page.locator("dl.facts").inner_text()
+    assert "English" in page.locator("dl.facts").inner_text()  # the browser's word for "en"
     page.get_by_label("Model", exact=True).fill(str(model_folder))
     page.get_by_label("Control documents").select_option(index=1)
     page.get_by_role("button", name="See which tests apply").click()

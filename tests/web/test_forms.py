@@ -60,6 +60,11 @@ def test_lines_and_several_uploads_become_an_option_each():
         ("cutoff", {"model": ["m"], "cutoff": ["2020"], "months": ["nan"]}, "Months is a number"),
         ("collections", {"model": ["m"], "value": ["odd"]}, "Value is one of auto"),
         ("score", {"model": ["m\0"]}, "a character that cannot be part of a command"),
+        (
+            "score",
+            {"model": ["m" * 10_001]},
+            "Model holds 10,001 characters, and 10,000 is the most: shorten it",
+        ),
     ],
 )
 def test_what_cannot_be_is_said(command, given, said):
@@ -72,3 +77,4 @@ def test_no_help_speaks_of_what_one_types():
         for field in form.fields:
             assert "--" not in field.words
             assert "TEXTS" not in field.words
+            assert "`" not in field.words

@@ -33,7 +33,7 @@ def test_the_own_names_are_answered(visitor, host):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "", "10.0.0.7:8765", "localhost.evil.example"]
+    "host", ["evil.example", "127.0.0.1.evil.example", "", "10.0.0.7:8765", "localhost.evil.example", "[::1"]
 )
 def test_another_name_is_refused_before_anything_is_read(visitor, host):
     for answer in (
@@ -49,6 +49,7 @@ def test_another_name_is_refused_before_anything_is_read(visitor, host):
     [
         {"origin": "http://evil.example"},
         {"origin": "null"},
+        {"origin": "http://[::1"},
         {"origin": "http://127.0.0.1:9999"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
@@ -75,6 +76,13 @@ def test_the_own_page_may_send_forms(visitor):
         422,
         "There is no text: paste one, or choose a file that holds one.",
     )
+
+
+@pytest.mark.parametrize("field", [{"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}])
+def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(visitor, field):
+    answer = visitor.post("/text", {"text": "a", "model": "m", **field})
+    assert (answer.status_code, "The field" in alert(answer)) == (422, True)
+    assert not list(visitor.workspace.room("looks").iterdir())
 
 
 def test_other_sites_cannot_look_in(visitor):
@@ -242,4 +250,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[web\]'"):
+        serve(ServeSettings(workspace=tmp_path / "w"))
+    monkeypatch.setattr("pretrace.cli.serving.find_spec", lambda name: None if name == "py3langid" else name)
+    with pytest.raises(MissingPackageError, match="py3langid"):
         serve(ServeSettings(workspace=tmp_path / "w"))

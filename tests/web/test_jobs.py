@@ -49,6 +49,13 @@ def test_how_a_job_ended_is_known_to_the_next_server(jobs):
     assert [later.state(one).name for one in later.all()] == ["failed", "unanswered"]
 
 
+def test_a_command_that_cannot_be_started_keeps_no_other_from_its_turn(jobs):
+    wrong = jobs.add("list", ("list", "a\0b"), "results/none")
+    after = jobs.add("list", ("list",), "results/none")
+    assert "cannot be started (embedded null byte)" in ended(jobs, wrong).said
+    assert ended(jobs, after).name == "unanswered"
+
+
 def test_a_killed_job_is_stopped_and_goes_on_when_asked(jobs):
     job = jobs.add("list", ("list",), "results/none")
     os.kill(jobs.get(job.id).pid, signal.SIGKILL)

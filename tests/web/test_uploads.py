@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pretrace.web import uploads
+from pretrace.web import languages, uploads
 from pretrace.web.facts import facts_of
 from pretrace.web.uploads import take, upload_of
 from pretrace.web.workspace import RequestError, Workspace
@@ -69,6 +69,29 @@ def test_what_is_seen_in_a_collection(workspace):
     assert (facts.shortest, facts.longest) == (25, 25)
 
 
+def test_languages_are_guessed_text_by_text(workspace):
+    english = "The committee met on Tuesday to discuss the budget for the coming year."
+    german = "Der Ausschuss traf sich am Dienstag, um über den Haushalt des kommenden Jahres zu beraten."
+    texts = [english] * 3 + [german, "ok"]
+    rows = "".join(json.dumps({"text": f"{text} {i}"}) + "\n" for i, text in enumerate(texts))
+    facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(rows.encode())))
+    assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
+
+
+def test_the_page_names_languages_and_what_is_none(visitor):
+    rows = '{"text": "It rained on Tuesday, and the committee met."}\n{"text": "ok"}\n'
+    shown = " ".join(visitor.client.get(visitor.upload("a.jsonl", rows)).text.split())
+    assert '<span data-language="en">en</span> 50%, unknown 50%' in shown
+    assert "guessed from 2 texts" in shown
+
+
+def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
+    monkeypatch.setattr(languages, "_language", lambda text: text)
+    shares, looked = languages.languages(["en"] * 500 + ["de"] * 500)
+    assert (shares, looked) == ({"en": 0.5, "de": 0.5}, 250)
+    assert languages.languages(["x" * 2000]) == ({"x" * 1000: 1.0}, 1)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -116,8 +139,9 @@ def test_a_zip_of_too_many_files_is_refused(workspace, monkeypatch):
 
 
 def test_two_files_of_one_name_in_a_zip_are_refused(workspace):
-    with pytest.raises(RequestError, match="holds two files of the same name"):
-        take(workspace, "a.zip", zipped([("a.txt", "x"), ("A.TXT", "y")]))
+    for second in ("A.TXT", "a.txt/b.txt"):
+        with pytest.raises(RequestError, match="holds two files, or a file and a folder, of the same name"):
+            take(workspace, "a.zip", zipped([("a.txt", "x"), (second, "y")]))
 
 
 def test_labels_that_say_something_else_are_left_out(workspace):

@@ -19,6 +19,7 @@ from pretrace.cli.notes import quiet
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import Stages, announce_training
+from pretrace.cli.under_way import doing
 from pretrace.corpora import open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError
 from pretrace.jobs.engine.reading import reading_elsewhere
@@ -138,7 +139,8 @@ def audit(
     corpus = source.open()
     heldout = open_corpus(inputs.heldout, source.columns) if inputs.heldout else None
     wanted = _wanted(target, inputs)
-    models = open_models(wanted)
+    with doing("opening the models"):
+        models = open_models(wanted)
     generator = _generator(target.opening, inputs, needed=heldout is None)
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
     announce_training(settings.classifiers)

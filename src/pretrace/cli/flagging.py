@@ -15,6 +15,7 @@ from pretrace.cli.answer import Answer, of_folder
 from pretrace.cli.notes import note as say_note
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
+from pretrace.cli.under_way import doing
 from pretrace.corpora import open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
@@ -160,7 +161,8 @@ class FlagCommand:
         """The models."""
         from pretrace.scoring.models import open_models
 
-        return open_models(self.wanted)
+        with doing("opening the models"):
+            return open_models(self.wanted)
 
     def with_texts(self, models: Models) -> Models:
         """The models with what is made of texts that were named."""

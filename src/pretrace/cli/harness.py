@@ -9,6 +9,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, both
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
+from pretrace.cli.under_way import doing
 from pretrace.errors import ExpressionError
 from pretrace.flagging.planning import FLAGGING, FlagSettings
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
@@ -85,7 +86,6 @@ def samples(
     from pretrace.harnesses.sample_logs import metric_of, read_log
     from pretrace.harnesses.samples import samples as compare
     from pretrace.runs import save_flags
-    from pretrace.scoring.models import check_placebo, named_placebos, open_models, with_texts
 
     check_use(flagging, inputs.companions)
     if inputs.stated and not inputs.options_out:
@@ -98,16 +98,7 @@ def samples(
     known = _known(inputs.nonmembers, settings)
     metric_of([log, known.log] if known.log else [log], settings.metric)
     target = _evaluated(log, logs)
-    wanted = ModelsSettings(
-        target=target,
-        companions=inputs.companions,
-        placebos=named_placebos([inputs.placebo], inputs.placebo_revision, target.model),
-        placebo_revision=inputs.placebo_revision,
-        cache=flagging.cache,
-    )
-    check_placebo(wanted)
-    flagging.plan.check_servers(wanted.roles)
-    models = with_texts(open_models(wanted), wanted, seed=flagging.seed)
+    models = _opened(target, inputs, flagging)
     ordered = _ordered(log, models, inputs, flagging) if inputs.options_out else None
     with watched("reading") as progress:
         verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
@@ -119,6 +110,23 @@ def samples(
         )
         return both(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
     return finished(verdict, inputs.out, given)
+
+
+def _opened(target: Target, inputs: SamplesInputs, flagging: FlagSettings) -> Models:
+    """The evaluated model and those beside it."""
+    from pretrace.scoring.models import check_placebo, named_placebos, open_models, with_texts
+
+    wanted = ModelsSettings(
+        target=target,
+        companions=inputs.companions,
+        placebos=named_placebos([inputs.placebo], inputs.placebo_revision, target.model),
+        placebo_revision=inputs.placebo_revision,
+        cache=flagging.cache,
+    )
+    check_placebo(wanted)
+    flagging.plan.check_servers(wanted.roles)
+    with doing("opening the models"):
+        return with_texts(open_models(wanted), wanted, seed=flagging.seed)
 
 
 def _evaluated(log: SampleLog, logs: Logs) -> Target:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args,
 
 import typer
 
+from pretrace.cli import under_way
 from pretrace.cli.answer import Answered, alone, deliver
 from pretrace.cli.completion import COMPLETED
 from pretrace.cli.configuration import CONFIG, OPTION, loader
@@ -134,7 +135,7 @@ def command_of(
         for path in given.get(PLUGIN, ()):
             load_plugin(path)
         check_outputs({name: (leaf.option, given[name]) for name, leaf in leaves.items() if name in given})
-        with silenced(given[QUIET]):
+        with silenced(given[QUIET]), under_way.command(called):
             with alone(given[JSON] and Passed not in hints.values()):
                 answer = function(
                     **{one: _made(one, hints[one], given, leaves) for one in hints if one != "return"}

@@ -143,7 +143,7 @@ def said(line: Callable[[], str], clock: Callable[[], float] = time.monotonic) -
             print(words, file=sys.stderr, flush=True)
 
     waited = clock() - said_at[0]
-    with _repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
+    with repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
         yield
 
 
@@ -197,7 +197,7 @@ class Stages:
         step, steps = self.outlook.step
         said = f"step {step} of {steps} · {stage}"
         show = lambda: note_share(self.outlook.share, self.outlook.left(), said)  # noqa: E731 - said once, called often
-        with _repeated(show, first=0.0, every=EVERY):
+        with repeated(show, first=0.0, every=EVERY):
             yield
 
     @contextmanager
@@ -209,17 +209,17 @@ class Stages:
         def show() -> None:
             progress.update(task, completed=self.outlook.share, description=self.line(stage), refresh=True)
 
-        with progress, _repeated(show, first=0.0, every=0.25):
+        with progress, repeated(show, first=0.0, every=0.25):
             yield
 
     @contextmanager
     def _lines(self, stage: str) -> Iterator[None]:
         def show() -> None:
-            self._told = self.outlook.clock()
+            self._told, said_at[0] = self.outlook.clock(), time.monotonic()
             print(self.line(stage), file=sys.stderr, flush=True)
 
         waited = self.outlook.clock() - self._told
-        with _repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
+        with repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
             yield
 
 
@@ -238,7 +238,7 @@ class _Share:
 
 
 @contextmanager
-def _repeated(act: Callable[[], None], *, first: float, every: float) -> Iterator[None]:
+def repeated(act: Callable[[], None], *, first: float, every: float) -> Iterator[None]:
     """Call `act` after `first` seconds and then every so often, from a thread, while the context lasts."""
     over = threading.Event()
 

@@ -14,6 +14,7 @@ from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import trained, watched
 from pretrace.cli.sharded import score_on_ray, score_shards, surveyed, write_unreadable
+from pretrace.cli.under_way import doing
 from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
@@ -169,7 +170,8 @@ class _Command:
         from pretrace.scoring.models import open_models
 
         plan.check_servers(self._wanted.roles)
-        return open_models(self._wanted)
+        with doing("opening the models"):
+            return open_models(self._wanted)
 
     @property
     def _wanted(self) -> ModelsSettings:

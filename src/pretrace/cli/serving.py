@@ -11,6 +11,7 @@ from dataclasses import MISSING
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from pretrace.cli.notes import silenced
 from pretrace.errors import MissingPackageError
 from pretrace.web.settings import ServeSettings
 
@@ -28,8 +29,9 @@ LEFT_OUT = ("plan", "seed", "tuned", "requested_by", "plugin")
 def serve(settings: ServeSettings) -> None:
     """A page on this machine for those who do not live in a terminal: look at a text, test a collection, read results.
     Ctrl-C stops the page; tests that run go on."""
-    if find_spec("python_multipart") is None:  # fastapi asks for it no sooner than a form is sent
-        raise MissingPackageError("python-multipart", "pretrace serve", "web")
+    for module in ("python_multipart", "py3langid"):  # imported no sooner than a form or a collection is sent
+        if find_spec(module) is None:
+            raise MissingPackageError(module.replace("_", "-"), "pretrace serve", "web")
     try:
         from pretrace.web import serving
     except ImportError as error:
@@ -37,7 +39,7 @@ def serve(settings: ServeSettings) -> None:
         if package not in ("fastapi", "starlette", "uvicorn", "psutil"):
             raise
         raise MissingPackageError(package, "pretrace serve", "web") from error
-    with suppress(KeyboardInterrupt):  # the way to stop it
+    with silenced(True), suppress(KeyboardInterrupt):  # the way to stop it; a page that is open is no news
         serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
     print("The page is closed. Tests that were started go on; the page shows them when it is opened again.")
 

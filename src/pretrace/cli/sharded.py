@@ -13,6 +13,7 @@ from pretrace.cli.answer import Answer, lines
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished
 from pretrace.cli.progress import watched
+from pretrace.cli.under_way import doing
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import OutputError
@@ -96,7 +97,8 @@ def surveyed(
     keep_few_shapes()
     folder, unread, size = how.parts or parts_folder(out), list[Unreadable](), size or shards.SHARD
     check_writable(folder / UNREADABLE, folder=False)
-    found = survey(stream, size, unread.append)
+    with doing("checking all texts before the first is scored", spinner=True):
+        found = survey(stream, size, unread.append)
     if labelled:
         check_labelled(found, stream.name)
     return Sharded(stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=size)

@@ -14,6 +14,7 @@ from rich.text import Text as Plain
 
 from pretrace.backends.serving.address import served_kind
 from pretrace.cli.answer import Answer, of_folder
+from pretrace.cli.under_way import doing
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
@@ -50,7 +51,8 @@ def opened(wanted: ModelsSettings) -> Models:
     from pretrace.auditing.placebo import check_placebos
     from pretrace.scoring.models import open_models
 
-    models = open_models(wanted)
+    with doing("opening the models"):
+        models = open_models(wanted)
     check_placebos(models.target, models.placebos)
     return models
 

@@ -28,6 +28,7 @@ from pretrace.errors import TextsError
 FIELD_LIMIT = 10 * 1024 * 1024
 """Longest field of a CSV file in characters: a quote that is never closed stops here."""
 
+_NO_OBJECT = ', not a JSON object: write each text as {"text": "…"}.'
 BATCH_ROWS = 256
 READ_AHEAD = 1024 * 1024
 """Bytes of a parquet column read at a time."""
@@ -84,7 +85,7 @@ def json_list_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]
         if isinstance(item, dict):
             yield Row(item, None, damaged)
         else:
-            yield reading.fault(f"{reading.source}: row {number} is {kind_of(item)}, not an object.", None)
+            yield reading.fault(f"{reading.source}: row {number} is {kind_of(item)}{_NO_OBJECT}", None)
 
 
 def csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",") -> Iterator[Row]:
@@ -104,7 +105,8 @@ def csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",
                 continue
             if not header:
                 header = [_escaped(cell)[0] for cell in cells]
-                places = {name: header.index(name) for name in reading.pick(header)}
+                found = {name: place for place, name in reversed(list(enumerate(header)))}
+                places = {name: found[name] for name in reading.pick(header)}
                 continue
             if len(cells) != len(header):
                 yield reading.fault(
@@ -138,7 +140,7 @@ def parquet_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
                 yield Row(dict(zip(names, row, strict=True)))
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
-        raise TextsError(f"{reading.source} is not a whole parquet file: {reason}.") from None
+        raise TextsError(f"{reading.source} is not a whole parquet file: {reason}; make it anew.") from None
 
 
 def parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
@@ -209,8 +211,7 @@ def _json_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterat
         if isinstance(item, dict):
             yield Row(item, number, damaged)
         else:
-            what = f"{reading.source}, line {number} is {kind_of(item)}, not a JSON object."
-            yield reading.fault(what, number)
+            yield reading.fault(f"{reading.source}, line {number} is {kind_of(item)}{_NO_OBJECT}", number)
 
 
 def _parsed(content: str, source: str, line: int | None = None) -> object:
@@ -225,7 +226,7 @@ def _parsed(content: str, source: str, line: int | None = None) -> object:
 def _why_not(error: Exception) -> str:
     """Why something cannot be read as JSON, in half a sentence."""
     if not isinstance(error, json.JSONDecodeError):
-        return f"is JSON that cannot be read: {error}."
+        return f"is JSON that cannot be read ({error}): mend it or take it out."
     place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
     return f"is not JSON: {error.msg}, at {place}; mend it or take it out."
 

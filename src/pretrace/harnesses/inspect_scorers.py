@@ -182,7 +182,8 @@ async def _read(
         trace = trace_in_prompt(given, text)
         if trace is None:
             raise TextsError(
-                "the text was not found word for word in the prompt that the provider gave back."
+                "the text was not found word for word in the prompt that the provider gave back, as where a character "
+                "is split over two tokens: name the model (-S model=…), so that pretrace reads it."
             )
         return value_of(plan, text, trace), math.nan, named
     reading = replace(named, model=named.model or opened_by(get_model()))

@@ -1,4 +1,4 @@
-"""What is to be seen in an upload before any test: columns, number and length of texts, scripts, duplicates, dates."""
+"""What is to be seen in an upload before any test: columns, number, length and languages of texts, dates, and more."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import Names
 from pretrace.verdicts.looking import look
+from pretrace.web.languages import languages
 from pretrace.web.uploads import Upload
 from pretrace.web.workspace import Workspace, record_in, save
 
@@ -27,7 +28,8 @@ _TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".gz")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was seen in an upload. Lengths are in characters; `scripts` are shares of the letters by script.
+    """What was seen in an upload. Lengths are in characters; `scripts` are shares of the letters by script,
+    `languages` those of the texts by code, among `languages_of` texts that were looked at.
     `problem` says why nothing else could be seen, `columns` then what there is to choose from."""
 
     text_column: str = ""
@@ -42,6 +44,8 @@ class Facts:
     empty: int = 0
     duplicates: int = 0
     scripts: Mapping[str, float] = field(default_factory=dict)
+    languages: Mapping[str, float] = field(default_factory=dict)
+    languages_of: int = 0
     said: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     situation: Situation = field(default_factory=Situation)
@@ -86,7 +90,7 @@ def seen(workspace: Workspace, upload: Upload, text_column: str = "") -> Facts:
 def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ...]) -> Facts:
     texts = [text.text for text in corpus.texts]
     lengths = [len(text) for text in texts]
-    told = look(path, chosen)
+    told, (spoken, among) = look(path, chosen), languages(texts)
     return Facts(
         text_column=chosen.text or "",
         texts=len(texts),
@@ -100,6 +104,8 @@ def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ..
         empty=sum(not text.strip() for text in texts),
         duplicates=len(texts) - len(set(texts)),
         scripts=scripts(texts),
+        languages=spoken,
+        languages_of=among,
         said=told.said[1:],
         notes=corpus.notes,
         situation=told.situation,

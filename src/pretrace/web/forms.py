@@ -35,6 +35,8 @@ COMMANDS: Mapping[str, str] = {
 }
 """The command of each test that can be started here, by the name of the test; marks and triggers are about texts that
 are not yet published, and their secrets belong into no upload."""
+LONGEST_PART = 10_000
+"""Characters of one option: systems take no longer parts of a command than some 100,000 bytes."""
 _LABELS = {
     "fdr": "Rate of false flags",
     "nonmembers": "Known non-members",
@@ -77,7 +79,7 @@ class Field:
     @property
     def words(self) -> str:
         """The help for those who fill in a form and type no command."""
-        said = self.help
+        said = self.help.replace("`", "")
         for typed, seen in _TYPED.items():
             said = said.replace(typed, seen)
         return _OPTION.sub(lambda found: f"“{_LABELS.get(found[1]) or _label(found[1])}”", said)
@@ -123,11 +125,18 @@ class Form:
         return made
 
 
-def _check(field: Field, written: str) -> None:
+def check_part(label: str, written: str) -> None:
+    """RequestError where what was written in a field of one line cannot be a part of a command."""
     if "\0" in written:
+        raise RequestError(f"{label} holds a character that cannot be part of a command: take it out.", 422)
+    if len(written) > LONGEST_PART:
         raise RequestError(
-            f"{field.label} holds a character that cannot be part of a command: take it out.", 422
+            f"{label} holds {len(written):,} characters, and {LONGEST_PART:,} is the most: shorten it.", 422
         )
+
+
+def _check(field: Field, written: str) -> None:
+    check_part(field.label, written)
     if field.kind == "choice" and written not in field.choices:
         raise RequestError(f"{field.label} is one of {', '.join(field.choices)}.", 422)
     if field.kind != "number":

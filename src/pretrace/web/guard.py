@@ -96,7 +96,10 @@ class Doors:
 
     def answers_to(self, host: str) -> bool:
         """Whether a Host header names this server; one bound to all addresses answers to each of them by number."""
-        name = (urlsplit(f"//{host}").hostname or "").lower().rstrip(".")
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").lower().rstrip(".")
+        except ValueError:  # a bracket that is not closed
+            return False
         if self.settings.own:
             return name in ("localhost", "127.0.0.1", "::1", self.settings.host.strip("[]").lower())
         own = self.settings.host.strip("[]").lower()
@@ -160,7 +163,10 @@ class Guard:
         site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
         if changes:
             origin = headers.get("origin")
-            if (origin is not None and urlsplit(origin).netloc != host) or site not in (None, "same-origin"):
+            if (origin is not None and origin.partition("://")[2] != host) or site not in (
+                None,
+                "same-origin",
+            ):
                 raise RequestError("This request comes from another page: send it from this one.", 403)
         elif site in ("cross-site", "same-site") and (
             mode != "navigate" or headers.get("sec-fetch-dest") != "document"

@@ -20,7 +20,9 @@ from typing import Literal
 
 import psutil
 
+from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import FLAGS, MARKER, RESULT, VERDICT
+from pretrace.results.serialization import to_json
 from pretrace.web.settings import TOKEN_VARIABLE
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
 
@@ -189,16 +191,21 @@ class Jobs:
         environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
         environment |= {PROGRESS_VARIABLE: str(place / "progress.json"), "NO_COLOR": "1", "COLUMNS": "100"}
         folder = job.folder if Path(job.folder).is_dir() else self.workspace.folder
-        with (place / "log.txt").open("ab") as log:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "pretrace", *job.command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                cwd=folder,
-                start_new_session=True,  # a Ctrl-C that stops the server is not for it
-            )
+        try:
+            with (place / "log.txt").open("ab") as log:
+                child = subprocess.Popen(
+                    [sys.executable, "-m", "pretrace", *job.command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    cwd=folder,
+                    start_new_session=True,  # a Ctrl-C that stops the server is not for it
+                )
+        except (OSError, ValueError) as error:  # or it would keep those that wait behind it from their turn
+            said = f"The command cannot be started ({error}): begin anew with other values."
+            atomic_bytes(place / "progress.json", to_json({"ended": 2, "message": said}))
+            return
         self._children[child.pid] = child
         with suppress(psutil.Error):
             self._keep(replace(job, pid=child.pid, born=psutil.Process(child.pid).create_time()))

@@ -16,7 +16,7 @@ from starlette.datastructures import FormData, UploadFile
 from pretrace import __version__
 from pretrace.report.frame import fill
 from pretrace.report.wording import count
-from pretrace.web.forms import Form
+from pretrace.web.forms import Form, check_part
 from pretrace.web.guard import LOGIN, Doors
 from pretrace.web.jobs import Jobs
 from pretrace.web.workspace import RequestError, Workspace
@@ -90,9 +90,11 @@ Posted = Annotated[FormData, Depends(posted)]
 
 
 def line(form: FormData, name: str) -> str:
-    """A field of a form as text, "" where it is missing."""
+    """A field of one line as text, "" where it is missing; RequestError where it can be no part of a command."""
     value = form.get(name)
-    return value.strip() if isinstance(value, str) else ""
+    written = value.strip() if isinstance(value, str) else ""
+    check_part(f"The field {name}", written)
+    return written
 
 
 def file_in(form: FormData, name: str) -> UploadFile | None:

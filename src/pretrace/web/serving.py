@@ -60,7 +60,8 @@ async def _looked_after(app: FastAPI) -> AsyncIterator[None]:
 
     async def look() -> None:
         while True:
-            await asyncio.to_thread(jobs.tick)
+            with suppress(OSError, PretraceError):  # a full disk, say: it may have room again
+                await asyncio.to_thread(jobs.tick)
             await asyncio.sleep(EVERY)
 
     task = asyncio.create_task(look())
@@ -78,7 +79,7 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
 async def _http(request: Request, error: Exception) -> HTMLResponse:
     assert isinstance(error, HTTPException)
     status = 413 if "maximum size" in str(error.detail) else error.status_code
-    sentence = _SAID.get(status, f"{error.detail}: go back and try again.")
+    sentence = _SAID.get(status, f"{str(error.detail).rstrip('.')}: go back and try again.")
     return desk_of(request).page("problem.html", status, sentence=sentence)
 
 

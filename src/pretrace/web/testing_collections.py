@@ -13,6 +13,7 @@ from pretrace.types import Situation
 from pretrace.verdicts.advise import Advice, Advised, advise
 from pretrace.web.facts import Facts, facts_of, seen
 from pretrace.web.forms import COMMANDS, Form, prefilled
+from pretrace.web.languages import UNSPOKEN
 from pretrace.web.pages import Desk, Here, Posted, file_in, go, line
 from pretrace.web.uploads import TAKEN, Upload, take, upload_of, uploads
 from pretrace.web.workspace import RequestError, fresh, slug
@@ -61,6 +62,7 @@ def one(desk: Here, request: Request, name: str) -> HTMLResponse:
         jobs=jobs,
         advice=None if facts.problem else _advice(desk, found, facts, given),
         commands=COMMANDS,
+        unspoken=UNSPOKEN,
         more=_OTHERS,
     )
 

@@ -184,8 +184,12 @@ def _unpacked(archive: Path, folder: Path) -> int:
                 ".jsonl file, one text a line."
             )
         places = [_place(one, folder, archive.name) for one in entries]
-        if len({str(place).lower() for place in places}) < len(places):
-            raise RequestError(f"{archive.name} holds two files of the same name: rename one of them.")
+        names = {str(place).lower() for place in places}
+        folders = {str(parent).lower() for place in places for parent in place.parents}
+        if len(names) < len(places) or names & folders:
+            raise RequestError(
+                f"{archive.name} holds two files, or a file and a folder, of the same name: rename one of them."
+            )
         if not places:
             raise RequestError(f"{archive.name} holds no files: put .txt files into it.")
         size = 0

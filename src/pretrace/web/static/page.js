@@ -123,6 +123,13 @@ function pickTwo() {
   if (link) changed();
 }
 
+// Languages come as codes; the browser knows their names.
+function nameLanguages() {
+  const names = new Intl.DisplayNames("en", { type: "language" });
+  for (const one of document.querySelectorAll("[data-language]")) one.textContent = names.of(one.dataset.language);
+}
+
 watch(document);
 pickTwo();
+nameLanguages();
 for (const element of document.querySelectorAll("[data-poll], [data-load]")) renew(element, EVERY);
