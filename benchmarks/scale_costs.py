@@ -1,4 +1,4 @@
-"""What 10^6 and 10^8 texts cost: measured rates times arithmetic, as the table in docs/scaling.md.
+"""What 10^6 and 10^8 texts cost: measured rates times arithmetic, as the tables in docs/scaling.md.
 
 `python -m benchmarks.scale_costs` writes the tables anew from the files in benchmarks/results that they name: hours of
 one machine at the rate measured on it, and the simulated growth. A file that is not there has no row.
@@ -122,10 +122,32 @@ def growth() -> str:
     return "\n".join(lines)
 
 
+def sizes() -> str:
+    """Peak memory by command and number of texts, and microseconds a text beside the forward pass, as Markdown."""
+    found = _read("scale.json")
+    if not found:
+        return "Not measured yet."
+    state = list(found.values())[-1]
+    numbers = sorted({row["texts"] for row in state["rows"]})
+    head = [f"{number:,} texts" for number in numbers]
+    lines = [
+        f"| peak memory, MB | {' | '.join(head)} | times the first | µs a text, without the model |",
+        "|---" * (len(head) + 3) + "|",
+    ]
+    for command in dict.fromkeys(row["command"] for row in state["rows"]):
+        rows = {row["texts"]: row for row in state["rows"] if row["command"] == command}
+        peaks = [rows[number]["peak_mb"] if number in rows else None for number in numbers]
+        known = [peak for peak in peaks if peak is not None]
+        cells = " | ".join("" if peak is None else f"{peak:,.0f}" for peak in peaks)
+        timed = [f"{row[_OUTSIDE]:.0f} of {row['texts']:,}" for row in rows.values() if _OUTSIDE in row]
+        lines.append(f"| `{command}` | {cells} | {known[-1] / known[0]:.2f} | {', '.join(timed)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Write the tables into the page."""
     page = PAGE.read_text(encoding="utf-8")
-    for name, made in (("costs", table()), ("growth", growth())):
+    for name, made in (("costs", table()), ("growth", growth()), ("sizes", sizes())):
         begin, end = (
             f"<!-- {name}: written by python -m benchmarks.scale_costs -->",
             f"<!-- end of {name} -->",

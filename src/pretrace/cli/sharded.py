@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import add
@@ -26,7 +25,7 @@ from pretrace.jobs.job import Ahead, Job, Opened, missing_shards, parts_folder, 
 from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import EngineSettings, JobSettings
 from pretrace.jobs.shards import Survey, check_labelled, survey
-from pretrace.jobs.worker import Worker, keep_few_shapes
+from pretrace.jobs.worker import Worker, keep_few_shapes, old_objects_left_alone
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.tables import write_lines
 from pretrace.runs import save_run
@@ -143,9 +142,9 @@ def scored_here(
         with Worker(models, plan, options) as worker:
             job = make(Opened.of(worker, options))
             _begin(sharded, job)
-            gc.freeze()  # a collector that walks through all of torch every few thousand texts takes 10 µs a text
             parts, turn = job.parts(sharded.folder), sharded.how.turn
-            return job, work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
+            with old_objects_left_alone():
+                return job, work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
 
 
 def part_done(sharded: Sharded, job: Job, made: int) -> Answer:
