@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from pretrace.baselines import blind as baseline
 from pretrace.corpora import TextStream
 from pretrace.jobs.job import Job
 from pretrace.jobs.manifest import Parts
-from pretrace.jobs.merge import Merged, manifests, run_of
+from pretrace.jobs.merge import Merged, manifests
 from pretrace.jobs.rows import in_order, texts_at
+from pretrace.results.run import control_columns
 from pretrace.results.tables import texts_of
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows
 from pretrace.scoring.holdout import drawn_documents
-from pretrace.types import Bools, Missing, Run
+from pretrace.types import Bools, Control, Doubles, Ints, Missing, Run
 
 BLIND_TEXTS = 20_480
 """Texts that the blind classifier learns from and judges, drawn by document."""
@@ -39,23 +41,76 @@ def all_rows(job: Job, parts: Parts) -> tuple[Run, OfTexts]:
     of those texts alone that lack a value."""
     import pyarrow as pa
 
-    tables: list[Any] = []
+    found = tuple(manifests(job, parts))
+    rows = _Rows.of(job, sum(manifest.rows for manifest in found))
     blocks: list[Any] = []
     missing: list[Missing] = []
-    for manifest in manifests(job, parts):
+    for manifest in found:
         table = parts.table(manifest)
-        groups = table.column("group").cast(pa.large_binary())
-        blocks += groups.dictionary_encode().chunks
-        lacking = {one.id for one in manifest.missing}
-        names = texts_of(table, "id") if lacking else ()
-        ids = pa.array([name if name in lacking else "" for name in names] or [""] * table.num_rows)
-        table = table.drop_columns(["group", "id"])
-        tables.append(table.append_column("group", pa.array([""] * table.num_rows)).append_column("id", ids))
+        blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
+        rows.add(table, {one.id for one in manifest.missing})
         missing += manifest.missing
-    table = pa.concat_tables(tables)
-    lengths = table.column("n_chars").to_numpy().astype(np.float64)
-    run = run_of(job, table, settings=job.settings, skipped=(), missing=missing)
-    return run, OfTexts(None, lengths, in_order(blocks)[1].astype(np.int64))
+    run = rows.run(job, missing)
+    pa.default_memory_pool().release_unused()
+    return run, OfTexts(None, rows.lengths, in_order(blocks)[1].astype(np.int64))
+
+
+@dataclass(slots=True)
+class _Rows:
+    """All rows, filled part by part, so that no part is in memory beside what is taken from it."""
+
+    matrix: Doubles
+    controls: tuple[Control, ...]
+    columns: tuple[str, ...]
+    """Those of the matrix, then those of the controls."""
+    tokens: Ints
+    cut: Ints
+    lengths: Doubles
+    members: list[bool | None] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, job: Job, number: int) -> _Rows:
+        """Room for so many rows."""
+        names = [control_columns(**one) for one in job.outlines]
+        controls = tuple(
+            Control(one["score"], one["kind"], np.empty((number, len(some))))
+            for one, some in zip(job.outlines, names, strict=True)
+        )
+        columns = (*job.scores, *(name for some in names for name in some))
+        matrix, counts = np.empty((number, len(job.scores))), np.empty((2, number), np.int32)
+        return cls(matrix, controls, columns, counts[0], counts[1], np.empty(number))
+
+    def add(self, table: Any, lacking: set[str]) -> None:
+        """The rows of one part, with the ids of those that lack a value."""
+        here = slice(len(self.ids), len(self.ids) + table.num_rows)
+        arrays = (self.matrix, *(control.values for control in self.controls))
+        places = (array[here, place] for array in arrays for place in range(array.shape[1]))
+        for name, place in zip(self.columns, places, strict=True):
+            place[:] = table.column(name).to_numpy()
+        for name, array in (("n_tokens", self.tokens), ("n_cut", self.cut), ("n_chars", self.lengths)):
+            array[here] = table.column(name).to_numpy()
+        self.members += [None if one is None else bool(one) for one in table.column("label").to_pylist()]
+        names = texts_of(table, "id") if lacking else ()
+        self.ids += [name if name in lacking else "" for name in names] or [""] * table.num_rows
+
+    def run(self, job: Job, missing: Sequence[Missing]) -> Run:
+        """The run, once all parts are there."""
+        ids = tuple(self.ids)
+        return Run(
+            corpus=job.corpus,
+            ids=ids,
+            groups=("",) * len(ids) if any(ids) else ids,
+            members=tuple(self.members),
+            tokens=self.tokens,
+            cut=self.cut,
+            scores=job.scores,
+            matrix=self.matrix,
+            skipped=(),
+            missing=tuple(missing),
+            controls=self.controls,
+            settings=job.settings,
+        )
 
 
 def _judged(

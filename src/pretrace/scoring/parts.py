@@ -133,7 +133,9 @@ class Parts:
 
 
 def _measured(keys: Sequence[Key], columns: Mapping[Key, Doubles], texts: Bools, by: Labelled) -> Part:
-    matrix = np.column_stack([columns[key][texts] for key in keys])
+    matrix = np.empty((np.count_nonzero(texts), len(keys)))
+    for place, key in enumerate(keys):  # one copy at a time
+        matrix[:, place] = columns[key][texts]
     members = by.members[texts]
     groups: Groups = _named(by.groups[texts])
     division = by.division.within(texts, by.members)

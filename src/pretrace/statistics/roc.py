@@ -27,15 +27,14 @@ class RankedScores:
     """One score of all texts, sorted once, so that its figures under any weights cost one pass.
 
     `members` and `nonmembers` are row numbers by rising score; `below[i]` and `upto[i]` count the
-    non-members that score less than, and not more than, the i-th member (they differ in ties).
+    non-members that score less than, and not more than, the i-th member (they differ in ties). The scores
+    themselves are not kept: they would take 8 bytes a text for each of several columns.
     """
 
     members: Indices
     nonmembers: Indices
     below: Indices
     upto: Indices
-    member_scores: Doubles
-    nonmember_scores: Doubles
 
     @classmethod
     def of(cls, scores: npt.ArrayLike, members: npt.ArrayLike) -> RankedScores:
@@ -48,7 +47,7 @@ class RankedScores:
         upto = np.searchsorted(low, high, side="right").astype(np.int32)
         if np.array_equal(below, upto):
             upto = below  # no member ties with a non-member: `figures` then looks things up once
-        return cls(positive, negative, below, upto, high, low)
+        return cls(positive, negative, below, upto)
 
     def figures(self, weights: npt.NDArray[np.float32], rates: Sequence[float]) -> tuple[float, ...]:
         """AUC, then the true positive rate at each false positive rate, every text counted `weights` times.
@@ -71,8 +70,9 @@ class RankedScores:
         first = int(np.searchsorted(passed, total - allowance(total, rate), side="left"))
         if first == 0:
             return 0
-        # The non-member at first - 1 must stay below the threshold, and so must whoever ties with it.
-        return int(np.searchsorted(self.member_scores, self.nonmember_scores[first - 1], side="right"))
+        # The non-member at first - 1 must stay below the threshold, and so must whoever ties with it: a member scores
+        # more than it where more than first - 1 non-members score less than that member.
+        return int(np.searchsorted(self.below, np.int32(first - 1), side="right"))
 
 
 def allowance(nonmembers: int, rate: float) -> int:
