@@ -9,6 +9,13 @@ from typing import Any
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Workers that died are started anew and import torch each time: on a busy machine that takes minutes."""
+    for item in items:
+        if "ray" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(900))
+
+
 @pytest.fixture(scope="session")
 def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The package, connected; workers find a cache of their own, and no more of the disk than a store of 80 MB."""

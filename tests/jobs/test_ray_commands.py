@@ -126,7 +126,7 @@ def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(
     assert [row for row in there.rows if row.name in names] == [row for row in here.rows if row.name in names]
 
 
-def wait(until: Callable[[], bool], seconds: float = 120) -> bool:
+def wait(until: Callable[[], bool], seconds: float = 400) -> bool:
     """Whether it came true in time."""
     deadline = time.monotonic() + seconds
     while not (done := until()) and time.monotonic() < deadline:

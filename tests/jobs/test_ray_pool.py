@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,8 +101,13 @@ def test_a_refusal_of_a_worker_is_one_of_ours(ray: Any) -> None:
 
 
 def test_workers_that_opened_different_things(ray: Any) -> None:
-    with pytest.raises(EngineError, match="two workers opened different things"):
-        answers(ray, Odd(), *range(200))
+    # pieces without end: the first worker may do any number of them before the second has opened
+    endless = (Piece(number, f"number {number}", number) for number in itertools.count())
+    with (
+        Pool(ray, Odd(), ON_RAY) as some,
+        pytest.raises(EngineError, match="two workers opened different things"),
+    ):
+        deque(some.each(endless), maxlen=0)
 
 
 def test_no_place_for_a_worker(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
