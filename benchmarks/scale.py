@@ -2,11 +2,11 @@
 
 `python -m benchmarks.scale [--commands score evaluate flag] [--texts 20000 200000 1000000] [--quick] [--name today]`
 runs each command on each number of texts, in one thread, and writes benchmarks/results/scale.json and scale.png. Each
-row comes from two processes: one runs the command as a user would and gives the peak memory, the other has run it on 40
-texts before and gives microseconds of processor time a text by part; above `--parts-to` texts (200,000) there is no
-second one. A row is written as soon as it is measured, and the same command continues behind the rows of the same
-commit. `--quick` takes 20,000 and 60,000 texts. `--name` keeps the rows under a name beside those that are there, to
-compare two states.
+row comes from several processes: one runs the command as a user would and gives the peak memory, three others have run
+it on 40 texts before and give microseconds of processor time a text by part, of which the best is kept. Above
+`--parts-to` texts (200,000) only the peak is measured. A row is written as soon as it is measured, and the same command
+continues behind the rows of the same commit. `--quick` takes 20,000 and 60,000 texts. `--name` keeps the rows under a
+name beside those that are there, to compare two states.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import contextlib
 import functools
 import importlib
 import json
+import math
 import os
 import random
 import subprocess
@@ -49,6 +50,10 @@ WORDS = [
 ]
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
 KNOWN = 1_000
+RUNS = 3
+"""How often the parts are timed: the run that took least beside the forward pass is kept. A host with other guests is
+slower by half for minutes at a time."""
+OUTSIDE = "outside_the_forward_pass"
 ANSWERS = (3, 4)
 """Exit codes of `flag` that are answers."""
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
@@ -90,17 +95,33 @@ PARTS = {
 
 
 class Clock:
-    """The own time of parts: that of a part that is called from another is not counted twice."""
+    """The own time of parts: that of a part that is called from another is not counted twice, and what looking at the
+    clock takes, `cost` seconds each time, is not counted at all."""
 
-    def __init__(self) -> None:
+    def __init__(self, cost: float = 0.0) -> None:
         self.spent: Counter[str] = Counter()
         self.stack: list[str] = []
+        self.cost = cost
         self.since = time.process_time()
 
     def _tick(self) -> None:
         now = time.process_time()
-        self.spent[self.stack[-1] if self.stack else "other"] += now - self.since  # type: ignore[assignment]
+        part = self.stack[-1] if self.stack else "other"
+        self.spent[part] += now - self.since - self.cost  # type: ignore[assignment]
         self.since = now
+
+    @classmethod
+    def calibrated(cls) -> Clock:
+        """A clock that knows what it costs: a function that does nothing is timed often, two looks each."""
+        clock, calls = cls(), 100_000
+        nothing, timed = (lambda: None), clock.timed("nothing", lambda: None)
+        begin = time.process_time()
+        for _ in range(calls):
+            nothing()
+        bare = time.process_time() - begin
+        for _ in range(calls):
+            timed()
+        return cls((time.process_time() - begin - 2 * bare) / (2 * calls))
 
     def enter(self, part: str) -> None:
         """From here on the time is this part's."""
@@ -182,7 +203,7 @@ def one(arguments: list[str], texts: int) -> dict[str, Any]:
     first = Path(arguments[1]).with_name("first.jsonl")
     make_texts(first, 40)
     run([arguments[0], str(first), *arguments[2:]])
-    clock = Clock()
+    clock = Clock.calibrated()
     watch(clock)
     used = time.process_time()
     run(arguments)
@@ -192,7 +213,7 @@ def one(arguments: list[str], texts: int) -> dict[str, Any]:
     return {
         "cpu_seconds": round(cpu, 2),
         "microseconds_a_text": parts,
-        "outside_the_forward_pass": round(
+        OUTSIDE: round(
             sum(parts.values()) - parts.get("forward pass", 0.0) - parts.get("statistics", 0.0), 2
         ),
     }
@@ -241,7 +262,7 @@ def measured(command: str, texts: int, work: Path, *more: str, parts: bool = Tru
         make_texts(known, KNOWN, seed=2, known=True)
     found: dict[str, Any] = {"command": command, "texts": texts}
     options = [str(known) if one == "KNOWN" else one for one in COMMANDS[command]]
-    for kind in ("--peak", "--one") if parts else ("--peak",):
+    for kind in ("--peak", *["--one"] * RUNS) if parts else ("--peak",):
         with tempfile.TemporaryDirectory(dir=work) as own:
             out = Path(own) / "RUN"
             tail = [command, str(path), "--model", str(work / "model"), *options, "--out", str(out), *more]
@@ -253,7 +274,12 @@ def measured(command: str, texts: int, work: Path, *more: str, parts: bool = Tru
                 text=True,
                 check=True,
             )
-            found |= json.loads(done.stdout.splitlines()[-1])
+            row = json.loads(done.stdout.splitlines()[-1])
+            if kind == "--one":
+                row["of_runs"] = [*found.get("of_runs", []), row[OUTSIDE]]
+            if row.get(OUTSIDE, 0.0) <= found.get(OUTSIDE, math.inf):
+                found |= row
+            found |= {"of_runs": row["of_runs"]} if kind == "--one" else {}
             found["report_bytes"] = (out / "report.html").stat().st_size
     return found
 

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.scale import RESULTS
+from benchmarks.scale import OUTSIDE, RESULTS
 
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 SHOWN = (2, 8, 64, 512)
 """Numbers of workers in the table of growth."""
-_OUTSIDE = "outside_the_forward_pass"
 TOKENS = 500
 """Tokens of a text in the table."""
 
@@ -35,8 +34,8 @@ def rows() -> Iterator[Row]:
     """The lines of the table, from the files that are there."""
     if scale := _read("scale.json"):
         state = list(scale.values())[-1]
-        timed = [row for row in state["rows"] if row["command"] == "score" and _OUTSIDE in row]
-        micro = max(timed, key=lambda row: row["texts"])[_OUTSIDE]
+        timed = [row for row in state["rows"] if row["command"] == "score" and OUTSIDE in row]
+        micro = max(timed, key=lambda row: row["texts"])[OUTSIDE]
         yield Row(
             "all but the model, texts of 12 tokens",
             "one core of " + _machine(state["machine"]),
@@ -139,7 +138,7 @@ def sizes() -> str:
         peaks = [rows[number]["peak_mb"] if number in rows else None for number in numbers]
         known = [peak for peak in peaks if peak is not None]
         cells = " | ".join("" if peak is None else f"{peak:,.0f}" for peak in peaks)
-        timed = [f"{row[_OUTSIDE]:.0f} of {row['texts']:,}" for row in rows.values() if _OUTSIDE in row]
+        timed = [f"{row[OUTSIDE]:.0f} of {row['texts']:,}" for row in rows.values() if OUTSIDE in row]
         lines.append(f"| `{command}` | {cells} | {known[-1] / known[0]:.2f} | {', '.join(timed)} |")
     return "\n".join(lines)
 
