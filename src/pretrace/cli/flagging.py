@@ -121,6 +121,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
     from pretrace.flagging import flag as flag_texts
     from pretrace.flagging import plan
     from pretrace.jobs.merge import UNREADABLE
+    from pretrace.jobs.worker import old_objects_left_alone
     from pretrace.runs import save_flags
     from pretrace.scoring.workload import workload
 
@@ -131,7 +132,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
     if command.dry_run:
         return foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
     models = command.with_texts(models)
-    with watched("reading") as progress:
+    with old_objects_left_alone(), watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress)
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None

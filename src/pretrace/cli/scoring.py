@@ -21,6 +21,7 @@ from pretrace.errors import ExpressionError
 from pretrace.jobs import shards
 from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
+from pretrace.jobs.worker import old_objects_left_alone
 from pretrace.results.atomic import check_writable
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, check_labels, detect
@@ -136,7 +137,7 @@ class _Command:
             cache = self.settings.cache
             return foretold(workload(parts.test, opened, plan, labelled=parts.reference, cache=cache))
         models = self._with_texts(opened, parts)
-        with watched("reading") as progress:
+        with old_objects_left_alone(), watched("reading") as progress:
             run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
         if self.evaluation is None:
             return run
