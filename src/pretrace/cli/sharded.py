@@ -25,7 +25,7 @@ from pretrace.jobs.job import Ahead, Job, Opened, missing_shards, parts_folder, 
 from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import EngineSettings, JobSettings
 from pretrace.jobs.shards import Survey, check_labelled, survey
-from pretrace.jobs.worker import Worker, keep_few_shapes, old_objects_left_alone
+from pretrace.jobs.worker import Worker, give_free_memory_back, keep_few_shapes, old_objects_left_alone
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.tables import write_lines
 from pretrace.runs import save_run
@@ -144,7 +144,9 @@ def scored_here(
             _begin(sharded, job)
             parts, turn = job.parts(sharded.folder), sharded.how.turn
             with old_objects_left_alone():
-                return job, work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
+                made = work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
+    give_free_memory_back()
+    return job, made
 
 
 def part_done(sharded: Sharded, job: Job, made: int) -> Answer:
