@@ -25,6 +25,8 @@ _PALETTE = [
     "#b9b9b9",
     "#d9c7b0",
     "#777777",
+    "#3d3d6b",
+    "#c2a5cf",
 ]
 
 
@@ -51,7 +53,7 @@ def _memory(axes: Any, found: Mapping[str, Any]) -> None:
         axes.axhline(LIMIT * peaks[0], color=colour, linewidth=0.8, dashes=(4, 2.2))
     axes.set_xscale("log")
     axes.set_ylim(0)
-    axes.set_title(f"peak memory (MB) by texts; dashed: {LIMIT} × the smallest run", fontsize=8.5)
+    axes.set_title(f"peak MB by texts; dashed: {LIMIT} × the fewest", fontsize=8.5)
     axes.legend(fontsize=7.5, frameon=False)
     axes.tick_params(labelsize=8, length=0)
 
