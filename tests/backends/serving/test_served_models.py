@@ -158,7 +158,8 @@ def test_llama_cpp_python_without_its_flag(opened: Open, server: ModelServer) ->
         ModelError, match=r"refused to answer.* Start llama-cpp-python with --logits_all true"
     ):
         opened("completions")
-    assert len(server.asked) == 8  # one with text, one with ids, the six sentences: none is repeated
+    # one with text, one with ids, the six sentences or as many as were sent before the first refusal: none is repeated
+    assert 3 <= len(server.asked) <= 8
 
 
 @pytest.mark.parametrize(
