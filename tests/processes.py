@@ -91,13 +91,11 @@ def forking() -> ForkServerContext:
     return context
 
 
-@dataclass
-class Program:
-    """Python code in a process of its own, as subprocess.Popen has it: `stdout` can be read while it runs."""
+@dataclass(frozen=True)
+class Running:
+    """A process of its own, asked as subprocess.Popen is."""
 
     process: BaseProcess
-    stdout: TextIO
-    complaints: Path
 
     @property
     def pid(self) -> int:
@@ -110,6 +108,18 @@ class Program:
 
     def poll(self) -> int | None:
         return self.process.exitcode
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+@dataclass(frozen=True)
+class Program(Running):
+    """Python code in a process: `stdout` can be read while it runs."""
+
+    stdout: TextIO
+    complaints: Path
 
     def communicate(self) -> tuple[str, str]:
         """What is left on standard output, and all of standard error, once the process has ended."""
@@ -143,8 +153,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
 
     yield begin
     for one in running:
-        one.process.kill()
-        one.process.join()
+        one.end()
         one.stdout.close()
 
 
@@ -169,26 +178,16 @@ def run_code(
 
 
 @dataclass(frozen=True)
-class Started:
+class Started(Running):
     """A process of the pretrace command, real and to be killed as such; `said` is where its output goes."""
 
-    process: BaseProcess
     said: Path
-
-    @property
-    def pid(self) -> int:
-        assert self.process.pid is not None
-        return self.process.pid
-
-    def poll(self) -> int | None:
-        return self.process.exitcode
 
     def wait(self) -> int:
         """The exit code, negative where a signal ended it; a process that goes on for minutes is killed."""
         self.process.join(240)
         if self.process.exitcode is None:
-            self.process.kill()
-            self.process.join()
+            self.end()
         assert self.process.exitcode is not None
         return self.process.exitcode
 
@@ -240,8 +239,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
 
     yield begin
     for one in running:
-        one.process.kill()
-        one.process.join()
+        one.end()
 
 
 def run(arguments: list[str], changes: Mapping[str, object], environment: dict[str, str], said: Path) -> None:

@@ -113,7 +113,7 @@ def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path
             ("--reference-model", "MODEL"),
             "--reference-model has no use: --score min_k_plus_plus does not ask it",
         ),
-        (("--placebo", "MODEL"), "is the model itself"),
+        (("--placebo", "MODEL"), "is the target itself"),
         (("--method", "holm"), "auto, bh or by"),
         (("--nonmembers", "TEXTS"), "are among the known non-members"),
         (("--nonmembers", "nowhere.jsonl"), "nowhere.jsonl"),

@@ -12,7 +12,8 @@ import pytest
 import typer
 from tiny import MORE_WORDS
 
-from pretrace.cli.marking import canaries, check, mark
+from pretrace.cli.checking import canaries, check
+from pretrace.cli.marking import mark
 from pretrace.cli.options import command_of
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError

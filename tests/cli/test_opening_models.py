@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import Call
 
 from pretrace.backends import weights
-from pretrace.cli import main
 from pretrace.errors import ModelError
-from pretrace.scoring.models import check_placebo, named_placebos
 from pretrace.scoring.settings import ModelsSettings, Target
-
-Call = Callable[..., None]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def called(*arguments: object) -> None:
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        assert not left.value.code, capsys.readouterr().err
-
-    return called
 
 
 @pytest.fixture
@@ -62,32 +46,55 @@ def test_weights_are_hashed_once_a_run(
     call: Call, hashed: Counter[str], tmp_path: Path, model_folder: Path, reference_folder: Path
 ) -> None:
     texts = written(tmp_path / "texts.jsonl", (0, 1))
-    call("score", texts, "--model", model_folder, "--scores", "loss", "--out", tmp_path / "SCORES")
+    code, _, said = call(
+        *("score", texts, "--model", model_folder, "--scores", "loss", "--out", tmp_path / "SCORES")
+    )
+    assert code == 0, said
     assert hashed == {model_folder.name: 1}
     tuning = written(tmp_path / "tuning.jsonl", (0,))
     method = ("--method", "lora(rank=2, epochs=1)")
-    call("tune", tuning, "--model", model_folder, *method, "--out", tmp_path / "ADAPTER")
+    assert call("tune", tuning, "--model", model_folder, *method, "--out", tmp_path / "ADAPTER")[0] == 0
     hashed.clear()
-    call(
+    code, _, said = call(
         *("evaluate", texts, "--model", model_folder, "--placebo", reference_folder),
         *("--tuned", tmp_path / "ADAPTER", "--scores", "ppl,fsd(ppl)", "--out", tmp_path / "RUN"),
         *("--resamples", 100),
     )
+    assert code == 0, said
     assert hashed == {model_folder.name: 1, reference_folder.name: 1}
 
 
 def test_a_placebo_that_is_the_target_is_refused_by_its_name() -> None:
     target = Target(model="a")
     with pytest.raises(ModelError, match="--placebo a is the target itself"):
-        check_placebo(ModelsSettings(target=target, placebos=("b", "a")))
+        ModelsSettings.beside(target, ("b", "a"), None)
     with pytest.raises(ModelError, match="names b twice"):
-        check_placebo(ModelsSettings(target=target, placebos=("b", "b")))
-    with pytest.raises(ModelError, match="in other words, a"):
-        check_placebo(ModelsSettings(target=target, placebos=("a",)), "in other words, {}")
-    check_placebo(ModelsSettings(target=target, placebos=("a",), placebo_revision="step1000"))
-    assert named_placebos([None], "step1000", "a") == ("a",)
-    assert named_placebos(["b", None], "step1000", "a") == ("b",)
-    assert named_placebos([None], None, "a") == ()
+        ModelsSettings.beside(target, ("b", "b"), None)
+    assert ModelsSettings.beside(target, ("a",), "step1000").placebos == ("a",)
+    assert ModelsSettings.beside(target, [None], "step1000").placebos == ("a",)
+    assert ModelsSettings.beside(target, ["b", None], "step1000").placebos == ("b",)
+    assert ModelsSettings.beside(target, [None], None).placebos == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("evaluate", ()),
+        ("flag", ("--nonmembers", "TEXTS")),
+        ("audit", ("--heldout", "TEXTS")),
+        ("order", ()),
+    ],
+)
+def test_no_command_takes_the_target_as_placebo(
+    call: Call, tmp_path: Path, model_folder: Path, command: str, more: tuple[str, ...]
+) -> None:
+    texts = written(tmp_path / "texts.jsonl", (0, 1))
+    rest = [texts if one == "TEXTS" else one for one in more]
+    models = ("--model", model_folder, "--placebo", model_folder)
+    code, _, said = call(command, texts, *rest, *models, "--out", tmp_path / "OUT")
+    assert code == 2
+    assert "is the target itself" in said
+    assert not (tmp_path / "OUT").exists()
 
 
 def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

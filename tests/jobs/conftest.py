@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pretrace.registry import scores
+
+DEADLY = """
+import os, signal
+from pathlib import Path
+from pretrace.scores import scores
+from pretrace.types import Evidence, Needs, Quantity
+
+@scores.add("deadly")
+class Deadly:
+    "Mean log-probability; a process that meets text FATAL dies while there is the file ARMED, which goes with it."
+
+    needs = Needs(Quantity.LOGP)
+
+    def __call__(self, evidence: Evidence) -> float:
+        armed = Path(__file__).with_name("ARMED")
+        if evidence.text.id == "FATAL" and armed.exists():
+            armed.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return float(evidence.trace().logp.mean())
+"""
+Deadly = Callable[[str], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,3 +58,20 @@ def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         os.environ.pop(name) if value is None else os.environ.update({name: value})
     yield package
     package.shutdown()
+
+
+@pytest.fixture
+def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deadly:
+    """Writes the plug-in of the score `deadly`: the first process that meets the text of this id dies, once the file
+    ARMED lies beside it. The score goes with the test."""
+    list(scores)  # all that is built in is there before the plug-in
+    for name in ("_factories", "_origins"):
+        monkeypatch.setattr(scores, name, dict(getattr(scores, name)))
+    monkeypatch.setattr("pretrace.registry._files", {})  # workers load this plug-in, and none of other tests
+
+    def plugin(fatal: str) -> Path:
+        path = tmp_path / "deadly.py"
+        path.write_text(DEADLY.replace("FATAL", fatal), encoding="utf-8")
+        return path
+
+    return plugin

@@ -20,32 +20,11 @@ from processes import counted
 from pretrace.cli import main
 from pretrace.errors import EngineError
 from pretrace.jobs.engine import cluster
-from pretrace.registry import scores
 from pretrace.runs import load_run, scan
 from pretrace.scoring import evidence
 
 SHARDS = 32
 PER_SHARD = 20
-
-DEADLY = """
-import os, signal
-from pathlib import Path
-from pretrace.scores import scores
-from pretrace.types import Evidence, Needs, Quantity
-
-@scores.add("deadly")
-class Deadly:
-    "Mean log-probability; a process that meets text 633 dies while there is the file ARMED, which goes with it."
-
-    needs = Needs(Quantity.LOGP)
-
-    def __call__(self, evidence: Evidence) -> float:
-        armed = Path(__file__).with_name("ARMED")
-        if evidence.text.id == "t633" and armed.exists():
-            armed.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return float(evidence.trace().logp.mean())
-"""
 
 
 @pytest.fixture
@@ -72,13 +51,14 @@ def rows(out: Path, names: list[str]) -> dict[str, list[Any]]:
 
 
 def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(
-    ray: Any, texts: Path, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ray: Any,
+    texts: Path,
+    model_folder: Path,
+    deadly: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    list(scores)  # all that is built in is there before the plug-in, which goes with the test
-    for name in ("_factories", "_origins"):
-        monkeypatch.setattr(scores, name, dict(getattr(scores, name)))
-    plugin, parts = tmp_path / "deadly.py", tmp_path / ".RAY.parts"
-    plugin.write_text(DEADLY, encoding="utf-8")
+    plugin, parts = deadly("t633"), tmp_path / ".RAY.parts"
     monkeypatch.chdir(model_folder.parent)  # workers find the model by its relative name too
     command = ["evaluate", texts, "--model", model_folder.name, "--no-cache", "--resamples", 100, "--scores"]
     more = [

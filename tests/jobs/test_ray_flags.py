@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from pretrace.cli import main
 from pretrace.errors import ModelError
 from pretrace.jobs import shards
 from pretrace.jobs.engine.scoring import Scoring
-from pretrace.registry import scores
 from pretrace.results.serialization import from_json
 from pretrace.runs import scan
 from pretrace.scoring import evidence
@@ -23,30 +23,14 @@ from pretrace.scoring.holdout import Parts
 from pretrace.scoring.settings import ModelsSettings, Target
 from pretrace.types import Corpus
 
-FATAL = """
-import os, signal
-from pathlib import Path
-from pretrace.scores import scores
-from pretrace.types import Evidence, Needs, Quantity
-
-@scores.add("fatal")
-class Fatal:
-    "Mean log-probability; a process that meets text 150 dies while there is the file ARMED, which goes with it."
-
-    needs = Needs(Quantity.LOGP)
-
-    def __call__(self, evidence: Evidence) -> float:
-        armed = Path(__file__).with_name("ARMED")
-        if evidence.text.id == "TEXTS: t150" and armed.exists():
-            armed.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return float(evidence.trace().logp.mean())
-"""
-
 
 @pytest.fixture
 def command(
-    tmp_path: Path, sentences: list[str], model_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    sentences: list[str],
+    model_folder: Path,
+    deadly: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> list[object]:
     """400 texts in 200 documents and 60 known non-members, by a score of a plug-in; 16 texts a shard on Ray, 32 and
     batches planned over 16 here."""
@@ -56,17 +40,12 @@ def command(
             for i in range(number)
         ]
         (tmp_path / f"{path}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (tmp_path / "fatal.py").write_text(FATAL, encoding="utf-8")
-    list(scores)  # all that is built in is there before the plug-in, which goes with the test
-    for name in ("_factories", "_origins"):
-        monkeypatch.setattr(scores, name, dict(getattr(scores, name)))
-    monkeypatch.setattr("pretrace.registry._files", {})  # workers load this plug-in, and none of other tests
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr("pretrace.jobs.engine.scoring.CHUNK", 16)
     monkeypatch.setattr(shards, "SHARD", 32)
     monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
     known = ["--nonmembers", tmp_path / "known.jsonl", "--model", model_folder, "--no-cache"]
-    return ["flag", tmp_path / "mine.jsonl", *known, "--score", "fatal", "--plugin", tmp_path / "fatal.py"]
+    return ["flag", tmp_path / "mine.jsonl", *known, "--score", "deadly", "--plugin", deadly("TEXTS: t150")]
 
 
 def pretrace(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:

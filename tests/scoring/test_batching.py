@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,8 +15,9 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.tokens import pack
 from pretrace.cache.traces import open_store
+from pretrace.errors import ModelError
 from pretrace.scoring.evidence import trace
-from pretrace.types import Quantity, Trace
+from pretrace.types import Encoded, Quantity, States, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 
@@ -40,6 +44,33 @@ def test_company_does_not_change_a_trace(family: str, sentences: list[str]) -> N
         together = trace(opened(family, budget), [texts[i] for i in order], ALL, store=open_store(None))
         for i, one in zip(order, together, strict=True):
             same(alone[i], one)
+
+
+class Forgetful:
+    """A back end that works on several batches at once, answers the last first, and leaves one out or none."""
+
+    def __init__(self, backend: HuggingFace, forgotten: int | None) -> None:
+        self.backend, self.forgotten = backend, forgotten
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.backend, name)
+
+    def stream(
+        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
+    ) -> Iterator[tuple[int, list[Trace]]]:
+        for i in reversed(range(len(batches))):
+            if i != self.forgotten:
+                yield i, self.backend.run(batches[i], want, states)
+
+
+def test_a_batch_without_an_answer_is_never_passed_over(sentences: list[str]) -> None:
+    backend, texts = opened("llama", 1), [*sentences, "a b"]
+    alone = trace(backend, texts, ALL, store=open_store(None))
+    together = trace(cast("Any", Forgetful(backend, None)), texts, ALL, store=open_store(None))
+    for one, other in zip(alone, together, strict=True):
+        same(one, other)
+    with pytest.raises(ModelError, match=f"left 1 of {len(texts)} texts without an answer"):
+        trace(cast("Any", Forgetful(backend, 2)), texts, ALL, store=open_store(None))
 
 
 @given(st.lists(st.integers(0, 300), max_size=60), st.integers(1, 1000))

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text as Plain
 
-from pretrace.cli.answer import Answer
+from pretrace.cli.answer import CANNOT_ANSWER, Answer
 from pretrace.corpora import Columns
 from pretrace.registry import require
 from pretrace.settings import Option, check_ranges, option
@@ -23,7 +23,7 @@ from pretrace.verdicts.looking import Seen, look
 
 HAVE = "What you have"
 OFFERS = ("weights", "logprobs", "text")
-CANNOT_ANSWER, STOPPED = 4, 130
+STOPPED = 130
 _STATES = {
     "applies": "This can be made now:",
     "could": "This could be made:",

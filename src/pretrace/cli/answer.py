@@ -19,6 +19,8 @@ from rich.text import Text as Plain
 from pretrace.results.serialization import from_json, to_json, to_plain
 
 Say = Callable[[Console], object]
+CANNOT_ANSWER = 4
+"""The exit code where no verdict is possible with what there is, the same as for a verdict that is withheld."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text as Plain
 
 from pretrace.auditing.settings import AUDIT, BESIDE, POWER_BATCH, AuditSettings
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, of_folder
+from pretrace.cli.answer import Answer
+from pretrace.cli.audit_printing import foreseen, printed, shown
 from pretrace.cli.notes import quiet
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
@@ -28,12 +25,10 @@ from pretrace.results.atomic import check_writable
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
 from pretrace.tuning.planting import PlantSettings
-from pretrace.types import Audit, AuditPlan, Backend, Outcome
+from pretrace.types import AuditPlan, Backend
 from pretrace.types.audit import COMPARED
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
-CANNOT_ANSWER = 4
-"""The exit code where no verdict is possible with what there is, the same as for a verdict that is withheld."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,17 +179,9 @@ def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
 
 def _wanted(target: Target, inputs: AuditInputs) -> ModelsSettings:
     """Target, placebos and reference, before they are opened."""
-    from pretrace.scoring.models import check_placebo, named_placebos
-
-    wanted = ModelsSettings(
-        target=target,
-        companions=inputs.companions,
-        placebos=named_placebos(inputs.placebo, inputs.placebo_revision, target.model),
-        placebo_revision=inputs.placebo_revision,
-        several=True,
+    return ModelsSettings.beside(
+        target, inputs.placebo, inputs.placebo_revision, companions=inputs.companions, several=True
     )
-    check_placebo(wanted)
-    return wanted
 
 
 def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> Backend | None:
@@ -227,79 +214,3 @@ def _dtype(wanted: str) -> str:
     from pretrace.tuning.number_format import fastest_format
 
     return fastest_format(device_of("auto").type) if wanted == "auto" else wanted
-
-
-def printed(audit: Audit, out: Path) -> Answer:
-    """What was found, with the exit code that tells a script the outcome."""
-    return of_folder(out, partial(_printed, audit, out))
-
-
-def foreseen(plan: AuditPlan) -> Answer:
-    """What an audit could answer; exit code 4 where that is nothing."""
-    return Answer(
-        say=partial(shown, plan),
-        outcome="plan" if plan.design else "cannot answer",
-        code=0 if plan.design else CANNOT_ANSWER,
-        statement=plan.why,
-        own={"plan": plan},
-    )
-
-
-def _printed(audit: Audit, out: Path, console: Console) -> None:
-    console.print(Plain(audit.statement, style="bold"))
-    for reason in audit.reasons:
-        console.print(Plain(f"- {reason}"))
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("control")
-    table.add_column("", no_wrap=True)
-    for check in audit.checks:
-        table.add_row(Plain(check.title), check.status)
-    console.print(table)
-    for advice in audit.advice:
-        console.print(Plain(f"What would help: {advice}"))
-    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
-
-
-def shown(plan: AuditPlan, console: Console) -> None:
-    """Print what an audit could answer, and what it would cost."""
-    for line in described(plan):
-        console.print(Plain(line), soft_wrap=True)
-
-
-_OUTCOMES: dict[Outcome, str] = {
-    "consistent": "consistent with training (exit code 3)",
-    "nothing": "nothing shown (exit code 0)",
-    "inconclusive": "inconclusive (exit code 4)",
-}
-_DESIGNS = {
-    "controls": "control documents, compared directly",
-    "differences": "control documents, compared by differences",
-    "placebos": "placebos, without control documents",
-}
-
-
-def described(plan: AuditPlan) -> Iterator[str]:
-    """The plan as lines for a terminal."""
-    controls = f", {plan.control_documents:,} control documents" if plan.control_documents else ""
-    yield f"Texts: {plan.documents:,} documents, {plan.snippets:,} snippets{controls}"
-    for placebo in plan.placebos:
-        yield f"Placebo: {placebo.name} ({placebo.grade}): {placebo.words}"
-    if plan.design is None:
-        yield f"This audit could not have answered. {plan.why}"
-    else:
-        yield f"Design: {_DESIGNS[plan.design]}. {plan.why}"
-        yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
-        if "nothing" not in plan.outcomes:
-            yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
-        yield f"Work: {plan.passes:,} passes of a text through a model{_time(plan.seconds)}"
-    for cure in plan.cures:
-        yield f"What would help: {cure}"
-
-
-def _time(seconds: float | None) -> str:
-    """A guess of the time, to an order of magnitude."""
-    if seconds is None:
-        return ""
-    if seconds < 10:
-        return ", some seconds"
-    return f", about {round(seconds)} seconds" if seconds < 90 else f", about {round(seconds / 60)} minutes"

@@ -31,10 +31,6 @@ from pretrace.types import Corpus, Flagged
 _NOT_RECORDED = {one.name for one in fields(EngineSettings)}
 """Options that differ between commands that make the same flagging."""
 _SHOWN = 10
-_PLACEBO = (
-    "--placebo {} is the model itself: name one that cannot have seen the texts, such as an earlier checkpoint "
-    "(--placebo-revision) or a sibling."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,18 +78,11 @@ def flag(
     the two sets differ as texts, or the known ones are too few for "none" to mean anything."""
     from pretrace.cli.flag_shards import flag_shards
     from pretrace.jobs import shards
-    from pretrace.scoring.models import check_placebo, named_placebos
 
     division = Division(job, engine)
     check_use(settings, inputs.companions)
-    wanted = ModelsSettings(
-        target=target,
-        companions=inputs.companions,
-        placebos=named_placebos([inputs.placebo], inputs.placebo_revision, target.model),
-        placebo_revision=inputs.placebo_revision,
-        cache=settings.cache,
-    )
-    check_placebo(wanted, _PLACEBO)
+    more = {"companions": inputs.companions, "cache": settings.cache}
+    wanted = ModelsSettings.beside(target, [inputs.placebo], inputs.placebo_revision, **more)
     check_writable(inputs.out)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)

@@ -114,16 +114,10 @@ def samples(
 
 def _opened(target: Target, inputs: SamplesInputs, flagging: FlagSettings) -> Models:
     """The evaluated model and those beside it."""
-    from pretrace.scoring.models import check_placebo, named_placebos, open_models, with_texts
+    from pretrace.scoring.models import open_models, with_texts
 
-    wanted = ModelsSettings(
-        target=target,
-        companions=inputs.companions,
-        placebos=named_placebos([inputs.placebo], inputs.placebo_revision, target.model),
-        placebo_revision=inputs.placebo_revision,
-        cache=flagging.cache,
-    )
-    check_placebo(wanted)
+    more = {"companions": inputs.companions, "cache": flagging.cache}
+    wanted = ModelsSettings.beside(target, [inputs.placebo], inputs.placebo_revision, **more)
     flagging.plan.check_servers(wanted.roles)
     with doing("opening the models"):
         return with_texts(open_models(wanted), wanted, seed=flagging.seed)

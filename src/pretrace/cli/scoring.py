@@ -98,6 +98,7 @@ class _Command:
         """Do it; a PretraceError as early as a mistake can be known."""
         plan = ScorePlan.parse(self.settings.scores)
         check_use(plan, self.settings, self.how)
+        plan.check_servers(self._wanted.roles)
         check_writable(self.out)
         stream = self.source.stream(skip_unreadable=self.division.job.skip_unreadable)
         unread: list[Unreadable] = []
@@ -130,7 +131,7 @@ class _Command:
         given = self._reference()
         divide = partial(_divided, settings=self.settings, evaluation=self.evaluation)
         parts = None if self.settings.windows else divide(corpus)
-        opened = self._open(plan)
+        opened = self._open()
         parts = parts or divide(windows(corpus, opened.target))
         parts = replace(parts, reference=parts.reference or given)
         if self.settings.dry_run:
@@ -156,35 +157,26 @@ class _Command:
         parts = Parts(None, self._reference(), sharded.first)
         options = self._options(Silent(), parts)
         if engine.on_ray and not self.settings.dry_run:
-            plan.check_servers(self._wanted.roles)
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = Scoring(self._wanted, self.settings.scores, fitted, self.how.method, options)
             return score_on_ray(sharded, task, plan, engine, self.evaluation)
-        opened = self._open(plan)
+        opened = self._open()
         if self.settings.dry_run:
             work = sharded.foreseen(opened, plan, labelled=parts.reference, cache=self.settings.cache)
             return foretold(work)
         models = self._with_texts(opened, parts)
         return score_shards(sharded, models, plan, options, self.evaluation)
 
-    def _open(self, plan: ScorePlan) -> Models:
+    def _open(self) -> Models:
         from pretrace.scoring.models import open_models
 
-        plan.check_servers(self._wanted.roles)
         with doing("opening the models"):
             return open_models(self._wanted)
 
     @property
     def _wanted(self) -> ModelsSettings:
-        from pretrace.scoring.models import named_placebos
-
-        return ModelsSettings(
-            target=self.target,
-            companions=self.settings.companions,
-            placebos=named_placebos([self.how.placebo], None, self.target.model),
-            placebo_revision=self.how.placebo_revision,
-            cache=self.settings.cache,
-        )
+        more = {"companions": self.settings.companions, "cache": self.settings.cache}
+        return ModelsSettings.beside(self.target, [self.how.placebo], self.how.placebo_revision, **more)
 
     def _reference(self) -> Corpus | None:
         """The labelled texts that are named."""

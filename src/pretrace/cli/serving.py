@@ -58,7 +58,7 @@ def _ready(address: str, settings: ServeSettings) -> None:
 
 def forms() -> dict[str, Form]:
     """The commands that can be started from the page, with their essential options."""
-    from pretrace.cli import auditing, collecting, cutoff, flagging, marking, ordering, scoring, twins
+    from pretrace.cli import auditing, checking, collecting, cutoff, flagging, ordering, scoring, twins
 
     commands: tuple[Callable[..., Answered], ...] = (
         scoring.score,
@@ -69,7 +69,7 @@ def forms() -> dict[str, Form]:
         collecting.collections,
         cutoff.cutoff,
         twins.twins,
-        marking.canaries,
+        checking.canaries,
     )
     return {command.__name__: _form(command) for command in commands}
 

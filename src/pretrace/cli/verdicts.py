@@ -27,23 +27,14 @@ def named(target: Target, beside: Beside, settings: TestSettings) -> ModelsSetti
 
     ModelError for a placebo that is the target, and for --power with a target on a server.
     """
-    from pretrace.scoring.models import check_placebo, named_placebos
-
     if settings.power and served_kind(target.model):
         raise ModelError(
             "--power trains a copy of the target, and a model on a server has no weights here: leave --power away, or "
             "open the weights."
         )
-    wanted = ModelsSettings(
-        target=target,
-        companions=Companions(reference_model=beside.reference_model),
-        placebos=named_placebos(beside.placebo, beside.placebo_revision, target.model),
-        placebo_revision=beside.placebo_revision,
-        several=True,
-        cache=settings.cache,
-    )
-    check_placebo(wanted)
-    return wanted
+    companions = Companions(reference_model=beside.reference_model)
+    more = {"companions": companions, "several": True, "cache": settings.cache}
+    return ModelsSettings.beside(target, beside.placebo, beside.placebo_revision, **more)
 
 
 def opened(wanted: ModelsSettings) -> Models:

@@ -12,6 +12,7 @@ import numpy as np
 
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import Traces, open_store
+from pretrace.errors import ModelError
 from pretrace.rewrites import rewrites
 from pretrace.types import (
     Backend,
@@ -131,7 +132,8 @@ def trace(
     store: Traces,
     progress: Progress | None = None,
 ) -> list[Trace]:
-    """One trace a text, in the texts' order; a text with nothing to predict has an empty one.
+    """One trace a text, in the texts' order; a text with nothing to predict has an empty one. ModelError where the back
+    end leaves one out.
 
     Batches are planned over all the texts given, whatever the store holds, and stored whole: a run that
     was killed and starts again sees the same batches, so it ends with the same numbers to the last bit.
@@ -157,7 +159,13 @@ def trace(
         now = time.perf_counter()
         progress.advance(len(batch), tokens, now - begin, True)
         begin = now
-    return [found for found in traces if found is not None]
+    read = [found for found in traces if found is not None]
+    if len(read) < len(texts):  # the others would stand beside the wrong texts
+        raise ModelError(
+            f"{backend.name} left {len(texts) - len(read):,} of {len(texts):,} texts without an answer: its results "
+            "cannot be used. Ask again; where it happens again, the back end is at fault."
+        )
+    return read
 
 
 def _passes(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
 from pretrace.backends import open_adapter, open_model
 from pretrace.backends.serving.address import served_kind
 from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ModelError
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.plan import Models
@@ -19,26 +17,6 @@ from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.methods import methods
 from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Proposer
-
-TARGET = (
-    "--placebo {} is the target itself: name an earlier checkpoint (--placebo-revision), the base it was tuned from, "
-    "or a sibling."
-)
-
-
-def check_placebo(settings: ModelsSettings, message: str = TARGET) -> None:
-    """ModelError where a placebo is the target itself by its name and revision, or is named twice."""
-    names, target = settings.placebos, settings.target
-    if target.model in names and not settings.placebo_revision and not target.opening.revision:
-        raise ModelError(message.format(target.model))
-    if len(set(names)) < len(names):
-        raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
-
-
-def named_placebos(names: Sequence[str | None], revision: str | None, model: str) -> tuple[str, ...]:
-    """The placebos; with a revision alone it is that state of the target's own repository."""
-    given = tuple(name for name in names if name)
-    return given or ((model,) if revision else ())
 
 
 def open_models(settings: ModelsSettings) -> Models:

@@ -3,11 +3,13 @@ opened."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, ModelError
 from pretrace.scoring.plan import ScorePlan
 from pretrace.settings import (
     CONTROLS,
@@ -24,6 +26,10 @@ from pretrace.settings import (
 from pretrace.tuning.methods import methods
 
 DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
+TARGET = (
+    "--placebo {} is the target itself: name a model that cannot have seen the texts, such as an earlier checkpoint "
+    "(--placebo-revision), the base that the target was tuned from, or a sibling."
+)
 FITTED = "Detectors that are fitted"
 """The group of options on what detectors are fitted with."""
 
@@ -131,7 +137,9 @@ class EvaluationSettings:
         essential=True,
     )
     placebo_revision: str | None = option(
-        None, "Branch, tag or commit of the placebo on the hub.", panel=CONTROLS
+        None,
+        "Branch, tag or commit of the placebo on the hub; without --placebo, of the target itself.",
+        panel=CONTROLS,
     )
     resamples: int = option(1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100)
     validation: float = option(
@@ -158,6 +166,22 @@ class ModelsSettings:
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     several: bool = False
     cache: bool = True
+
+    @classmethod
+    def beside(
+        cls, target: Target, placebos: Sequence[str | None], revision: str | None, **more: Any
+    ) -> ModelsSettings:
+        """The target with the placebos that are named; with a revision alone, that state of the target.
+
+        `more` are the other fields. ModelError where a placebo is the target by its name and revision, or is named
+        twice: nothing is opened for that.
+        """
+        names = tuple(name for name in placebos if name) or ((target.model,) if revision else ())
+        if target.model in names and not revision and not target.opening.revision:
+            raise ModelError(TARGET.format(target.model))
+        if len(set(names)) < len(names):
+            raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
+        return cls(target=target, placebos=names, placebo_revision=revision, **more)
 
     @property
     def roles(self) -> dict[str, str]:
