@@ -6,7 +6,9 @@ import importlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -210,6 +212,19 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         return int(left.value.code or 0), said.out, said.err
 
     return called
+
+
+def killed_half_way(started: Started, parts: Path, below: int) -> dict[str, int]:
+    """Kill the command once two parts of its job are there, and fewer than `below`; when each was written, by its
+    file."""
+    deadline = time.monotonic() + 200
+    while len(counted(parts)) < 2 and time.monotonic() < deadline and started.poll() is None:
+        time.sleep(0.005)
+    os.kill(started.pid, signal.SIGKILL)
+    started.wait()
+    kept = {name: (parts / name).stat().st_mtime_ns for name in counted(parts)}
+    assert 2 <= len(kept) < below
+    return kept
 
 
 def counted(parts: Path) -> list[str]:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import typer
-from processes import Command, counted
+from processes import Command, killed_half_way
 
 from pretrace.cli.flagging import flag as flag_command
 from pretrace.cli.options import command_of
@@ -73,13 +70,7 @@ def test_killed_and_started_again_and_by_two_workers(
 ) -> None:
     parts = tmp_path / ".FLAGS.parts"
     started = command(*flag(sets, model_folder, tmp_path / "FLAGS"), changes=SMALL)
-    deadline = time.monotonic() + 200
-    while len(counted(parts)) < 2 and time.monotonic() < deadline and started.poll() is None:
-        time.sleep(0.005)
-    os.kill(started.pid, signal.SIGKILL)
-    started.wait()
-    kept = {name: (parts / name).stat().st_mtime_ns for name in counted(parts)}
-    assert 2 <= len(kept) < 15
+    kept = killed_half_way(started, parts, 15)
     assert not (tmp_path / "FLAGS").exists()
 
     assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")) == 0

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import time
 from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from processes import Command, counted
+from processes import Command, killed_half_way
 
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.shards.SHARD": 32}
 
@@ -46,13 +43,7 @@ def test_killed_and_started_again_and_by_two_workers(
 
     parts = tmp_path / ".RUN.parts"
     started = command(*score(texts, model_folder, tmp_path / "RUN"), changes=SMALL)
-    deadline = time.monotonic() + 200
-    while len(counted(parts)) < 2 and time.monotonic() < deadline and started.poll() is None:
-        time.sleep(0.005)
-    os.kill(started.pid, signal.SIGKILL)
-    started.wait()
-    kept = {name: (parts / name).stat().st_mtime_ns for name in counted(parts)}
-    assert 2 <= len(kept) < 20
+    kept = killed_half_way(started, parts, 20)
     assert not (tmp_path / "RUN").exists()
 
     assert done(*score(texts, model_folder, tmp_path / "RUN", "--shard", "1/2"))[0] == 0

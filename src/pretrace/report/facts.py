@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.report import wording
-from pretrace.types import Audit, Check, Measured, Placebo, Run, Whole
+from pretrace.types import Audit, Check, Measured, Placebo, Run
 
 UNNAMED = "a model the run does not name"
 _LONGEST = 1000
@@ -96,38 +96,6 @@ def parts(settings: Mapping[str, Any], first: str, titles: Mapping[str, str]) ->
     for key, value in nested.items():
         made.append((titles.get(key, key.replace("_", " ").capitalize()), value))
     return [(title, [(*row, is_code(row[1])) for row in rows(part)]) for title, part in made if part]
-
-
-def counts(run: Run) -> dict[str, int]:
-    """How many texts of each kind a run holds: scored ones, their labels, and what fell away. `tokens` are those the
-    scores rest on, `cut_tokens` those dropped by the limit. Of a large run they are those of all texts."""
-    if run.whole is not None:
-        return _counts_of(run.whole)
-    return {
-        "texts": len(run.ids),
-        "members": sum(member is True for member in run.members),
-        "nonmembers": sum(member is False for member in run.members),
-        "unlabelled": sum(member is None for member in run.members),
-        "groups": len({group or name for group, name in zip(run.groups, run.ids, strict=True)}),
-        "tokens": int(run.tokens.sum(dtype=int)),
-        "cut": int((run.cut > 0).sum()),
-        "cut_tokens": int(run.cut.sum(dtype=int)),
-        "skipped": len(run.skipped),
-    }
-
-
-def _counts_of(whole: Whole) -> dict[str, int]:
-    return {
-        "texts": whole.texts,
-        "members": whole.members,
-        "nonmembers": whole.nonmembers,
-        "unlabelled": whole.unlabelled,
-        "groups": whole.documents,
-        "tokens": whole.tokens,
-        "cut": whole.cut_texts,
-        "cut_tokens": whole.cut_tokens,
-        "skipped": whole.skipped,
-    }
 
 
 def drawn(run: Run) -> Run:

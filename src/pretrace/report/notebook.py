@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from pretrace.report import audit_first, facts, flags, verdict, wording
 from pretrace.report.frame import fill
+from pretrace.results.counts import counts
 from pretrace.types import Audit, Flagged, Run, Verdict
 
 ROWS = 5
@@ -37,7 +38,7 @@ def _run(run: Run) -> Markup:
     values = {
         "run": run,
         "model": facts.model_name(run),
-        "texts": facts.counts(run)["texts"],
+        "texts": counts(run)["texts"],
         "figures": facts.compared(run)[:_SCORES],
         "more_figures": max(0, len(facts.compared(run)) - _SCORES),
         "columns": columns,

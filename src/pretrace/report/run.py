@@ -21,6 +21,7 @@ from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
 from pretrace.results.bars import axis_range
+from pretrace.results.counts import counts
 from pretrace.types import Heat, Run
 
 MOST_SKIPPED = 50
@@ -37,7 +38,7 @@ _ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
 def summary(run: Run) -> Section:
     """What was asked, of which model and which texts, and what was found."""
     others = {role: name for role, name in facts.model_names(run).items() if role != "target"}
-    values = {"run": run, "counts": facts.counts(run), "model": facts.model_name(run), "others": others}
+    values = {"run": run, "counts": counts(run), "model": facts.model_name(run), "others": others}
     return Section("Summary", "summary", fill("run/summary.html", values))
 
 
@@ -66,7 +67,7 @@ def results(run: Run) -> Section | None:
     label = f"AUC of {len(rows)} rows with 95% intervals; the same numbers stand in the table."
     values = {
         "evaluation": run.evaluation,
-        "texts": facts.counts(run)["texts"],
+        "texts": counts(run)["texts"],
         "scores": [row for row in rows if row.kind == "score"],
         "controls": [row for row in rows if row.kind != "score"],
         "strongest": facts.control(run),
@@ -172,7 +173,7 @@ def texts(run: Run) -> Section | None:
     if run.evaluation is not None or not run.ids or not run.scores:
         return None
     order = np.argsort(-run.column(run.scores[0]), kind="stable").tolist()
-    count, sampled = facts.counts(run)["texts"], facts.sampled(run)
+    count, sampled = counts(run)["texts"], facts.sampled(run)
     whole = len(order) <= 2 * _EDGE
     listed = order if whole else order[:_EDGE] + order[-_EDGE:]
     ranks = (
@@ -216,7 +217,7 @@ def skipped(run: Run) -> Section:
     """What was cut and what was skipped: counts, shares and the names of up to fifty texts of each kind."""
     cut = [(run.ids[i], int(run.tokens[i]), int(run.cut[i])) for i in np.flatnonzero(run.cut > 0)]
     values = {
-        "counts": facts.counts(run),
+        "counts": counts(run),
         "cut": cut[:MOST_SKIPPED],
         "skipped": run.skipped[:MOST_SKIPPED],
         "reasons": list(run.whole.reasons.items())
@@ -234,7 +235,7 @@ def skipped(run: Run) -> Section:
 def limits(run: Run) -> Section:
     """What the numbers mean and what they do not, in plain words."""
     strongest, elsewhere = facts.control(run), facts.elsewhere(run)
-    values = {"run": run, "counts": facts.counts(run), "strongest": strongest, "elsewhere": elsewhere}
+    values = {"run": run, "counts": counts(run), "strongest": strongest, "elsewhere": elsewhere}
     return Section("What the numbers mean, and what they do not", "limits", fill("run/limits.html", values))
 
 

@@ -36,7 +36,7 @@ def first_page(verdict: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(verdict.statement, title and f"{title}: "),
         "rows": tuple(identity(verdict)),
-        "failed": [check for check in verdict.checks if check.status == "failed"],
+        "failed": [(check, check.words) for check in verdict.checks if check.status == "failed"],
         "others": [check for check in verdict.checks if check.status != "failed"],
         "drawn": drawn(verdict),
         "often": wording.often(verdict.p) if verdict.p is not None else "",

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.results.counts import counts
 from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
 from pretrace.results.output_checks import FORMAT_KEY, MARKER
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
@@ -68,7 +69,7 @@ def save_run(run: Run, folder: Path, *, extra: Write | None = None, rendered: Re
         "corpus": run.corpus,
         "scores": list(run.scores),
         **({"controls": outlines} if outlines else {}),
-        "counts": _counts(run),
+        "counts": counts(run),
         "settings": settings,
         "skipped": [dict(zip(SKIPPED_COLUMNS, row, strict=True)) for row in skipped],
         **({"missing": [dict(zip(MISSING_COLUMNS, row, strict=True)) for row in missing]} if missing else {}),
@@ -169,36 +170,6 @@ def control_columns(kind: str, score: str, repeats: int) -> list[str]:
     if kind == "placebo" and repeats == 1:
         return [f"{kind}: {score}"]
     return [f"{kind} {number}: {score}" for number in range(1, repeats + 1)]
-
-
-def _counts(run: Run) -> dict[str, int]:
-    if run.whole is not None:
-        return _counts_of(run.whole)
-    return {
-        "texts": len(run.ids),
-        "members": sum(member is True for member in run.members),
-        "nonmembers": sum(member is False for member in run.members),
-        "unlabelled": sum(member is None for member in run.members),
-        "groups": len({group or id for group, id in zip(run.groups, run.ids, strict=True)}),
-        "skipped": len(run.skipped),
-        "tokens": int(run.tokens.sum(dtype="int64")),
-        "cut_texts": int((run.cut > 0).sum()),
-        "cut_tokens": int(run.cut.sum(dtype="int64")),
-    }
-
-
-def _counts_of(whole: Whole) -> dict[str, int]:
-    return {
-        "texts": whole.texts,
-        "members": whole.members,
-        "nonmembers": whole.nonmembers,
-        "unlabelled": whole.unlabelled,
-        "groups": whole.documents,
-        "skipped": whole.skipped,
-        "tokens": whole.tokens,
-        "cut_texts": whole.cut_texts,
-        "cut_tokens": whole.cut_tokens,
-    }
 
 
 def _packed(cut: Ints) -> bytes:
