@@ -144,7 +144,7 @@ def test_an_address_without_ray(address: str, monkeypatch: pytest.MonkeyPatch) -
 def test_an_address_where_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-    monkeypatch.setattr(cluster, "ANSWERS_WITHIN", 4.0)
+    monkeypatch.setattr(cluster, "ANSWERS_WITHIN", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(
             target=lambda: server.accept()[0].sendall(b"HTTP/1.0 200 OK\r\n\r\n"), daemon=True
