@@ -12,9 +12,10 @@ import pytest
 
 from pretrace import runs
 from pretrace.errors import OutputError
+from pretrace.report.verdict import first_page
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import load_verdict
-from pretrace.types import Table
+from pretrace.types import Check, Table
 
 
 def test_a_verdict_comes_back_to_the_last_bit(made, tmp_path):
@@ -99,3 +100,14 @@ def test_a_verdict_as_a_database(made, tmp_path):
         summary = dict(database.execute("SELECT name, value FROM summary"))
     assert ids == list(verdict.table("texts").columns["id"])
     assert (summary["outcome"], summary["test"]) == (verdict.outcome, verdict.test)
+
+
+def test_the_first_page_names_every_check_whatever_became_of_it(made):
+    checks = tuple(
+        Check(status, f"The title of what {status}", status, f"Words about {status}.")
+        for status in ("passed", "failed", "not run")
+    )
+    page = " ".join(first_page(made(checks=checks)).split())
+    for check in checks:
+        assert f">{check.status}</span> <span>{check.title}</span>" in page
+    assert [one.words in page for one in checks] == [False, True, False]  # only why it failed
