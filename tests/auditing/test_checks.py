@@ -18,11 +18,12 @@ from pretrace.auditing.document_values import (
     p_value,
     reversed_p,
 )
-from pretrace.auditing.placebo import check_placebos, placebo_check
+from pretrace.auditing.placebo import placebo_check
 from pretrace.auditing.sample_scores import Logprobs, SampleLogprobs
 from pretrace.auditing.settings import AuditSettings
 from pretrace.auditing.snippets import Sample, Samples
 from pretrace.errors import ModelError
+from pretrace.scoring.models import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power

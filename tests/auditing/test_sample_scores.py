@@ -9,7 +9,7 @@ import pytest
 import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
-from pretrace.auditing.placebo import check_placebos, closeness, graded
+from pretrace.auditing.placebo import closeness, graded
 from pretrace.auditing.sample_scores import (
     Logprobs,
     bytewise,
@@ -23,6 +23,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.weight_similarity import likeness
 from pretrace.errors import ModelError
+from pretrace.scoring.models import check_placebos
 from pretrace.types import Pair
 
 PIECES = [Sample(f"d{i}", text[len(text) // 2 :], text[: len(text) // 2]) for i, text in enumerate(SENTENCES)]

@@ -12,7 +12,7 @@ from processes import Call
 
 from pretrace.backends import weights
 from pretrace.errors import ModelError
-from pretrace.scoring.settings import ModelsSettings, Target
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ def test_weights_are_hashed_once_a_run(
 def test_a_placebo_that_is_the_target_is_refused_by_its_name() -> None:
     target = Target(model="a")
     with pytest.raises(ModelError, match="--placebo a is the target itself"):
-        ModelsSettings.beside(target, ("b", "a"), None)
+        ModelsSettings.beside(target, ("b", "a"), None, Companions())
     with pytest.raises(ModelError, match="names b twice"):
-        ModelsSettings.beside(target, ("b", "b"), None)
-    assert ModelsSettings.beside(target, ("a",), "step1000").placebos == ("a",)
-    assert ModelsSettings.beside(target, [None], "step1000").placebos == ("a",)
-    assert ModelsSettings.beside(target, ["b", None], "step1000").placebos == ("b",)
-    assert ModelsSettings.beside(target, [None], None).placebos == ()
+        ModelsSettings.beside(target, ("b", "b"), None, Companions())
+    assert ModelsSettings.beside(target, ("a",), "step1000", Companions()).placebos == ("a",)
+    assert ModelsSettings.beside(target, [None], "step1000", Companions()).placebos == ("a",)
+    assert ModelsSettings.beside(target, ["b", None], "step1000", Companions()).placebos == ("b",)
+    assert ModelsSettings.beside(target, [None], None, Companions()).placebos == ()
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,21 @@ def test_no_command_takes_the_target_as_placebo(
     code, _, said = call(command, texts, *rest, *models, "--out", tmp_path / "OUT")
     assert code == 2
     assert "is the target itself" in said
+    assert not (tmp_path / "OUT").exists()
+
+
+@pytest.mark.parametrize("more", [("--placebo", "COPY"), ("--placebo-revision", "step1000")])
+def test_no_evaluation_has_the_weights_of_the_target_as_its_control(
+    call: Call, tmp_path: Path, model_folder: Path, more: tuple[str, str]
+) -> None:
+    """A copy under another name, and a revision that a folder cannot have."""
+    copy = tmp_path / "copy"
+    copy.symlink_to(model_folder)
+    texts = written(tmp_path / "texts.jsonl", (0, 1))
+    named = (more[0], copy if more[1] == "COPY" else more[1])
+    code, _, said = call("evaluate", texts, "--model", model_folder, *named, "--out", tmp_path / "OUT")
+    assert code == 2
+    assert "has the very weights of the target" in said
     assert not (tmp_path / "OUT").exists()
 
 

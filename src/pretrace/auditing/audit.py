@@ -10,13 +10,14 @@ from typing import Any
 from pretrace.auditing.assessment import assess
 from pretrace.auditing.data import AuditData
 from pretrace.auditing.generation import Prepared, compared, synthesised, tuned_generator
-from pretrace.auditing.placebo import check_placebos, leans, margin
+from pretrace.auditing.placebo import leans, margin
 from pretrace.auditing.planning import Planned, planned, taking_part
 from pretrace.auditing.power import check_plantable
 from pretrace.auditing.settings import CALIBRATED, PRETRACE, AuditSettings
 from pretrace.auditing.watch import Timed, Unwatched, Watch
 from pretrace.cache.register import earlier_audits, note_audit
 from pretrace.errors import DesignError, ExpressionError, ModelError, TextsError
+from pretrace.scoring.models import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.types import Audit, AuditPlan, Backend, Corpus, Generator

@@ -19,7 +19,6 @@ import numpy as np
 
 from pretrace.auditing.designs import PLACEBO
 from pretrace.auditing.sample_scores import SampleLogprobs
-from pretrace.errors import ModelError
 from pretrace.types import Backend, Check, Design, Lean, Placebo
 
 SAME_ORIGIN = 0.2
@@ -43,20 +42,6 @@ def leans() -> tuple[Lean, ...]:
 def margin(found: tuple[Lean, ...]) -> float:
     """The largest of the leans, 0 without any."""
     return max((lean.value for lean in found), default=0.0)
-
-
-def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
-    """Raise ModelError where a placebo has the weights of the target or of another placebo."""
-    known = {_weights(target): "the target"}
-    for placebo in placebos:
-        weights = _weights(placebo)
-        if weights in known:
-            raise ModelError(
-                f"the placebo {placebo.name} has the very weights of {known[weights]}: a placebo is a model that was "
-                "not trained on the texts, such as an earlier checkpoint (--placebo-revision) or the base of a "
-                "fine-tune; name each once."
-            )
-        known[weights] = f"the placebo {placebo.name}"
 
 
 def graded(target: Backend, placebo: Backend) -> Placebo:
@@ -109,12 +94,6 @@ def _sentence(placebo: Placebo) -> str:
     if placebo.closeness is None:
         return words
     return f"{words} On texts that neither was trained on the two agree to a correlation of {placebo.closeness:.3f}."
-
-
-def _weights(model: Backend) -> str:
-    """What names a model's weights: their hash, or the fingerprint where they are not here, as on a server."""
-    weights = model.facts.get("weights")
-    return str(weights) if weights not in (None, "unknown") else model.fingerprint
 
 
 def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["own", "sibling", "other"]:

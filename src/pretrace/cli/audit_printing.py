@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text as Plain
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, of_folder
+from pretrace.cli.printing import conclusion
 from pretrace.types import Audit, AuditPlan, Outcome
 
 
 def printed(audit: Audit, out: Path) -> Answer:
     """What was found, with the exit code that tells a script the outcome."""
-    return of_folder(out, partial(_printed, audit, out))
+    return of_folder(out, partial(conclusion, audit, out, "control"))
 
 
 def foreseen(plan: AuditPlan) -> Answer:
@@ -28,21 +28,6 @@ def foreseen(plan: AuditPlan) -> Answer:
         statement=plan.why,
         own={"plan": plan},
     )
-
-
-def _printed(audit: Audit, out: Path, console: Console) -> None:
-    console.print(Plain(audit.statement, style="bold"))
-    for reason in audit.reasons:
-        console.print(Plain(f"- {reason}"))
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("control")
-    table.add_column("", no_wrap=True)
-    for check in audit.checks:
-        table.add_row(Plain(check.title), check.status)
-    console.print(table)
-    for advice in audit.advice:
-        console.print(Plain(f"What would help: {advice}"))
-    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
 
 
 def shown(plan: AuditPlan, console: Console) -> None:

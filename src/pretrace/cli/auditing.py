@@ -180,7 +180,7 @@ def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
 def _wanted(target: Target, inputs: AuditInputs) -> ModelsSettings:
     """Target, placebos and reference, before they are opened."""
     return ModelsSettings.beside(
-        target, inputs.placebo, inputs.placebo_revision, companions=inputs.companions, several=True
+        target, inputs.placebo, inputs.placebo_revision, inputs.companions, several=True
     )
 
 

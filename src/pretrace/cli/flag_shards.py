@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pretrace.auditing.placebo import check_placebos
 from pretrace.cli.answer import Answer
 from pretrace.cli.flagging import FlagCommand, printed
 from pretrace.cli.printing import foretold
@@ -48,15 +47,13 @@ def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, divi
     make = partial(_job, command, sharded)
     if engine.on_ray and not command.dry_run:
         none = Parts(None, None, Corpus(both.name, ()))
-        task = Scoring(command.wanted, settings.score, none, "lora", options, apart=True)
+        task = Scoring(command.wanted, settings.score, none, "lora", options)
         job = scored_on_ray(sharded, task, engine, make)
         return _finish(job, sharded.folder, planned, command.out)
     models = command.opened()
     if command.dry_run:
         return foretold(sharded.foreseen(models, settings.plan, cache=settings.cache))
     models = command.with_texts(models)
-    if models.placebo is not None:
-        check_placebos(models.target, (models.placebo.target,))
     job, made = scored_here(sharded, models, settings.plan, options, make)
     if how.turn.of > 1:
         return part_done(sharded, job, made)

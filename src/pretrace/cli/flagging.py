@@ -81,8 +81,9 @@ def flag(
 
     division = Division(job, engine)
     check_use(settings, inputs.companions)
-    more = {"companions": inputs.companions, "cache": settings.cache}
-    wanted = ModelsSettings.beside(target, [inputs.placebo], inputs.placebo_revision, **more)
+    wanted = ModelsSettings.beside(
+        target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=settings.cache
+    )
     check_writable(inputs.out)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)

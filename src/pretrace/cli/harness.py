@@ -116,8 +116,9 @@ def _opened(target: Target, inputs: SamplesInputs, flagging: FlagSettings) -> Mo
     """The evaluated model and those beside it."""
     from pretrace.scoring.models import open_models, with_texts
 
-    more = {"companions": inputs.companions, "cache": flagging.cache}
-    wanted = ModelsSettings.beside(target, [inputs.placebo], inputs.placebo_revision, **more)
+    wanted = ModelsSettings.beside(
+        target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=flagging.cache
+    )
     flagging.plan.check_servers(wanted.roles)
     with doing("opening the models"):
         return with_texts(open_models(wanted), wanted, seed=flagging.seed)

@@ -17,7 +17,7 @@ from rich.text import Text as Plain
 from pretrace.cli.answer import Answer, lines, of_folder
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
-from pretrace.types import Estimate, Run
+from pretrace.types import Audit, Estimate, Run, Verdict
 
 if TYPE_CHECKING:
     from pretrace.scoring.workload import Workload
@@ -35,6 +35,24 @@ def finished(run: Run, out: Path) -> Answer:
         console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
 
     return of_folder(out, say)
+
+
+def conclusion(found: Audit | Verdict, out: Path, checked: str, console: Console) -> None:
+    """Print what an audit or a test found: the statement, its reasons, the checks below the heading `checked`, what
+    would help, and where the report lies."""
+    console.print(Plain(found.statement, style="bold"))
+    for reason in found.reasons:
+        console.print(Plain(f"- {reason}"))
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column(checked)
+    table.add_column("", no_wrap=True)
+    for check in found.checks:
+        table.add_row(Plain(check.title), check.status)
+    if found.checks:
+        console.print(table)
+    for advice in found.advice:
+        console.print(Plain(f"What would help: {advice}"))
+    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
 
 
 def foretold(work: Sequence[Workload]) -> Answer:

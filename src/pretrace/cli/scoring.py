@@ -175,8 +175,10 @@ class _Command:
 
     @property
     def _wanted(self) -> ModelsSettings:
-        more = {"companions": self.settings.companions, "cache": self.settings.cache}
-        return ModelsSettings.beside(self.target, [self.how.placebo], self.how.placebo_revision, **more)
+        asked, how = self.settings, self.how
+        return ModelsSettings.beside(
+            self.target, [how.placebo], how.placebo_revision, asked.companions, cache=asked.cache
+        )
 
     def _reference(self) -> Corpus | None:
         """The labelled texts that are named."""

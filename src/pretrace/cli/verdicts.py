@@ -8,12 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table as Printed
-from rich.text import Text as Plain
-
 from pretrace.backends.serving.address import served_kind
 from pretrace.cli.answer import Answer, of_folder
+from pretrace.cli.printing import conclusion
 from pretrace.cli.under_way import doing
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
@@ -33,19 +30,17 @@ def named(target: Target, beside: Beside, settings: TestSettings) -> ModelsSetti
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
-    more = {"companions": companions, "several": True, "cache": settings.cache}
-    return ModelsSettings.beside(target, beside.placebo, beside.placebo_revision, **more)
+    return ModelsSettings.beside(
+        target, beside.placebo, beside.placebo_revision, companions, several=True, cache=settings.cache
+    )
 
 
 def opened(wanted: ModelsSettings) -> Models:
-    """The models that `named` gives; errors as in `open_models`, ModelError for a placebo with the target's weights."""
-    from pretrace.auditing.placebo import check_placebos
+    """The models that `named` gives; errors as in `open_models`."""
     from pretrace.scoring.models import open_models
 
     with doing("opening the models"):
-        models = open_models(wanted)
-    check_placebos(models.target, models.placebos)
-    return models
+        return open_models(wanted)
 
 
 def finished(verdict: Verdict, out: Path, given: Mapping[str, Any]) -> Answer:
@@ -53,22 +48,4 @@ def finished(verdict: Verdict, out: Path, given: Mapping[str, Any]) -> Answer:
     from pretrace.runs import save_verdict
 
     save_verdict(replace(verdict, settings={**verdict.settings, "command": dict(given)}), out)
-    return of_folder(out, partial(_printed, verdict, out))
-
-
-def _printed(verdict: Verdict, out: Path, console: Console) -> None:
-    from pretrace.runs import REPORT
-
-    console.print(Plain(verdict.statement, style="bold"))
-    for reason in verdict.reasons:
-        console.print(Plain(f"- {reason}"))
-    table = Printed(box=None, padding=(0, 2, 0, 0))
-    table.add_column("check")
-    table.add_column("", no_wrap=True)
-    for check in verdict.checks:
-        table.add_row(Plain(check.title), check.status)
-    if verdict.checks:
-        console.print(table)
-    for advice in verdict.advice:
-        console.print(Plain(f"What would help: {advice}"))
-    console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)
+    return of_folder(out, partial(conclusion, verdict, out, "check"))

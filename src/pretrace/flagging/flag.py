@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.auditing.placebo import check_placebos
 from pretrace.flagging import words
 from pretrace.flagging.concluding import Conclusion, concluded
 from pretrace.flagging.planning import KNOWN, TEXTS, FlagSettings, Plan, plan
@@ -16,6 +15,7 @@ from pretrace.flagging.prospect import Prospect
 from pretrace.flagging.sides import Rows, Sides
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.models import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.controls import placebos

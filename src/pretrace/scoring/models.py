@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
 from pretrace.backends import open_adapter, open_model
 from pretrace.backends.serving.address import served_kind
 from pretrace.backends.settings import ModelSettings
+from pretrace.errors import ModelError
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.plan import Models
@@ -22,7 +24,8 @@ from pretrace.types import Backend, Proposer
 def open_models(settings: ModelsSettings) -> Models:
     """All models that the settings name, each opened once; without those that are tuned (`with_texts`).
 
-    Raises a PretraceError where one cannot be opened; a wrong adapter or count table is found before any is.
+    Raises a PretraceError where one cannot be opened, and for a placebo with the weights of the target; a wrong
+    adapter or count table is found before any is.
     """
     beside, alone = settings.companions, _alone(settings)
     counts = Frequencies.load(beside.counts) if beside.counts else None
@@ -39,9 +42,30 @@ def open_models(settings: ModelsSettings) -> Models:
         models = replace(models, proposer=proposer)
     at = replace(opening, revision=settings.placebo_revision)
     placebos = tuple(_opened(name, at, alone) for name in settings.placebos)
+    check_placebos(target, placebos)
     if settings.several:
         return replace(models, placebos=placebos)
     return replace(models, placebo=replace(models, target=placebos[0]) if placebos else None)
+
+
+def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
+    """Raise ModelError where a placebo has the weights of the target or of another placebo."""
+    known = {_weights(target): "the target"}
+    for placebo in placebos:
+        weights = _weights(placebo)
+        if weights in known:
+            raise ModelError(
+                f"the placebo {placebo.name} has the very weights of {known[weights]}: a placebo is a model that was "
+                "not trained on the texts, such as an earlier checkpoint (--placebo-revision) or the base of a "
+                "fine-tune; name each once."
+            )
+        known[weights] = f"the placebo {placebo.name}"
+
+
+def _weights(model: Backend) -> str:
+    """What names a model's weights: their hash, or the fingerprint where they are not here, as on a server."""
+    weights = model.facts.get("weights")
+    return str(weights) if weights not in (None, "unknown") else model.fingerprint
 
 
 def with_texts(

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError
@@ -169,11 +168,18 @@ class ModelsSettings:
 
     @classmethod
     def beside(
-        cls, target: Target, placebos: Sequence[str | None], revision: str | None, **more: Any
+        cls,
+        target: Target,
+        placebos: Sequence[str | None],
+        revision: str | None,
+        companions: Companions,
+        *,
+        several: bool = False,
+        cache: bool = True,
     ) -> ModelsSettings:
         """The target with the placebos that are named; with a revision alone, that state of the target.
 
-        `more` are the other fields. ModelError where a placebo is the target by its name and revision, or is named
+        ModelError where a placebo is the target by its name and revision, or is named
         twice: nothing is opened for that.
         """
         names = tuple(name for name in placebos if name) or ((target.model,) if revision else ())
@@ -181,7 +187,14 @@ class ModelsSettings:
             raise ModelError(TARGET.format(target.model))
         if len(set(names)) < len(names):
             raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
-        return cls(target=target, placebos=names, placebo_revision=revision, **more)
+        return cls(
+            target=target,
+            companions=companions,
+            placebos=names,
+            placebo_revision=revision,
+            several=several,
+            cache=cache,
+        )
 
     @property
     def roles(self) -> dict[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pretrace.auditing.placebo import check_placebos
 from pretrace.errors import ModelError
+from pretrace.scoring.models import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.types import Backend
 

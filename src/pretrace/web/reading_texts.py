@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from pretrace.report.run import tokens
+from pretrace.report.tokens import tokens
 from pretrace.types import Heat
 from pretrace.web import looks
 from pretrace.web.jobs import State

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pretrace.auditing.placebo import check_placebos
 from pretrace.corpora import TextStream
 from pretrace.jobs import shards
 from pretrace.jobs.engine.pool import Piece, Pool
@@ -51,7 +50,6 @@ class Scoring:
     texts: Texts
     method: str
     options: Options
-    apart: bool = False
 
     def open(self) -> tuple[Ready, Callable[[Any], Any]]:
         """The worker's own account of itself, and what scores a shard."""
@@ -63,8 +61,6 @@ class Scoring:
         plan.check(models)
         found = leaks(models)
         if models.placebo is not None:
-            if self.apart:
-                check_placebos(models.target, (models.placebo.target,))
             plan.check(models.placebo)
             found += leaks(models.placebo)
         worker = Worker(models, plan, options)  # open as long as the process
