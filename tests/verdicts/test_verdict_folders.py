@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 from contextlib import closing
@@ -9,8 +10,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from pretrace import runs
+from pretrace.cli.printing import conclusion
 from pretrace.errors import OutputError
 from pretrace.report.verdict import first_page
 from pretrace.results.serialization import to_plain
@@ -111,3 +114,14 @@ def test_the_first_page_names_every_check_whatever_became_of_it(made):
     for check in checks:
         assert f">{check.status}</span> <span>{check.title}</span>" in page
     assert [one.words in page for one in checks] == [False, True, False]  # only why it failed
+
+
+def test_a_terminal_shows_all_of_the_conclusion(made, tmp_path):
+    verdict, said = made(), io.StringIO()
+    conclusion(verdict, tmp_path, "check", Console(file=said, width=200))
+    lines = [line.rstrip() for line in said.getvalue().splitlines()]
+    assert lines[0] == verdict.statement
+    for check in verdict.checks:
+        assert any(line.startswith(check.title) and line.endswith(check.status) for line in lines)
+    assert {f"- {verdict.reasons[0]}", f"What would help: {verdict.advice[0]}"} <= set(lines)
+    assert lines[-1] == f"Report: {tmp_path / 'report.html'}"
