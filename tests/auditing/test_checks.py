@@ -23,7 +23,7 @@ from pretrace.auditing.sample_scores import Logprobs, SampleLogprobs
 from pretrace.auditing.settings import AuditSettings
 from pretrace.auditing.snippets import Sample, Samples
 from pretrace.errors import ModelError
-from pretrace.scoring.models import check_placebos
+from pretrace.scoring.placebos import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power

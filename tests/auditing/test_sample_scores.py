@@ -23,7 +23,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.weight_similarity import likeness
 from pretrace.errors import ModelError
-from pretrace.scoring.models import check_placebos
+from pretrace.scoring.placebos import check_placebos
 from pretrace.types import Pair
 
 PIECES = [Sample(f"d{i}", text[len(text) // 2 :], text[: len(text) // 2]) for i, text in enumerate(SENTENCES)]

@@ -17,7 +17,7 @@ from pretrace.auditing.settings import CALIBRATED, PRETRACE, AuditSettings
 from pretrace.auditing.watch import Timed, Unwatched, Watch
 from pretrace.cache.register import earlier_audits, note_audit
 from pretrace.errors import DesignError, ExpressionError, ModelError, TextsError
-from pretrace.scoring.models import check_placebos
+from pretrace.scoring.placebos import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.types import Audit, AuditPlan, Backend, Corpus, Generator

@@ -15,7 +15,7 @@ from pretrace.flagging.prospect import Prospect
 from pretrace.flagging.sides import Rows, Sides
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress, Silent
-from pretrace.scoring.models import check_placebos
+from pretrace.scoring.placebos import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.controls import placebos

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
 from pretrace.backends import open_adapter, open_model
 from pretrace.backends.serving.address import served_kind
 from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ModelError
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.holdout import Parts
+from pretrace.scoring.placebos import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import ModelsSettings, Target
 from pretrace.tuning.adapters import tuned_model
@@ -46,26 +45,6 @@ def open_models(settings: ModelsSettings) -> Models:
     if settings.several:
         return replace(models, placebos=placebos)
     return replace(models, placebo=replace(models, target=placebos[0]) if placebos else None)
-
-
-def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
-    """Raise ModelError where a placebo has the weights of the target or of another placebo."""
-    known = {_weights(target): "the target"}
-    for placebo in placebos:
-        weights = _weights(placebo)
-        if weights in known:
-            raise ModelError(
-                f"the placebo {placebo.name} has the very weights of {known[weights]}: a placebo is a model that was "
-                "not trained on the texts, such as an earlier checkpoint (--placebo-revision) or the base of a "
-                "fine-tune; name each once."
-            )
-        known[weights] = f"the placebo {placebo.name}"
-
-
-def _weights(model: Backend) -> str:
-    """What names a model's weights: their hash, or the fingerprint where they are not here, as on a server."""
-    weights = model.facts.get("weights")
-    return str(weights) if weights not in (None, "unknown") else model.fingerprint
 
 
 def with_texts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pretrace.errors import ModelError
-from pretrace.scoring.models import check_placebos
+from pretrace.scoring.placebos import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.types import Backend
 
