@@ -14,7 +14,7 @@ from pretrace.errors import TextsError
 from pretrace.types import Corpus, Text
 
 if TYPE_CHECKING:
-    from pretrace.auditing.snippets import Spans
+    from pretrace.verdicts.audit.snippets import Spans
 
 DOMAINS = ("hackernews", "wikipedia_en", "pubmed_abstracts", "stackexchange")
 

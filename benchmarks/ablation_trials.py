@@ -15,15 +15,15 @@ from benchmarks.ablation_models import make_base, make_target
 from benchmarks.audit_ablation_settings import MARGIN
 from benchmarks.experiments import Row, Spoken
 from pretrace import open_model
-from pretrace.auditing import document_values
-from pretrace.auditing.document_values import DocumentValues
-from pretrace.auditing.generation import Draw, complete, tuned_generator
-from pretrace.auditing.sample_scores import bytewise, gain_scale, logprob_gains, sample_logprobs
-from pretrace.auditing.settings import GENERATOR
-from pretrace.auditing.snippets import Samples, SnippetSettings, cut
 from pretrace.results.atomic import atomic_text
 from pretrace.statistics.documents import by_document
 from pretrace.types import Answer, Backend, Corpus, Pair, Sampling
+from pretrace.verdicts.audit import document_values
+from pretrace.verdicts.audit.document_values import DocumentValues
+from pretrace.verdicts.audit.generation import Draw, complete, tuned_generator
+from pretrace.verdicts.audit.sample_scores import bytewise, gain_scale, logprob_gains, sample_logprobs
+from pretrace.verdicts.audit.settings import GENERATOR
+from pretrace.verdicts.audit.snippets import Samples, SnippetSettings, cut
 
 METHOD = GENERATOR.replace("epochs=6", "epochs=3")
 """What the results on file were made with; six epochs leave less of a gap where there are few snippets."""

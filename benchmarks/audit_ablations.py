@@ -33,17 +33,17 @@ from benchmarks.experiments import DATA, RESULTS, Ledger, Row, explained, interv
 from benchmarks.held_out_writing import Material, Writer, Writing, Written
 from benchmarks.preferring import SimPO
 from pretrace import Models, PretraceError, open_model
-from pretrace.auditing.data import AuditData
-from pretrace.auditing.pair_quality import examples, pair_quality
-from pretrace.auditing.procedures.calibration import outlier_share
-from pretrace.auditing.procedures.post_hoc import PaperSettings, paper
-from pretrace.auditing.settings import ORIGINAL, PAPER, AuditSettings
-from pretrace.auditing.snippets import Samples
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.baselines.classifiers import classifiers
 from pretrace.cache.location import cache_folder
 from pretrace.types import Answer, Backend, Instructed, Pair, Sampling
+from pretrace.verdicts.audit.data import AuditData
+from pretrace.verdicts.audit.pair_quality import examples, pair_quality
+from pretrace.verdicts.audit.procedures.calibration import outlier_share
+from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, paper
+from pretrace.verdicts.audit.settings import ORIGINAL, PAPER, AuditSettings
+from pretrace.verdicts.audit.snippets import Samples
 
 CLASSIFIERS = ("words", "gpt2")
 SIZES = {
@@ -134,8 +134,8 @@ class Ablations:
             some = [pair for pair in pairs if pair.document in names]
             order = np.random.default_rng([seed, int(member)]).permutation(len(some))[: self.given.pairs]
             sides = Samples.of_pairs([some[i] for i in sorted(order.tolist())])
-            settings = AuditSettings(classifiers=(self.given.classifier,), seed=seed)
-            for against, answer in _answers(setting, AuditData(sides, models, settings), placebo):
+            settings = AuditSettings(classifiers=(self.given.classifier,))
+            for against, answer in _answers(setting, AuditData(sides, models, settings, seed=seed), placebo):
                 rows.append({"kind": kind, "placebo": against, **_row(answer)})
         return rows, {"target": Path(target).name, "base": Path(base).name}
 
@@ -147,7 +147,7 @@ class Ablations:
 
 def _answers(setting: str, case: AuditData, placebo: Backend) -> Iterator[tuple[str, Answer]]:
     """What the procedures say of one audit, each with the placebo it had."""
-    tests, seed = SETTINGS[setting].tests, case.settings.seed
+    tests, seed = SETTINGS[setting].tests, case.seed
     if not tests:
         yield BASE, default_answer(case.samples, case.target, placebo, seed=seed)
         yield WITHOUT, case.answer(PAPER)

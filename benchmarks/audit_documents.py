@@ -19,7 +19,7 @@ from pretrace.errors import TextsError
 from pretrace.types import Corpus, Text
 
 if TYPE_CHECKING:
-    from pretrace.auditing.snippets import Spans
+    from pretrace.verdicts.audit.snippets import Spans
 
 PILE = ("hackernews", "wikipedia_en", "pubmed_abstracts", "stackexchange", "nih_exporter", "github")
 MEASURED = (*PILE, "arxiv", "stdlib")

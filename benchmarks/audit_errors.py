@@ -51,7 +51,7 @@ GRID = ((25, 50), (50, 50), (50, 200), (100, 100), (200, 200))
 """Suspect and control documents of an audit."""
 ALONES = ("loss", "zlib", "min_k(k=0.2)", "min_k_plus_plus(k=0.2)", "min_k_plus_plus(k=1.0)")
 NONE, MAX = "none", "largest p of own and tuned"
-LEANS = Path(__file__).parents[1] / "src/pretrace/auditing/leans.json"
+LEANS = Path(__file__).parents[1] / "src/pretrace/verdicts/audit/leans.json"
 
 
 def against_controls(

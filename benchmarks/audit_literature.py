@@ -10,11 +10,11 @@ import numpy.typing as npt
 from benchmarks.audit_readings import OWN
 from benchmarks.audit_samples import SNIPPET, Subject, blocks, counted
 from benchmarks.experiments import Row
-from pretrace.auditing.procedures.original import original
-from pretrace.auditing.procedures.post_hoc import paper, release
-from pretrace.auditing.sample_scores import expressions
 from pretrace.baselines.classifiers import classifiers
 from pretrace.types import Doubles, Features, Pair, TextClassifier
+from pretrace.verdicts.audit.procedures.original import original
+from pretrace.verdicts.audit.procedures.post_hoc import paper, release
+from pretrace.verdicts.audit.sample_scores import expressions
 
 NONE = "none"
 

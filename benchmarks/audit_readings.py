@@ -40,15 +40,15 @@ from benchmarks.audit_documents import (
 from benchmarks.audit_models import Target, home, make_base, make_target
 from benchmarks.experiments import DATA, Spoken
 from pretrace import Models, detect, open_model
-from pretrace.auditing.generation import Draw, complete, tuned_generator
-from pretrace.auditing.sample_scores import expressions
-from pretrace.auditing.settings import GENERATOR
-from pretrace.auditing.snippets import SnippetSettings, cut
 from pretrace.cache.traces import open_store
 from pretrace.results.atomic import atomic_bytes, atomic_text, write_atomically
 from pretrace.scoring.detect import Options
 from pretrace.scoring.evidence import trace
 from pretrace.types import Backend, Corpus, Generator, Pair, Quantity, Sampling, Text
+from pretrace.verdicts.audit.generation import Draw, complete, tuned_generator
+from pretrace.verdicts.audit.sample_scores import expressions
+from pretrace.verdicts.audit.settings import GENERATOR
+from pretrace.verdicts.audit.snippets import SnippetSettings, cut
 
 ALONE = (
     "loss",

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from benchmarks.audit_readings import ALONE
 from benchmarks.experiments import Row
-from pretrace.auditing.sample_scores import Logprobs, gain_scale, logprob_gains
 from pretrace.statistics.documents import by_document
 from pretrace.types import Doubles, Pair
+from pretrace.verdicts.audit.sample_scores import Logprobs, gain_scale, logprob_gains
 
 Arrays = dict[str, npt.NDArray[Any]]
 LEVEL = 0.05

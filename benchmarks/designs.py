@@ -1,183 +1,170 @@
-"""The tests that need no earlier checkpoint, on models whose members are known: `python -m benchmarks.designs WORK`.
+"""All that was measured of innocents and members, gathered: `python -m benchmarks.designs`.
 
-Small models are trained from scratch with members of every design at 1, 4 and 16 copies (`designs_worlds.py`); every
-design is then audited on units that a model read, on units that it never read, and where its assumption is broken on
-purpose. One domain, hackernews, is kept apart: nothing was chosen on it.
+Every `results/innocents_*.json` is made by a benchmark of its own (`innocents_conditional`, …); `designs_models.json`
+holds older rows, of models that were trained for them, that are still true of today's code. This puts their rows into
+`results/designs.json`, each with its file and the commit it was measured on, draws `designs.png`, and with `--needed`
+writes the figures of `pretrace advise`. docs/generate.py makes the tables of docs/audits.md from these two files.
 
-Models and what they say of every text are kept in WORK; results are written piece by piece; killed at any time, the
-same command goes on. Writes benchmarks/results/designs.json with figures beside it, and with --needed the numbers of
-`pretrace advise`. --quick makes everything tiny and shows only that it works.
+A row: a test, a kind of text that the model did not read, how it was made ("simulated" or "models"), how many tests
+rejected (p at or below the level) and how many accused (exit code 3; null where that was not measured), the same under
+the rule of before, and `members`: what was found of texts that the model did read.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from matplotlib.figure import Figure
 
-from benchmarks.designs_audits import Effort, Row, Seen
-from benchmarks.designs_conditional import collections, remember_features
-from benchmarks.designs_lots import canaries, gates, marks, options, order, scheme, triggers
-from benchmarks.designs_pairs import cutoff, twins
-from benchmarks.designs_plots import draw_order, draw_power
-from benchmarks.designs_summary import advice, pooled, summary
-from benchmarks.designs_texts import BACKGROUND, DOMAINS, KEPT_APART, OTHER, QUICK, Material, Sizes, material
-from benchmarks.designs_worlds import (
-    World,
-    base,
-    kept,
-    logp,
-    membership,
-    opened,
-    plain,
-    published_scheme,
-    train,
-    values,
-)
-from benchmarks.experiments import DATA, RESULTS, Ledger
+from benchmarks.experiments import RESULTS
+from benchmarks.plots import INK, OTHER, OURS
+from pretrace.report.plots import save_png
+from pretrace.report.svg import styled
 from pretrace.results.atomic import atomic_text
+from pretrace.statistics.intervals import share_interval
 
-Measure = Callable[[Seen, Effort, np.random.Generator], list[Row]]
-DESIGNS: Mapping[str, Measure] = {
-    "marks": marks,
-    "canaries": canaries,
-    "triggers": triggers,
-    "options": options,
-    "order": order,
-    "collections": collections,
-    "cutoff": cutoff,
-    "twins": twins,
-}
-GATES, SCHEME = "gates", "scheme"
-"""Two further pieces on the order: its blind gates; and the published test, on the first model of each domain that is
-not kept apart, since its passes take as long as all else."""
+Row = dict[str, Any]
+LEVEL, POWER = 0.05, 0.8
+OLDER = "designs_models.json"
+FIELDS = ("test", "kind", "how", "runs", "rejected", "accused", "members", "before")
 
 
-def worlds(domains: Sequence[str], seeds: int) -> list[World]:
-    """The models, those of the domain that is kept apart last."""
-    ordered = [*(d for d in domains if d != KEPT_APART), *(d for d in domains if d == KEPT_APART)]
-    return [World(domain, seed) for domain in ordered for seed in range(seeds)]
+def gathered(folder: Path) -> tuple[list[Row], list[Row]]:
+    """The files that were read, and their rows, each with its file and commit. SystemExit for a row that lacks a
+    field: a table must not say less than its file."""
+    sources, rows = [], []
+    for path in (*sorted(folder.glob("innocents_*.json")), folder / OLDER):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        more = {"note": found["note"]} if "note" in found else {}
+        machine, commit = found["machine"], str(found["commit"])[:8]
+        cpu = machine["cpu"] if isinstance(machine, dict) else machine
+        sources.append({"file": path.name, "commit": commit, "machine": cpu, **more})
+        for row in found["rows"]:
+            if missing := [name for name in FIELDS if name not in row]:
+                raise SystemExit(f"{path.name}: a row has no {', '.join(missing)}: {row}")
+            rows.append({**row, "file": path.name, "commit": row.get("commit", commit)})
+    return sources, sorted(rows, key=lambda row: str(row["test"]))
 
 
-def read(made: Sequence[World], texts: Mapping[str, Material], sizes: Sizes, data: Path, work: Path) -> None:
-    """Train what is not trained yet, and read what is not read yet."""
-    out = work / "values"
-    start = BACKGROUND if not sizes.tiny else tuple(texts)
-    reference = opened(base("reference", sizes, data, work, start))
-    for domain, own in texts.items():
-        kept(out / f"base-reference-{domain}.npz", lambda o=own: values(reference, o, sizes, alone=True))
-    for shape in dict.fromkeys(world.shape for world in made):
-        model = opened(base(shape, sizes, data, work, start))
-        for domain in dict.fromkeys(world.domain for world in made):
-            kept(out / f"base-{shape}-{domain}-plain.npz", lambda d=domain, m=model: plain(m, texts[d]))
-    for world in made:
-        own, far = texts[world.domain], texts[OTHER[world.domain]].published[: sizes.others]
-        model = opened(train(world, own, sizes, data, work))
-        kept(out / f"{world.name}.npz", lambda m=model, o=own: values(m, o, sizes))
-        kept(out / f"{world.name}-other.npz", lambda m=model, f=far: {"published": logp(m, f)})
-        if world.seed == 0 and world.domain != KEPT_APART:
-            member = membership(world, sizes)["shards"]
-            kept(
-                out / f"{world.name}-published.npz",
-                lambda m=model, o=own, n=member: published_scheme(m, o, n, sizes),
-            )
+def nulls(rows: Iterable[Row], test: str | None = None) -> list[Row]:
+    """The rows of innocents."""
+    return [row for row in rows if row["runs"] and test in (None, row["test"])]
 
 
-def measure(
-    ledger: Ledger,
-    made: Sequence[World],
-    texts: Mapping[str, Material],
-    sizes: Sizes,
-    work: Path,
-    effort: Effort,
-) -> None:
-    """Audit every design on every world that is not on file yet."""
-    keys = [
-        {"design": name, "domain": world.domain, "seed": world.seed, "shape": world.shape}
-        for world in made
-        for name in (*DESIGNS, GATES, SCHEME)
-        if name != SCHEME or (work / "values" / f"{world.name}-published.npz").is_file()
-    ]
-    for key in ledger.todo(keys):
-        world = World(key["domain"], key["seed"], key["shape"])
-        seen = Seen.read(world, texts, sizes, work)
-        rng = np.random.default_rng([world.seed, zlib.crc32(f"{key['design']} {world.name}".encode())])
-        audits = {**DESIGNS, GATES: gates, SCHEME: scheme}[key["design"]]
-        ledger.add(key, audits(seen, effort, rng), {})
+def members(rows: Iterable[Row], test: str) -> list[Row]:
+    """What was found of texts that the model did read."""
+    return [row["members"] for row in rows if row["test"] == test and row["members"]]
 
 
-def parsed() -> argparse.Namespace:
-    """The options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("work", type=Path, help="folder that keeps models and values")
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument(
-        "--domains", nargs="+", default=(*DOMAINS, KEPT_APART), choices=(*DOMAINS, KEPT_APART)
-    )
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--nulls", type=int, default=100, help="null audits of a design and model")
-    parser.add_argument(
-        "--members", type=int, default=60, help="audits of a point of a power curve and model"
-    )
-    parser.add_argument(
-        "--whole", type=int, default=50, help="null audits through the whole of a public function"
-    )
-    parser.add_argument(
-        "--few", type=int, default=12, help="other audits through the whole of a public function"
-    )
-    parser.add_argument("--out", type=Path, default=RESULTS / "designs.json")
-    parser.add_argument("--needed", type=Path, help="where to write the numbers of `pretrace advise`")
-    parser.add_argument("--fresh", action="store_true", help="begin anew, whatever the file holds")
-    parser.add_argument("--quick", action="store_true", help="everything tiny, on one domain")
-    return parser.parse_args()
+def needed(rows: Sequence[Row], known: Mapping[str, Row]) -> dict[str, Row]:
+    """What `pretrace advise` says, with the figures of the tests that have rows."""
+    return {name: {**one, **_figures(rows, name), **_units(rows, name)} for name, one in known.items()}
+
+
+def _figures(rows: Sequence[Row], test: str) -> Row:
+    """Rejections and accusations of the first kind of innocents, and of the kind with the most accusations."""
+    own = nulls(rows, test)
+    if not own:
+        return {}
+    usual = own[0]
+    counted = [row for row in own if row["accused"] is not None]
+    worst = max(counted, key=lambda row: row["accused"] / row["runs"], default=None)
+    accused = None if usual["accused"] is None else f"{usual['accused']}/{usual['runs']}"
+    files = ", ".join(dict.fromkeys(f"benchmarks/results/{row['file']}" for row in own))
+    return {
+        "rejected": f"{usual['rejected']}/{usual['runs']}",
+        "accused": accused,
+        "worst": None if worst is None else f"{worst['accused']}/{worst['runs']} ({worst['kind']})",
+        "measured_on": files,
+    }
+
+
+def _units(rows: Sequence[Row], test: str) -> Row:
+    """Units for a power of 0.8 where the model read the texts once, and four times."""
+    points = [one for one in members(rows, test) if "copies" in one]
+    made: Row = {}
+    for name, copies in (("one", 1), ("four", 4)):
+        found = sorted(
+            (one["units"], one["found"] / one["runs"]) for one in points if one["copies"] == copies
+        )
+        if found:
+            number = between(found)
+            made |= {name: number, f"more_than_{name}": found[-1][0] if number is None else None}
+    return made
+
+
+def between(points: Sequence[tuple[int, float]]) -> int | None:
+    """Units for a power of 0.8, between two sizes on the logarithm of the size; None where the largest that was
+    measured does not reach it, the smallest size where that does."""
+    before: tuple[int, float] | None = None
+    for units, power in points:
+        if power >= POWER:
+            if before is None:
+                return units
+            part = (POWER - before[1]) / (power - before[1])
+            return math.ceil(math.exp(math.log(before[0]) + part * math.log(units / before[0])))
+        before = units, power
+    return None
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """The share of innocents that are accused, a line a kind, with its interval, and the share before."""
+    shown = [row for row in nulls(rows) if row["accused"] is not None]
+    with styled():
+        figure = Figure(figsize=(8.4, 0.19 * len(shown) + 1.2), layout="constrained")
+        axes = figure.subplots()
+        for place, row in enumerate(shown):
+            own = share_interval(row["accused"], row["runs"])
+            axes.hlines(place, own.low, own.high, color=OURS, linewidth=1.2)
+            axes.plot([own.value], [place], "o", color=OURS, markersize=3.5)
+            before = row["before"]
+            if before and before.get("runs") and before.get("accused") is not None:
+                axes.plot(
+                    [before["accused"] / before["runs"]], [place], "o", mfc="white", mec=OTHER, markersize=3.5
+                )
+        axes.axvline(LEVEL, color=INK, linewidth=0.8, linestyle=":")
+        axes.set_yticks(
+            range(len(shown)), [f"{row['test']}: {row['kind']}"[:90] for row in shown], fontsize=6
+        )
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set_xlim(-0.01, 1.01)
+        axes.set_xlabel(
+            "innocents that are accused: now (filled), before (hollow); the dotted line is the level"
+        )
+    save_png(figure, path, dpi=150)
+
+
+def laid_out(found: Mapping[str, Any]) -> str:
+    """JSON with a line for every row."""
+    parts = []
+    for name, value in found.items():
+        lines = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in value)
+        parts.append(f" {json.dumps(name)}: [\n  {lines}\n ]")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def main() -> None:
-    """Train, read, audit, sum up and draw what is not there yet."""
-    given = parsed()
-    sizes = QUICK if given.quick else Sizes()
-    domains = tuple(given.domains[:1]) if given.quick else tuple(given.domains)
-    effort = Effort(given.nulls, given.members, given.whole, given.few)
-    remember_features()
-    texts = {
-        d: material(given.data, d, sizes) for d in dict.fromkeys([*domains, *(OTHER[d] for d in domains)])
-    }
-    made = worlds(domains, 1 if given.quick else given.seeds)
-    settings = json.loads(json.dumps({"sizes": sizes.plain, "effort": asdict(effort)}))
-    ledger = Ledger(given.out, settings, fresh=given.fresh)
-    read(made, texts, sizes, given.data, given.work)
-    measure(ledger, made, texts, sizes, given.work, effort)
-    finish(ledger, given.out, given.needed, effort)
-
-
-def finish(ledger: Ledger, out: Path, needed: Path | None, effort: Effort) -> None:
-    """Sum up all rows, draw the figures, and write what `pretrace advise` says."""
-    rows = ledger.content["rows"]
-    names = ("design", "copies", "units", "rows", "test", "value", "drafts", "level", "passes")
-    found = ledger.save(
-        summary=summary(rows, effort.draws, lambda row: row["domain"] != KEPT_APART),
-        kept_apart=summary(rows, effort.draws, lambda row: row["domain"] == KEPT_APART),
-        power=pooled([row for row in rows if row["kind"] == "member"], *names),
+    """Gather, write and draw."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    draw_power(found["power"], out.with_suffix(".png"))
-    draw_order(found["power"], out.with_name(f"{out.stem}_order.png"))
-    if needed is not None:
-        known = json.loads(needed.read_text(encoding="utf-8")) if needed.is_file() else {}
-        fresh = advice(rows, "benchmarks/results/designs.json, small models from scratch")
-        atomic_text(needed, laid_out({**known, **fresh}))
-
-
-def laid_out(needed: Mapping[str, Mapping[str, object]]) -> str:
-    """JSON with a line a test."""
-    lines = (f" {json.dumps(name)}: {json.dumps(one)}" for name, one in needed.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument(
+        "--needed", type=Path, help="the figures of `pretrace advise`, to be brought up to date"
+    )
+    given = parser.parse_args()
+    sources, rows = gathered(given.results)
+    atomic_text(given.results / "designs.json", laid_out({"sources": sources, "rows": rows}))
+    draw(rows, given.results / "designs.png")
+    if given.needed is not None:
+        known = json.loads(given.needed.read_text(encoding="utf-8"))
+        lines = (f" {json.dumps(name)}: {json.dumps(one)}" for name, one in needed(rows, known).items())
+        atomic_text(given.needed, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

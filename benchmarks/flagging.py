@@ -30,11 +30,11 @@ from benchmarks.flagging_plots import draw
 from benchmarks.planted_domains import DOMAINS
 from pretrace import Models, Options, PretraceError, detect, open_corpus, open_model
 from pretrace.errors import TextsError
-from pretrace.flagging import SCORE
-from pretrace.flagging.checks import placebo_check, set_checks
 from pretrace.statistics.conformal import adjusted, flagged, p_values, resolution
 from pretrace.statistics.controls import placebos
 from pretrace.types import Check, Corpus, Doubles
+from pretrace.verdicts.flag import SCORE
+from pretrace.verdicts.flag.checks import placebo_check, set_checks
 
 SCORES = ("min_k_plus_plus", "loss", "zlib", "min_k", "ref")
 RATES = (0.05, 0.1, 0.2, 0.3)

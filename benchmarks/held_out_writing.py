@@ -21,8 +21,6 @@ import numpy as np
 from benchmarks.experiments import Row, Spoken
 from benchmarks.instructions import COMPLETION, PARAPHRASE, continued, instruction
 from benchmarks.preferring import Choice, SimPO, prefer
-from pretrace.auditing.generation import Draw, complete
-from pretrace.auditing.snippets import Snippet, SnippetSettings, Spans, cut
 from pretrace.backends import open_adapter
 from pretrace.backends.generation import Completer
 from pretrace.backends.huggingface import HuggingFace
@@ -30,6 +28,8 @@ from pretrace.errors import TextsError
 from pretrace.results.atomic import atomic_text
 from pretrace.tuning import tune
 from pretrace.types import Corpus, Instructed, Pair, Sampling, Text
+from pretrace.verdicts.audit.generation import Draw, complete
+from pretrace.verdicts.audit.snippets import Snippet, SnippetSettings, Spans, cut
 
 EVERY = 1 << 20
 """More snippets than any document has."""

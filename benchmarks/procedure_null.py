@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.experiments import RESULTS, Ledger
-from pretrace.auditing.procedures.calibrated import CalibratedSettings, calibrated
-from pretrace.auditing.procedures.calibration import scaled_by_suspect
-from pretrace.auditing.procedures.original import OriginalSettings, original
-from pretrace.auditing.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
 from pretrace.statistics.intervals import any_of, share_interval, t_test
 from pretrace.types import Answer, Bools, Doubles, Features
+from pretrace.verdicts.audit.procedures.calibrated import CalibratedSettings, calibrated
+from pretrace.verdicts.audit.procedures.calibration import scaled_by_suspect
+from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
+from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
 
 PLAIN, RATIO = 21, "ref"
 """Scores of the target alone, and the one that holds it against its base."""

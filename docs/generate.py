@@ -1,14 +1,16 @@
 """Writes docs/scores.md from the docstrings, parameters and needs of the registered scores, and the tables of tests in
-docs/audits.md and README.md from the list that `pretrace advise` goes by.
+docs/audits.md and README.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
-(`src/pretrace/verdicts/needed.json`); a test compares the pages with what this makes.
+(`python -m benchmarks.designs --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
+this makes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 import typing
 from pathlib import Path
@@ -22,7 +24,9 @@ from pretrace.verdicts.choices import CHOICES, Choice
 PAGE = Path(__file__).with_name("scores.md")
 AUDITS = Path(__file__).with_name("audits.md")
 README = Path(__file__).parent.with_name("README.md")
+DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.json"
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
+INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of innocents -->"
 
 INTRO = """\
 # Scores
@@ -187,10 +191,11 @@ def _papers() -> str:
 
 
 def tests() -> str:
-    """The table of all tests: what each needs, its kind, false alarms, documents for power 0.8."""
+    """The table of all tests: what each needs, its kind, innocents that rejected and were accused, documents for power
+    0.8."""
     head = (
-        "| test | what it needs | exact or conditional | false alarms | power 0.8 at one copy | at four copies |\n"
-        "|---|---|---|---|---|---|\n"
+        "| test | what it needs | exact or conditional | rejected | accused | accused, worst kind | power 0.8 at one "
+        "copy | at four copies |\n|---|---|---|---|---|---|---|---|\n"
     )
     notes = [
         f"- *{choice.title}*: {needed()[choice.name].measured_on}.\n"
@@ -198,6 +203,40 @@ def tests() -> str:
         if needed()[choice.name].measured_on
     ]
     return head + "".join(map(_test, CHOICES)) + "\nMeasured on:\n\n" + "".join(notes)
+
+
+def innocents() -> str:
+    """The table of every kind of innocents, and of members, from benchmarks/results/designs.json."""
+    found = json.loads(DESIGNS.read_text(encoding="utf-8"))
+    head = "| test | kind | how | rejected | accused | accused before |\n|---|---|---|---|---|---|\n"
+    rows = "".join(map(_innocent, (row for row in found["rows"] if row["runs"])))
+    power = "\nOf texts that the model did read:\n\n"
+    power += "| test | kind | how | found | found before |\n|---|---|---|---|---|\n"
+    read = "".join(map(_member, (row for row in found["rows"] if row["members"])))
+    sources = "".join(f"- `{one['file']}`: commit {one['commit']}.{_note(one)}\n" for one in found["sources"])
+    return f"{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+
+
+def _innocent(row: dict[str, typing.Any]) -> str:
+    before = _share(row["before"], "accused")
+    cells = (row["test"], row["kind"], row["how"], _share(row, "rejected"), _share(row, "accused"), before)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _member(row: dict[str, typing.Any]) -> str:
+    before = row["before"] or {}
+    was = _share(before, "found" if "found" in before else "accused")
+    return f"| {row['test']} | {row['members']['kind']} | {row['how']} | {_share(row['members'], 'found')} | {was} |\n"
+
+
+def _share(row: dict[str, typing.Any] | None, name: str) -> str:
+    if not row or row.get(name) is None or not row.get("runs"):
+        return "not measured"
+    return f"{row[name]:,} of {row['runs']:,} ({row[name] / row['runs']:.1%})"
+
+
+def _note(source: dict[str, typing.Any]) -> str:
+    return f" {source['note']}" if "note" in source else ""
 
 
 def short_tests() -> str:
@@ -208,12 +247,12 @@ def short_tests() -> str:
     )
 
 
-def with_tests(page: str, table: str) -> str:
+def with_tests(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """The page with the table between its two markers; ValueError where they are missing."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = page.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not begin or not end:
-        raise ValueError(f"the page has no {BEGIN.strip()} or no {END}")
+        raise ValueError(f"the page has no {marks[0].strip()} or no {marks[1]}")
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
@@ -221,15 +260,17 @@ def _test(choice: Choice) -> str:
     found = needed()[choice.name]
     power = (found.documents(1), found.documents(4)) if choice.accuses else ("accuses nobody",) * 2
     name = f"{choice.title} ({_called(choice)})"
-    return f"| {' | '.join((name, choice.needs, choice.kind_words, found.alarms, *power))} |\n"
+    return f"| {' | '.join((name, choice.needs, choice.kind_words, *found.alarms, *power))} |\n"
 
 
 def _called(choice: Choice) -> str:
     """The commands of a test, by their names."""
-    return ", ".join(f"`{' '.join(command.split()[:2])}`" for command in choice.commands)
+    return ", ".join(dict.fromkeys(f"`{' '.join(command.split()[:2])}`" for command in choice.commands))
 
 
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
     for page, table in ((AUDITS, tests()), (README, short_tests())):
         page.write_text(with_tests(page.read_text(encoding="utf-8"), table), encoding="utf-8")
+    whole = with_tests(AUDITS.read_text(encoding="utf-8"), innocents(), INNOCENTS)
+    AUDITS.write_text(whole, encoding="utf-8")

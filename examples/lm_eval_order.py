@@ -3,8 +3,8 @@
 The "choices" of an item are its options in the published order and in others, each as one text. The harness gives the
 log-probability of each, and `p` is how often chance alone would put the published orders so high among the others. It
 holds only if the published order was drawn by lot. It is NaN where the order can be told from a random one without a
-model; what this example does not have are a placebo and your statement of how the order came about (`pretrace order`).
-A small p is consistent with training on the published file; it is no proof.
+model; what this example does not have are a second model and your statement of how the order came about. So a small p
+accuses nobody here: what makes an order likelier for every model is no sign of training (`pretrace order` asks one).
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ import numpy as np
 
 from pretrace.statistics.lots import lot_test
 from pretrace.types import Text
-from pretrace.verdicts.order.gates import gate_values, order_check
-from pretrace.verdicts.order.options import items
-from pretrace.verdicts.order.units import Unit, drawn_orders
-from pretrace.verdicts.order.values import ranks
+from pretrace.verdicts.order import OrderSettings, Unit, drawn_orders, gate_values, items, order_check, ranks
 
 OTHERS = 23
 """Other orders of an item that are read; four options have no more."""
@@ -32,7 +29,7 @@ def usable(docs: Any) -> Any:
         Text(str(i), doc["question"], meta={"choices": json.dumps(doc["choices"])})
         for i, doc in enumerate(docs)
     ]
-    return docs.select([int(unit.name) for unit in items(texts, ["choices"]).units])
+    return docs.select([int(unit.name) for unit in items(texts, OrderSettings(options="choices")).units])
 
 
 def orders(doc: dict[str, Any]) -> list[str]:

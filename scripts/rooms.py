@@ -21,8 +21,7 @@ FLOORS: list[set[str]] = [
     {"tuning"},
     {"baselines"},
     {"scoring", "building"},
-    {"auditing"},
-    {"flagging", "jobs", "verdicts"},
+    {"jobs", "scan", "verdicts"},
     {"harnesses"},
     {"report"},
     {"runs"},
@@ -64,13 +63,6 @@ class Module:
     @cached_property
     def imports(self) -> tuple[Import, ...]:
         return _imports_of(self.text)
-
-    @property
-    def functions(self) -> Iterator[tuple[str, int]]:
-        """Each function with its number of lines, from `def` to its last one."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 @cache

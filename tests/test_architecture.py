@@ -1,4 +1,4 @@
-"""The page of the architecture is true, no import goes round in a circle, and files and functions stay short."""
+"""The page of the architecture is true, no import goes round in a circle, and most files are worth opening."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import rooms
 
 MODULES = rooms.read_modules()
 ROOT = Path(__file__).parent.parent
-LONGEST_FILE, LONGEST_FUNCTION = 320, 45
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
@@ -87,21 +86,6 @@ def test_no_room_imports_itself_by_way_of_others() -> None:
 def test_circles_are_found() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set[str]()}
     assert rooms.circles(graph) == [["a", "b", "c"]]
-
-
-def test_files_are_short() -> None:
-    long = {module.name: module.lines for module in MODULES.values() if module.lines > LONGEST_FILE}
-    assert not long
-
-
-def test_functions_are_short() -> None:
-    long = {
-        f"{module.name}.{name}": lines
-        for module in MODULES.values()
-        for name, lines in module.functions
-        if lines > LONGEST_FUNCTION
-    }
-    assert not long
 
 
 def test_most_files_are_worth_opening() -> None:

@@ -27,7 +27,6 @@ PUBLIC = [
     "Situation",
     "Text",
     "Trace",
-    "TwinSettings",
     "Verdict",
     "Verification",
     "__version__",
@@ -41,7 +40,6 @@ PUBLIC = [
     "count",
     "cutoff",
     "detect",
-    "drafts_in",
     "evaluate",
     "flag",
     "gap",
@@ -65,7 +63,6 @@ PUBLIC = [
     "save_verdict",
     "set_aside",
     "tune",
-    "twins",
     "verify",
 ]
 

@@ -18,11 +18,11 @@ from benchmarks.experiments import Row, interval
 from benchmarks.papers.data import Given, opened
 from benchmarks.papers.detection import Piece
 from pretrace import AuditSettings, Models, audit, gap, open_model
-from pretrace.auditing.settings import PROCEDURES
-from pretrace.auditing.snippets import SnippetSettings
 from pretrace.baselines.classifiers import classifiers
 from pretrace.errors import TextsError
 from pretrace.types import Answer, Backend, Corpus, Text
+from pretrace.verdicts.audit.settings import PROCEDURES
+from pretrace.verdicts.audit.snippets import SnippetSettings
 
 METRICS = ("p", "auc", "auc_text", "auc_combined")
 KNOWN = {"kind", "heldout", "snippets"}
@@ -60,7 +60,7 @@ class Bench:
         if procedure not in PROCEDURES:
             raise TextsError(f"no procedure is called {procedure!r}; there are {', '.join(PROCEDURES)}.")
         snippets = SnippetSettings(most=setting.get("snippets"))
-        settings = AuditSettings(procedure=procedure, snippets=snippets, seed=self.given.seed)
+        settings = AuditSettings(procedure=procedure, snippets=snippets)
         generator = None if others is not None else self._model(self.given.generator)
         models = Models(self._model(self.given.model))
         return audit(suspects, models, generator=generator, heldout=others, settings=settings).answer

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-from pretrace.auditing.audit import audit
-from pretrace.auditing.settings import AuditSettings
 from pretrace.backends import open_adapter, open_model, open_proposer
 from pretrace.baselines.classifier_two_sample import gap
 from pretrace.corpora import Columns, known_corpora, open_corpus
 from pretrace.errors import PretraceError
-from pretrace.flagging import FlagSettings, flag
 from pretrace.frequencies import Frequencies, count
 from pretrace.results.frames import to_arrow, to_pandas
 from pretrace.runs import (
@@ -38,15 +35,17 @@ from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace, Verdict
 from pretrace.types.offered import offer
 from pretrace.verdicts.advise import advise
+from pretrace.verdicts.audit.audit import audit
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.canaries import check_canaries
 from pretrace.verdicts.collections import CollectionSettings, collections
 from pretrace.verdicts.cutoff import CutoffSettings, cutoff
-from pretrace.verdicts.marking.canaries import check_canaries
-from pretrace.verdicts.marking.check import check_marks
+from pretrace.verdicts.flag import FlagSettings, flag
 from pretrace.verdicts.marking.mark import mark, publish
 from pretrace.verdicts.marking.sealed import read_seal
-from pretrace.verdicts.marking.triggers import check_triggers
+from pretrace.verdicts.marks import check_marks
 from pretrace.verdicts.order import OrderSettings, order
-from pretrace.verdicts.twins import TwinSettings, drafts_in, twins
+from pretrace.verdicts.triggers import check_triggers
 from pretrace.verification import Verification, verify
 
 
@@ -80,7 +79,6 @@ __all__ = [
     "Situation",
     "Text",
     "Trace",
-    "TwinSettings",
     "Verdict",
     "Verification",
     "__version__",
@@ -94,7 +92,6 @@ __all__ = [
     "count",
     "cutoff",
     "detect",
-    "drafts_in",
     "evaluate",
     "flag",
     "gap",
@@ -118,6 +115,5 @@ __all__ = [
     "save_verdict",
     "set_aside",
     "tune",
-    "twins",
     "verify",
 ]

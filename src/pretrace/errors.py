@@ -17,10 +17,48 @@ line prints it on one line and leaves with exit code 2.
 
 from __future__ import annotations
 
+import errno
+import unicodedata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pretrace.types import AuditPlan
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_JOINERS = frozenset({"\u200c", "\u200d"})  # these hold emoji and Persian words together; they move nothing
+
+
+def shown(text: str, *, keep: str = "", every: bool = False) -> str:
+    """Text from strangers, safe to look at: control, bidirectional and other unseen characters as escapes, so that none
+    can steer a terminal or reorder a page. Those in `keep` stay; `every` character is escaped where that is asked for.
+
+    >>> shown("a\\x1b[2Jb\\u202ec\\n", keep="\\n")
+    'a\\\\x1b[2Jb\\\\u202ec\\n'
+    """
+    if text.isprintable() and not every:
+        return text
+    return "".join(_escape(one) if every or (one not in keep and _is_hidden(one)) else one for one in text)
+
+
+def _is_hidden(character: str) -> bool:
+    code = ord(character)
+    # The noncharacters may not stand in SVG at all, and a browser shows them as it likes.
+    if code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF:
+        return True
+    return unicodedata.category(character) in _HIDDEN and character not in _JOINERS
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def regular(path: Path) -> Path:
+    """The path; OSError where a pipe or a device is there, which nobody may ever write to."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
+    return path
 
 
 class PretraceError(Exception):

@@ -229,6 +229,9 @@ _Added = list[tuple[Registry[Any], str]]
 _loads: list[tuple[str, _Added]] = []
 """The plug-ins that are being imported, the innermost last, and what each has registered."""
 _files: dict[Path, _Added] = {}
+_names: set[str] = set()
+"""What the files of plug-ins are called in tracebacks."""
+_MODULE = "pretrace_plugin_"
 
 
 def load_plugin(path: str | Path) -> tuple[str, ...]:
@@ -243,7 +246,8 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     for registry, name in _files.pop(place, []):
         registry.remove(name)
     digest = hashlib.sha256(bytes(place)).hexdigest()
-    module = types.ModuleType(f"pretrace_plugin_{digest[:16]}")
+    module = types.ModuleType(f"{_MODULE}{digest[:16]}")
+    _names.add(str(path))
     module.__file__ = str(place)
     with _loading(str(path)) as added:
         sys.modules[module.__name__] = module  # dataclasses look their module up by name
@@ -251,6 +255,17 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     require(bool(added), f"the plug-in {path} registers nothing: put @scores.add('NAME') above a score.")
     _files[place] = added
     return tuple(f"{registry.kind} {name}" for registry, name in added)
+
+
+def plugin_fault(error: BaseException) -> str | None:
+    """What to say of an error that a loaded plug-in raised while it was used; None where none did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = [one for one in frames if one.filename in _names]
+    if not at:
+        return None
+    reason = " ".join(str(error).split()).rstrip(".")[:300]
+    told = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+    return f"the plug-in {at[-1].filename} failed in line {at[-1].lineno}: {told}."
 
 
 def loaded_plugins() -> tuple[Path, ...]:
@@ -265,7 +280,11 @@ def _loading(origin: str) -> Iterator[_Added]:
     _loads.append((origin, added))
     try:
         yield added
-    except (Exception, SystemExit) as error:  # code of others can raise anything
+    except KeyboardInterrupt:
+        for registry, name in added:
+            registry.remove(name)
+        raise
+    except BaseException as error:  # code of others can raise anything
         for registry, name in added:
             registry.remove(name)
         raise ExpressionError(f"the plug-in {origin} cannot be loaded: {_told(error)}.") from error

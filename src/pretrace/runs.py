@@ -11,7 +11,16 @@ from pretrace.results import export as exported
 from pretrace.results import flags, side_by_side, verdicts
 from pretrace.results import run as runs
 from pretrace.results.folder import Kind, Render, Write, seal_of
-from pretrace.results.output_checks import COMPARISON, FLAGS, MARKER, RESULT, VERDICT
+from pretrace.results.output_checks import (
+    COMPARISON,
+    FLAGS,
+    MARKER,
+    RESULT,
+    VERDICT,
+    OutputFile,
+    check_file,
+    recorded_files,
+)
 from pretrace.results.serialization import from_json
 from pretrace.types import Audit, Flagged, Run, SideBySide, Verdict
 
@@ -70,6 +79,7 @@ def kind_of(folder: Path) -> Kind:
 def render(folder: str | Path) -> Path:
     """The report of the result in `folder`, made anew in its place; errors as in `load` and `save`."""
     result, place = load(folder), Path(folder)
+    check_file(place / REPORT, OutputFile("report", lambda path: path.name in recorded_files(place)))
     _rendered(result)[REPORT](place / REPORT, seal_of(kind_of(place), place))
     return place / REPORT
 

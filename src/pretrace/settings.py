@@ -5,6 +5,7 @@ The command line is derived from these fields (`pretrace.cli.options`), and the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Literal
@@ -83,6 +84,7 @@ def check_ranges(settings: Any) -> None:
             continue
         name = f"--{described.name or one.name.replace('_', '-')}"
         least, most = described.least, described.most
+        require(math.isfinite(value), f"{name} is a number, found {value}.")
         require(least is None or value >= least, f"{name} must be at least {least}, found {value}.")
         require(most is None or value <= most, f"{name} must be at most {_shown(most)}, found {value}.")
 

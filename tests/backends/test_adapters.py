@@ -285,7 +285,7 @@ def test_a_card_that_is_no_json_object_cannot_be_read(base, adapter, tmp_path, c
 def test_an_adapter_folder_may_be_replaced_by_the_next_run(adapter, tmp_path):
     folder = tmp_path / "adapter"
     shutil.copytree(adapter.folder, folder)
-    replaceable.check_replaceable(folder)
+    replaceable.check_replaceable(folder, replaceable.ADAPTER)
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(replaceable.OutputError, match=r"notes\.txt"):
-        replaceable.check_replaceable(folder)
+        replaceable.check_replaceable(folder, replaceable.ADAPTER)

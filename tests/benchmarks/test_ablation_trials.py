@@ -17,13 +17,13 @@ from benchmarks.ablation_documents import DOMAINS, Setup, all_divided, halved
 from benchmarks.ablation_models import home
 from benchmarks.ablation_trials import Trials, default_answer
 from pretrace import Models, open_model
-from pretrace.auditing.data import AuditData
-from pretrace.auditing.settings import PRETRACE, AuditSettings
-from pretrace.auditing.snippets import Sample, Samples
 from pretrace.cache.traces import open_store
 from pretrace.errors import TextsError
 from pretrace.scoring.evidence import trace
 from pretrace.types import Corpus, Quantity, Text
+from pretrace.verdicts.audit.data import AuditData
+from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
+from pretrace.verdicts.audit.snippets import Sample, Samples
 
 POOL = " ".join(SENTENCES).split()
 
@@ -127,7 +127,7 @@ def test_the_default_statistic_is_that_of_an_audit_with_this_margin(
     make_tokenizer().save_pretrained(tmp_path / "other")
     target, placebo = open_model(str(model_folder)), open_model(str(tmp_path / "other"))
     found = default_answer(sides, target, placebo, seed=5, margin=0.02)
-    case = AuditData(sides, Models(target, placebo=Models(placebo)), AuditSettings(seed=5), margin=0.02)
+    case = AuditData(sides, Models(target, placebo=Models(placebo)), AuditSettings(), margin=0.02, seed=5)
     audited = case.answer(PRETRACE)
     assert found.effect is not None
     assert (found.p, found.effect, found.pieces) == (audited.p, audited.effect, audited.pieces)

@@ -21,8 +21,8 @@ from benchmarks.audit_models import Target
 from benchmarks.audit_readings import ALONE, EARLIER, OWN, TUNED
 from benchmarks.audit_samples import Domain, Subject, Values, subjects
 from benchmarks.audit_wrong_controls import wrong_control_rows
-from pretrace.auditing.sample_scores import expressions
 from pretrace.types import Features
+from pretrace.verdicts.audit.sample_scores import expressions
 
 LEANS = {"hackernews": 0.0, "arxiv": 0.1, KEPT_APART: 0.3}
 """By how many nats a token a target of the domain finds true text likelier, whoever is a member."""

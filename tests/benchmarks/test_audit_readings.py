@@ -17,10 +17,10 @@ from benchmarks.audit_models import Target
 from benchmarks.audit_readings import ALONE, EARLIER, OWN, STREAM, TUNED, Store, run, targets
 from benchmarks.audit_samples import Domain, Said, alone, leads, scale_of
 from pretrace import Models, detect, open_model
-from pretrace.auditing.sample_scores import sample_logprobs
-from pretrace.auditing.snippets import Samples
 from pretrace.scoring.detect import Options
 from pretrace.types import Pair
+from pretrace.verdicts.audit.sample_scores import sample_logprobs
+from pretrace.verdicts.audit.snippets import Samples
 
 STAGES = ("prepare", "bases", "pairs", "train", "read")
 READ = ("hackernews", "arxiv")

@@ -31,7 +31,7 @@ from pretrace.types import Corpus, Text
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     """Fewer resamples for the intervals of the controls."""
-    monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 300)
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 300)
 
 
 SIZES = Sizes(known=40, asked=20, draws=40, seed=0)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from published_rows import Row, loads, rows_of
 
-from pretrace.auditing.settings import PROCEDURES
 from pretrace.baselines.classifiers import classifiers
 from pretrace.corpora.benchmarks.training_splits import PILE_SUBSETS
+from pretrace.verdicts.audit.settings import PROCEDURES
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "papers" / "published"
 ABOUT: dict[str, Any] = tomllib.loads((FOLDER / "posthoc_di.toml").read_text(encoding="utf-8"))

@@ -109,7 +109,7 @@ def test_the_same_twice_and_other_settings(texts: DatedTexts, tmp_path: Path) ->
     with pytest.raises(OutputError, match=r"margin_days 30, now 0"):
         build_dated(texts, out, replace(SETTINGS, margin_days=0))
     first.card_path.write_text("{")
-    with pytest.raises(OutputError, match="without a card"):
+    with pytest.raises(OutputError, match="no card of a benchmark that pretrace wrote"):
         build_dated(texts, out, SETTINGS)
 
 

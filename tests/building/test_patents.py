@@ -111,7 +111,7 @@ def test_other_settings_do_not_write_over_it(built: Built, pages: Path) -> None:
 
 def test_a_file_of_another_kind_is_not_written_over(pages: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("mine")
-    with pytest.raises(OutputError, match="without a card"):
+    with pytest.raises(OutputError, match="no benchmark with its card that pretrace wrote"):
         build_patents(PatentPages(pages), tmp_path / "a.jsonl", SETTINGS)
     with pytest.raises(OutputError, match=r"--out a\.csv\.jsonl"):
         build_patents(PatentPages(pages), tmp_path / "a.csv", SETTINGS)

@@ -26,12 +26,13 @@ Call = Callable[..., tuple[str, str]]
 def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Calls the command line; gives what it printed and said, `code` being how it must leave."""
 
-    def called(*arguments: object, code: int = 0) -> tuple[str, str]:
+    def called(*arguments: object, code: int | tuple[int, ...] = 0) -> tuple[str, str]:
         monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
         said = capsys.readouterr()
-        assert (left.value.code or 0) == code, (said.out, said.err)
+        codes = code if isinstance(code, tuple) else (code,)
+        assert (left.value.code or 0) in codes, (said.out, said.err)
         return said.out, said.err
 
     return called
@@ -87,9 +88,13 @@ def test_planted_texts_are_found_and_the_exit_code_says_so(
     (out / "report.html").unlink()
     ask("report", out)
     assert (out / "report.html").read_text() == before
-    # the same files without a placebo: control documents that are alike need none
-    ask(*asked, code=3)
-    assert load_audit(out).answer.facts["placebo"] is None
+    # The same files without a placebo: the test alone still finds them. Whether a few control documents of another kind
+    # could explain it is close here: without 5 of 40 it stands, and 6 are wanted.
+    ask(*asked, code=(3, 4))
+    alone = load_audit(out)
+    assert alone.answer.facts["placebo"] is None
+    assert alone.answer.p <= alone.level
+    assert {one.name for one in alone.checks if one.status == "failed"} <= {"mixture"}
     # the model it was before knows nothing of them
     innocent = ("audit", culprit.posts, "--model", culprit.base, *common)
     said, _ = ask(*innocent, "--also", "original", code=4)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from pretrace.auditing.settings import AuditSettings
-from pretrace.auditing.snippets import SnippetSettings
 from pretrace.cli.auditing import AuditInputs, completed
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.snippets import SnippetSettings
 
 
-def settings(seed: int = 0, **given: Any) -> AuditSettings:
-    return completed(AuditSettings(seed=seed), AuditInputs(**given))
+def settings(**given: Any) -> AuditSettings:
+    return completed(AuditSettings(), AuditInputs(**given))
 
 
-def test_power_is_measured_in_more_than_a_handful_of_steps() -> None:
-    made = settings(power=True, seed=3).power
-    assert made is not None
-    assert (made.epochs, made.seed) == (1, 3)
+def test_power_is_measured_at_a_light_and_a_heavy_exposure_in_more_than_a_handful_of_steps() -> None:
+    made = settings(power=True).power
+    assert [(one.epochs, one.rate(existing=True)) for one in made] == [(1, 5e-5), (1, 5e-4)]
     # Half of an audit of 200 documents, a window each: six steps of 16 moved a model too little to be seen.
-    assert 100 // made.batch >= 20
-    assert settings().power is None
+    assert all(100 // one.batch >= 20 for one in made)
+    lora = settings(power=True, power_method="lora").power
+    assert [round(one.rate(existing=True), 6) for one in lora] == [1e-3, 1e-2]
+    assert settings().power == ()
+
+
+def test_nobody_chooses_the_draws_of_an_audit() -> None:
+    assert "seed" not in {field.name for field in dataclasses.fields(AuditSettings)}
 
 
 def test_what_the_one_who_asks_says_is_passed_on_where_it_was_said() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from pretrace.auditing.settings import AuditSettings
 from pretrace.cli.options import Given, command_of
 from pretrace.cli.paths import Source
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.verdicts.audit.settings import AuditSettings
 
 Made = tuple[AuditSettings, Given]
 
@@ -35,17 +35,17 @@ def config(tmp_path: Path) -> Path:
 
 def test_a_file_gives_options_the_command_line_wins_and_all_are_recorded(config: Path) -> None:
     config.write_text(
-        'texts = "posts.jsonl"\nseed = 5\n\n[audit]\nseed = 7\nmax-snippets = 3\nno_cache = true\n'
+        'texts = "posts.jsonl"\npairs = 5\n\n[audit]\npairs = 7\nmax-snippets = 3\nno_cache = true\n'
         'classifiers = ["words", "embeddings"]\n',
         encoding="utf-8",
     )
     settings, given = taken("--config", config)
-    assert (settings.seed, settings.snippets.most, settings.cache) == (7, 3, False)
+    assert (settings.snippets.pairs, settings.snippets.most, settings.cache) == (7, 3, False)
     assert settings.classifiers == ("words", "embeddings")
     assert given["texts"] == "posts.jsonl"
     assert {"config", "json", "quiet"}.isdisjoint(given)
-    settings, given = taken("mine.jsonl", "--seed", 1, "--config", config)
-    assert (settings.seed, given["texts"], settings.snippets.most) == (1, "mine.jsonl", 3)
+    settings, given = taken("mine.jsonl", "--pairs", 1, "--config", config)
+    assert (settings.snippets.pairs, given["texts"], settings.snippets.most) == (1, "mine.jsonl", 3)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_a_file_gives_options_the_command_line_wins_and_all_are_recorded(config:
         ("max-snipets = 3", "there is no option 'max-snipets'; did you mean 'max-snippets'"),
         ("[audti]\nseed = 3", "there is no command 'audti'; did you mean 'audit'"),
         ('no-cache = "yes"', "no-cache is true or false, found 'yes'"),
-        ("seed = [1, 2]", "seed takes one value, found"),
-        ("seed = true", "seed takes one value, found True"),
+        ("pairs = [1, 2]", "pairs takes one value, found"),
+        ("pairs = true", "pairs takes one value, found True"),
         ('audit = "yes"', "'audit' is a command, so it is a table: [audit]"),
         ('config = "other.toml"', "there is no option 'config'"),
     ],
@@ -79,7 +79,7 @@ def test_a_file_that_cannot_be_read_is_one_line(config: Path) -> None:
 
 
 def test_a_number_of_the_wrong_kind_is_refused_as_on_the_command_line(config: Path) -> None:
-    config.write_text('seed = "many"', encoding="utf-8")
+    config.write_text('pairs = "many"', encoding="utf-8")
     usage: type[Exception] = typer.BadParameter.__mro__[1]
     with pytest.raises(usage, match="integer"):
         taken("posts.jsonl", "--config", config)

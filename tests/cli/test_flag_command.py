@@ -43,9 +43,9 @@ def planted(tmp_path_factory, model_folder):
     """Texts of which some were planted in a model, known non-members of the same kind, and the model."""
     folder = tmp_path_factory.mktemp("flag")
     rng = np.random.default_rng(0)
-    rows = [{"id": f"t{i}", "text": " ".join(rng.choice(MORE_WORDS, 60))} for i in range(100)]
+    rows = [{"id": f"t{i}", "text": " ".join(rng.choice(MORE_WORDS, 60))} for i in range(140)]
     everything = open_corpus(str(written(folder / "all.jsonl", rows[:40])))
-    settings = PlantSettings(epochs=6, share=0.5, learning_rate=3e-3, batch=4)
+    settings = PlantSettings(epochs=30, share=0.5, learning_rate=3e-3, batch=4)
     plant(everything, settings=settings, folder=folder / "target", start=str(model_folder))
     labels = {t.id: t.member for t in open_corpus(str(folder / "target" / "texts.jsonl")).texts}
     return {
@@ -64,7 +64,7 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, plan
     )
     assert code == 3
     assert "consistent with training" in " ".join(said.split())
-    assert "note: With 60 known documents" in noted
+    assert "note: With 100 known documents" in noted
     with (out / "flags.csv").open(encoding="utf-8", newline="") as file:
         chosen = {row["id"] for row in csv.DictReader(file) if row["flagged"] == "1"}
     assert len(chosen & planted["members"]) > 2 * len(chosen - planted["members"])
@@ -77,13 +77,14 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, plan
 def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model_folder):
     sets = (planted["texts"], "--nonmembers", planted["known"], "--model", model_folder)
     code, said, _ = ask(*sets, "--out", tmp_path / "FLAGS")
-    assert code == 0
-    assert "None of the 40 texts" in " ".join(said.split())
+    assert code == 4
+    assert "Could have been missed: nothing stands out among the 40 texts" in " ".join(said.split())
+    assert "Flag again with --power" in " ".join(said.split())
     assert "The set as a whole does not stand out" in " ".join(said.split())
     code, said, noted = ask(*sets, "--fdr", 0.0001, "--out", tmp_path / "COARSE")
     assert code == 4
     assert "no text can be flagged among 40 texts at a rate of 0.01%" in noted
-    assert "Too coarse to clear" in said
+    assert "Could have been missed" in said
     placebo = ("--placebo", planted["model"], "--score", "loss")  # the wrong way round: it saw them
     code, said, _ = ask(*sets, *placebo, "--fdr", 0.3, "--out", tmp_path / "PLACEBO")
     assert code == 4
@@ -127,3 +128,18 @@ def test_errors_name_the_cure_and_nothing_is_left(ask, tmp_path, planted, model_
     with pytest.raises(PretraceError, match=message):
         ask(*sets, "--out", tmp_path / "FLAGS", *given)
     assert not (tmp_path / "FLAGS").exists()
+
+
+def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder):
+    """A tenth of the texts is planted in a copy; read once it leaves no trace here, so nothing is cleared."""
+    sets = (planted["texts"], "--nonmembers", planted["known"], "--model", model_folder, "--score", "loss")
+    code, said, _ = ask(*sets, "--power", "--out", tmp_path / "FLAGS")
+    words = " ".join(said.split())
+    found = json.loads((tmp_path / "FLAGS" / "flags.json").read_text(encoding="utf-8"))
+    power = found["power"]["probability"]["value"]
+    assert (code, found["outcome"], found["power"]["planted"] >= 4) == (4, "missed", True)
+    assert power < 0.8
+    assert "Could have been missed: nothing stands out among the 40 texts" in words
+    assert f"a tenth of them, read once, would be found in {power:.0%} of such flaggings" in words
+    assert "Of flaggings like this one in which a tenth of the documents were read" in words
+    assert report_of(tmp_path / "FLAGS") == (tmp_path / "FLAGS" / "report.html").read_text(encoding="utf-8")

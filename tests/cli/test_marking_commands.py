@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import stat
+import time
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ import typer
 from tiny import MORE_WORDS
 
 from pretrace.cli.checking import canaries, check
-from pretrace.cli.marking import mark
+from pretrace.cli.marking import draw, mark
 from pretrace.cli.options import command_of
+from pretrace.cli.verifying import verify
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.runs import report_of
@@ -23,7 +25,7 @@ from pretrace.verdicts.marking import mark as marking
 from pretrace.verdicts.marking.settings import MarkSettings
 
 app = typer.Typer(pretty_exceptions_enable=False)
-for one in (mark, check, canaries):
+for one in (mark, draw, check, canaries, verify):
     app.command(one.__name__)(command_of(one))
 
 
@@ -73,14 +75,14 @@ def marked(tmp_path_factory, model_folder):
 
 def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, model_folder):
     sealed = (marked / "sealed.json", "--commitment", marked / "PUB" / "commitment.txt")
-    sets = ("--texts", marked / "PUB" / "published.jsonl", "--placebo", model_folder)
+    sets = ("--texts", marked / "PUB" / "published.jsonl", "--placebo", model_folder, "--model-date", "2050")
     code, said = ask("check", *sealed, "--model", marked / "target", *sets, "--out", tmp_path / "R")
     assert code == 3
     assert "consistent with training on the published texts of texts" in said
     result = json.loads((tmp_path / "R" / "result.json").read_text(encoding="utf-8"))
-    assert (result["test"], result["exact"], result["exit_code"]) == ("marks", True, 3)
+    assert (result["test"], result["exact"], result["exit_code"]) == ("marks", False, 3)
     assert {one["name"]: one["status"] for one in result["checks"]} == dict.fromkeys(
-        ("seal", "tries", "enough", "placebo"), "passed"
+        ("seal", "tries", "older", "enough", "placebo"), "passed"
     )
     assert "those drawn" in " ".join(result["notes"])
     page = (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
@@ -104,7 +106,7 @@ def test_a_model_that_never_saw_them_ends_with_4_and_with_power_with_0(ask, tmp_
     assert "Run the test with --power" in said
     code, said = ask("check", *sealed, "--power", "--power-epochs", 30, "--out", tmp_path / "P")
     assert code == 0
-    assert "moved a copy of the target by" in said
+    assert "This excludes training like the one that was tried" in said
 
 
 def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model_folder):
@@ -179,17 +181,62 @@ def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
     assert "17 sentences have no answer" in (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
 
 
-def test_natural_canaries_of_a_model_that_never_saw_them(ask, tmp_path, model_folder):
-    hashes = [hashlib.md5(str(i).encode()).hexdigest() for i in range(24)]
+@pytest.fixture(scope="module")
+def strings(tmp_path_factory, model_folder):
+    """Texts with a random string each, and a model that was trained on them."""
+    folder = tmp_path_factory.mktemp("strings")
+    hashes = [hashlib.md5(f"{i} of this test".encode()).hexdigest() for i in range(24)]
     lines = [{"id": f"t{i}", "text": f"the cat sat on {one}"} for i, one in enumerate(hashes)]
-    texts = written(tmp_path / "t.jsonl", lines)
-    # Of one null nothing is known but that p is uniform (here it is 0.029), so the level is a small one.
-    code, _ = ask("canaries", texts, "--model", model_folder, "--level", 0.001, "--out", tmp_path / "S")
+    texts = written(folder / "texts.jsonl", lines)
+    planting = PlantSettings(epochs=12, share=0.95, learning_rate=5e-3, batch=4)
+    plant(open_corpus(str(texts)), settings=planting, folder=folder / "target", start=str(model_folder))
+    return folder
+
+
+def test_natural_canaries_of_a_model_that_never_saw_them(
+    ask, tmp_path, strings, model_folder, reference_folder
+):
+    models = ("--model", model_folder, "--placebo", reference_folder)
+    # Of one null nothing is known but that p is uniform, so the level is a small one.
+    code, _ = ask("canaries", strings / "texts.jsonl", *models, "--level", 0.001, "--out", tmp_path / "S")
     assert code == 4
     page = (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
     assert "Each dot is one string" in page
     assert report_of(tmp_path / "S") == page
-    assert "24 of 32 hexadecimal digits" in page
+    assert "of 32 hexadecimal digits" in page
+
+
+def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, strings, model_folder):
+    models = ("--model", strings / "target", "--placebo", model_folder)
+    code, said = ask("canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "S")
+    result = json.loads((tmp_path / "S" / "result.json").read_text(encoding="utf-8"))
+    assert {one["name"]: one["status"] for one in result["checks"]} == dict.fromkeys(
+        ("blind", "known", "few", "second"), "passed"
+    )
+    assert code == 3
+    assert "which are those of texts or others" in said
+    # where the second model knows the strings as well, nobody is accused
+    models = ("--model", strings / "target", "--placebo", strings / "too")
+    (strings / "too").symlink_to(strings / "target")
+    with pytest.raises(PretraceError, match="placebo"):
+        ask("canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "T")
+
+
+def test_strings_that_anybody_could_guess_are_refused_before_a_model_is_opened(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.scoring.models.open_model", _opened)
+    some = [hashlib.sha1(f"{i} of this test".encode()).hexdigest() for i in range(20)]
+    changelog = [f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one}))" for one in some]
+    clock = [f"id {0x1EC9414C232A + i * 7919:012x}11eb8dcd0242ac130003{i:04x}"[:35] for i in range(20)]
+    work = [f"block {'0' * 9}{hashlib.sha256(bytes([i, 5])).hexdigest()[9:]}" for i in range(20)]
+    for lines, why in (
+        (changelog, "20 with a beginning or end that stands elsewhere in the text"),
+        (clock, "20 UUIDs of other versions"),
+        (work, "20 with a run at the beginning or end"),
+    ):
+        texts = written(tmp_path / "t.jsonl", [{"id": f"t{i}", "text": one} for i, one in enumerate(lines)])
+        with pytest.raises(PretraceError, match=why):
+            ask("canaries", texts, "--model", "smollm2", "--out", tmp_path / "R")
+    assert not (tmp_path / "R").exists()
 
 
 @pytest.mark.parametrize(
@@ -204,6 +251,8 @@ def test_natural_canaries_of_a_model_that_never_saw_them(ask, tmp_path, model_fo
         (("--variant-column", "text", "--sealed", "NEW"), "'t0' has two variants that are equal"),
         (("--variant-column", "nowhere", "--sealed", "NEW"), "no column 'nowhere'"),
         (("--canary", "--sealed", "NEW", "--out", "FULL"), "is not empty"),
+        (("--canary", "--sealed", "NEW", "--beacon", "drand:7"), "no value of the future"),
+        (("--canary", "--sealed", "NEW", "--beacon", "dice"), "names a public value"),
     ],
 )
 def test_mark_refuses_before_a_model_is_opened_and_leaves_nothing(
@@ -243,6 +292,7 @@ def _opened(*_, **__):
         (("--commitment", "HASH", "--answers", "TEXTS", "--prompts", "P"), "give one of them"),
         (("--commitment", "HASH", "--texts", "TEXTS"), "another variant than the one drawn"),
         (("--commitment", "HASH", "--texts", "STRANGE"), "none of their variants"),
+        (("--commitment", "HASH", "--beacon-value", "0" * 64), "names no beacon"),
     ],
 )
 def test_check_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch, marked, options, message):
@@ -266,3 +316,43 @@ def test_canaries_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch):
         with pytest.raises(PretraceError, match=message):
             ask("canaries", texts, "--model", "smollm2", "--out", tmp_path / "R", *options)
     assert not (tmp_path / "R").exists()
+
+
+def test_a_draw_by_a_beacon_in_two_steps(ask, tmp_path, model_folder):
+    texts = written(tmp_path / "t.jsonl", rows(9))
+    soon = int((time.time() - 1_692_803_367) // 3) + 3  # in three to six seconds
+    sealed, commit = tmp_path / "sealed.json", tmp_path / "COMMIT"
+    code, said = ask(
+        "mark", texts, "--canary", "--beacon", f"drand:{soon}", "--out", commit, "--sealed", sealed
+    )
+    assert code == 0
+    assert "nothing is drawn yet" in said
+    assert "before the beacon comes" in said
+    assert [one.name for one in commit.iterdir()] == ["commitment.txt"]
+    value = hashlib.sha256(b"what the beacon gave").hexdigest()
+    draw = ("draw", sealed, "--beacon-value", value, "--out", tmp_path / "PUB")
+    with pytest.raises(PretraceError, match="cannot be known yet"):
+        ask(*draw)
+    time.sleep(max(0, 1_692_803_367 + 3 * (soon - 1) - time.time()) + 0.1)
+    with pytest.raises(PretraceError, match="64 hexadecimal digits"):
+        ask("draw", sealed, "--beacon-value", "1234", "--out", tmp_path / "PUB")
+    assert not (tmp_path / "PUB").exists()
+    code, said = ask(*draw)
+    assert (code, "9 texts of t are drawn" in said) == (0, True)
+    pub = tmp_path / "PUB"
+    assert {one.name for one in pub.iterdir()} == {"published.jsonl", "commitment.txt", "beacon.txt"}
+    assert (pub / "commitment.txt").read_text() == (commit / "commitment.txt").read_text()
+    told = ("check", sealed, "--commitment", commit / "commitment.txt", "--texts", pub / "published.jsonl")
+    told = (*told, "--model", model_folder, "--out", tmp_path / "R")
+    with pytest.raises(PretraceError, match="give its value with --beacon-value"):
+        ask(*told)
+    with pytest.raises(PretraceError, match="another variant than the one drawn"):
+        ask(*told, "--beacon-value", hashlib.sha256(b"another value").hexdigest())
+    code, _ = ask(*told, "--beacon-value", pub / "beacon.txt")
+    assert code == 4
+    page = (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
+    assert value in page
+    assert "not verified by this tool" in page
+    assert "nobody could choose the draw" in " ".join(page.split())
+    code, said = ask("verify", tmp_path / "R")
+    assert (code, "no" in {word.strip(":") for word in said.split()}) == (0, False), said

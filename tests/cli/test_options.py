@@ -12,12 +12,12 @@ import pytest
 import typer
 from processes import Call, Command
 
-from pretrace.auditing.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
 from pretrace.cli.commands import app
 from pretrace.cli.options import Given, Only, command_of
-from pretrace.flagging import FlagSettings
 from pretrace.settings import LARGEST_SEED, option_of
 from pretrace.tuning.planting import PlantSettings
+from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
+from pretrace.verdicts.flag import FlagSettings
 
 
 def commands() -> dict[str, Any]:
@@ -75,22 +75,22 @@ def test_settings_are_made_of_what_was_written() -> None:
             "--classifiers",
             "words,gpt2(preset='paper')",
         ),
-        *("--method", "paper", "--temperature", "0.6", "--max-snippets", "3", "--no-cache", "--seed", "7"),
+        *("--method", "paper", "--temperature", "0.6", "--max-snippets", "3", "--no-cache"),
     )
     [made] = found
     assert (made.procedure, made.also) == ("release", ("paper", "release"))
     assert made.classifiers == ("words", "gpt2(preset='paper')")
     assert (made.method, GENERATOR) == (PAPER_GENERATOR, AuditSettings().method)
     assert (made.sampling.temperature, made.snippets.most) == (0.6, 3)
-    assert (made.cache, made.seed) == (False, 7)
+    assert not made.cache
 
 
 def test_only_the_named_fields_are_options() -> None:
-    def command(settings: Annotated[AuditSettings, Only(("seed",))]) -> None:
+    def command(settings: Annotated[AuditSettings, Only(("level",))]) -> None:
         """Nothing."""
 
     parameters = set(command_of(command).__annotations__)
-    assert parameters == {"seed", "plugin", "json", "quiet", "config", "help_all"}
+    assert parameters == {"level", "plugin", "json", "quiet", "config", "help_all"}
 
 
 def test_the_number_of_epochs_is_one() -> None:
@@ -236,7 +236,7 @@ def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) ->
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("settings", [AuditSettings, FlagSettings, PlantSettings])
+@pytest.mark.parametrize("settings", [PlantSettings])
 @pytest.mark.parametrize("seed", [-1, 2**63])
 def test_the_library_refuses_such_a_seed_too(settings: type[Any], seed: int) -> None:
     from pretrace.errors import ExpressionError

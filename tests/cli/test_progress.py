@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pretrace.auditing.watch import Outlook, Stage
 from pretrace.cli import progress
 from pretrace.cli.lines import BytesLine, PassesLine, TrainingLine, duration
 from pretrace.cli.notes import silenced
 from pretrace.cli.progress import Stages
 from pretrace.tuning.plan import TrainingStep
+from pretrace.verdicts.audit.watch import Outlook, Stage
 
 
 def stages(now: list[float]) -> Stages:

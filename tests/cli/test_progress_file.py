@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from pretrace.auditing.watch import Outlook, Stage
 from pretrace.cli.lines import PassesLine
 from pretrace.cli.progress import Stages, trained, watched
 from pretrace.cli.progress_file import VARIABLE
+from pretrace.verdicts.audit.watch import Outlook, Stage
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.feeds import ONLY_SUMMARY
 from pretrace.errors import TextsError
-from pretrace.verdicts.cutoff.dates import cutoff_day, dated
+from pretrace.verdicts.cutoff import cutoff_day, dated
 
 RSS = """<?xml version="1.0" encoding="UTF-8"?>
 <rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:atom="http://www.w3.org/2005/Atom"

@@ -9,15 +9,20 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
 import yaml
 
 from pretrace.cli.commands import app
+from pretrace.report.summary import summary
+from pretrace.runs import save_flags
+from pretrace.types import Check, Flagged, FlagOutcome, Judged, Known, SetTest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -38,7 +43,12 @@ def bash(step: str, folder: Path, **given: str) -> subprocess.CompletedProcess[s
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
         cwd=folder,
-        env={**os.environ, **given, "GITHUB_OUTPUT": str(folder / "output")},
+        env={
+            **os.environ,
+            **given,
+            "GITHUB_OUTPUT": str(folder / "output"),
+            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -68,7 +78,7 @@ def test_the_action_names_what_is_there() -> None:
     assert {step["uses"].partition("@")[0] for step in STEPS if "uses" in step} == ACTIONS
     assert all(step["shell"] == "bash" for step in SCRIPTS.values())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", SCRIPTS["Flag"]["run"]))
-    assert {"--nonmembers", "--model", "--fdr", "--out"} == named
+    assert {"--nonmembers", "--model", "--fdr", "--out", "--power"} == named
     assert named <= options_of("flag")
     assert extras_in(ACTION["inputs"]["extras"]["default"]) <= set(PROJECT["optional-dependencies"])
 
@@ -131,8 +141,58 @@ def test_arguments_that_cannot_be_split_are_not_left_out(tmp_path: Path) -> None
 @needs_bash
 def test_without_further_arguments(tmp_path: Path) -> None:
     given = {"TEXTS": "a", "NONMEMBERS": "b", "MODEL": "m", "FDR": "0.05", "OUT": "o", "ARGUMENTS": ""}
-    assert bash("Flag", tmp_path, **given, PATH=pretend(tmp_path, 0)).returncode == 0
+    path = pretend(tmp_path, 0)
+    assert bash("Flag", tmp_path, **given, PATH=path).returncode == 0
     assert (tmp_path / "called").read_text(encoding="utf-8").splitlines()[-2:] == ["--out", "o"]
+    assert bash("Flag", tmp_path, **given, POWER="true", PATH=path).returncode == 0
+    assert (tmp_path / "called").read_text(encoding="utf-8").splitlines()[-1] == "--power"
+
+
+def flagged(outcome: FlagOutcome, name: str = "item") -> Flagged:
+    """A flagging with three texts, the first flagged where that is the outcome."""
+    told, first = outcome != "refused", outcome == "flagged"
+    ids, p = (name, "b", "c"), np.array([0.001, 0.4, 0.9]) if told else np.zeros(0)
+    texts = Judged(ids, ids, np.array([3.0, 0.1, -1.0]), p, p, (first, False, False), ids, (True,) * 3)
+    known = Known(("k",), ("k",), np.array([0.0]), (True,), ("k",))
+    check = Check("words", "Alike by words", "passed" if told else "failed", "AUC 0.5.")
+    runs = Check("runs", "No runs", "not run", "Too few known documents (1).")
+    test = SetTest(0.2 if told else None, 0.05, 1, 0.1, 2, 99, "" if told else "they differ", 0.0, 0.4, 1.0)
+    return Flagged(
+        "mine", "known", "m", "loss", 0.05, "bh", outcome, f"What {name} says.", texts, known,
+        checks=(check, runs), advice=("Take more.",), set_test=test,
+    )  # fmt: skip
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        ("flagged", "Something stands out (exit code 3)"),
+        ("missed", "Not answered (exit code 4)"),
+        ("refused", "Not answered (exit code 4)"),
+    ],
+)
+def test_the_summary_of_a_job(tmp_path: Path, outcome: FlagOutcome, says: str) -> None:
+    save_flags(flagged(outcome), tmp_path / "o")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = bash("Summarise", tmp_path, OUT="o", PATH=path)
+    assert done.returncode == 0, done.stderr
+    said = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert says in said
+    assert ("| `item` | 3 | 0.001 | 0.001 |" in said) == (outcome == "flagged")
+    assert ("What this flagging could have missed was not measured" in said) == (outcome != "flagged")
+    assert "No runs: not known. Too few known documents" in said
+    assert "- Take more." in said
+
+
+def test_names_are_no_markdown() -> None:
+    said = summary(flagged("flagged", "<b>|`x`\n](http://a)"))
+    table, statement = (
+        next(line for line in said.splitlines() if mark in line) for mark in ("0.001", "What")
+    )
+    assert table.count("|") == 5
+    assert "<" not in statement
+    assert "\\](" in statement
 
 
 @needs_bash

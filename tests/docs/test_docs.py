@@ -53,6 +53,10 @@ SERVERS_OWN = {
     "--disable-radix-cache",
     "--enable-prefill-logprobs",
     "--logits_all",
+    "--model-path",
+    "--model-id",
+    "--enable-deterministic-inference",
+    "--max-logprobs",
 }
 """Options that servers are started with."""
 HARNESSES_OWN = {
@@ -67,6 +71,7 @@ HARNESSES_OWN = {
 }
 """Options of inspect and lm_eval."""
 DOCKERS_OWN = {"--rm"}
+BENCHMARKS_OWN = {"--runs"}
 """Options of docker itself."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
@@ -151,10 +156,6 @@ def desk(
             "a", PATTERNS["my_posts"].replace("valley", f"valley of {author}"), range(author, 400, 40)
         )
     ]  # twenty collections of one kind
-    files["letters"] = [
-        {**row, "draft": row["text"].replace("valley", "village").replace("on time", "late")}
-        for row in _made("letters", PATTERNS["my_posts"], range(24))
-    ]
     files["diary"] = [
         {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
         for i, row in enumerate(_made("diary", PATTERNS["unpublished"], range(252)))
@@ -301,7 +302,12 @@ def test_options_exist(page: Path) -> None:
         command = waiting.pop()
         waiting += getattr(command, "commands", {}).values()
         options.update(name for parameter in command.params for name in parameter.opts)
-    own = {"servers.md": SERVERS_OWN, "harnesses.md": HARNESSES_OWN, "ci.md": DOCKERS_OWN}
+    own = {
+        "servers.md": SERVERS_OWN,
+        "harnesses.md": HARNESSES_OWN,
+        "ci.md": DOCKERS_OWN,
+        "audits.md": BENCHMARKS_OWN,
+    }
     options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options
@@ -341,6 +347,16 @@ def test_the_tables_of_tests_are_those_that_advise_goes_by() -> None:
         text = page.read_text(encoding="utf-8")
         assert make.with_tests(text, table) == text, "run: python docs/generate.py"
         assert table.count("\n| ") >= len(make.CHOICES)
+
+
+def test_the_table_of_innocents_is_that_of_the_file() -> None:
+    make = generator()
+    text, table = make.AUDITS.read_text(encoding="utf-8"), make.innocents()
+    assert make.with_tests(text, table, make.INNOCENTS) == text, "run: python docs/generate.py"
+    rows = json.loads(make.DESIGNS.read_text(encoding="utf-8"))["rows"]
+    shown = sum(bool(row["runs"]) + bool(row["members"]) for row in rows)
+    assert table.count("\n| ") == shown + 1  # with the head of the second table
+    assert "Checks are not counted" not in text
 
 
 def test_every_paper_that_a_score_cites_is_listed() -> None:

@@ -37,7 +37,7 @@ def _at_home(tmp_path, monkeypatch):
     _warn.cache_clear()  # what was said in another test is said again
     for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 400)
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 400)
 
 
 def texts(number, seed, words=MORE_WORDS, length=25):
@@ -96,7 +96,9 @@ def test_a_task_is_scored_as_pretrace_scores_it(model_folder, reference_folder, 
     found = figures(log, "min_k")
     assert math.isclose(found["p"], flagged.set_test.p, abs_tol=0.02)  # other ids, so other permutations
     assert (found["samples"], found["nonmembers"], found["withheld"]) == (12, 40, 0)
-    assert found["placebo_auc"] == pytest.approx(flagged.checks[-1].figures["auc"][0])
+    assert found["placebo_auc"] == pytest.approx(
+        next(one for one in flagged.checks if one.name == "placebo").figures["auc"][0]
+    )
     refused = figures(log, "membership")  # other words: the comparison means nothing
     assert refused["withheld"] == 1
     assert refused["words_auc"] > 0.9

@@ -16,7 +16,6 @@ from lm_eval_logs import CHOOSING, LETTERS, WRITING, evaluated, items, log_as_wr
 import pretrace
 from pretrace.cli import main
 from pretrace.errors import TextsError
-from pretrace.flagging import FlagSettings
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.prompt_texts import OPTIONS, TextOf
 from pretrace.harnesses.sample_logs import is_log, metric_of, read_log
@@ -24,6 +23,7 @@ from pretrace.harnesses.samples import samples
 from pretrace.runs import load, render
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
+from pretrace.verdicts.flag import FlagSettings
 
 PUBLISHED, HELD = items(40, 1), items(60, 2)
 
@@ -97,6 +97,8 @@ def test_letters_and_written_answers(logs):
 
 def test_the_command(logs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    # the packaged model takes minutes for this
+    monkeypatch.setattr("pretrace.verdicts.frame.with_second", lambda models, **_: models)
     arguments = [
         "samples",
         logs[0],
@@ -112,7 +114,7 @@ def test_the_command(logs, tmp_path, monkeypatch, capsys):
     arguments += ["--options-out", "ORDER", "--stated", "drawn by lot", "--flags-out", "FLAGS"]
     code, said = ran(monkeypatch, capsys, *arguments)
     verdict, flagged, order = load("OUT"), load("FLAGS"), load("ORDER")
-    assert (code, verdict.test, verdict.outcome) == (0, "samples", "nothing"), said
+    assert (code, verdict.test, verdict.outcome) == (4, "samples", "inconclusive"), said  # no --power
     assert verdict.p == flagged.set_test.p
     assert (order.test, order.units + len(order.skipped)) == ("options", 40)
     assert order.statement in " ".join(verdict.reasons)
@@ -153,7 +155,11 @@ def test_items_that_were_seen_are_set_apart(logs):
 def test_a_refused_flagging_has_no_sides(logs, tmp_path):
     """Known non-members of other words: nobody may be called suspect, and no difference is shown."""
     log = read_log(str(logs[0]), task="quiz")
-    strange = pretrace.open_corpus([f"Rain fell on town {i} all through the night." for i in range(60)])
+    draw, words = (
+        np.random.default_rng(4),
+        [f"{a}{b}" for a in ("rai", "fo", "clou", "sto") for b in "abcdefghij"],
+    )
+    strange = pretrace.open_corpus([f"{i} {' '.join(draw.choice(words, 9))}" for i in range(60)])
     flagging = FlagSettings(score="loss", cache=False)
     seen = [text.text for text in TextOf(log).corpus().texts]
     verdict, _ = samples(log, KnownItems(strange), Models(FakeBackend(seen)), None, flagging)

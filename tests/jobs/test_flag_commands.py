@@ -37,7 +37,9 @@ def sets(tmp_path: Path, sentences: list[str]) -> tuple[Path, Path]:
     ]
     mine, known = tmp_path / "mine.jsonl", tmp_path / "known.jsonl"
     mine.write_text("\n".join([*lines[:100], "{not json", *lines[100:]]) + "\n", encoding="utf-8")
-    others = [json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} -{i}"}) for i in range(60)]
+    others = [
+        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} -{i}", "group": f"k{i}"}) for i in range(60)
+    ]
     known.write_text("\n".join(others) + "\n", encoding="utf-8")
     return mine, known
 
@@ -52,7 +54,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here too shards of 32 texts and batches planned over 16; few resamples and permutations."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr(shards, "SHARD", 32)
-    monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
     monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
 
 

@@ -42,7 +42,7 @@ def command(
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr("pretrace.jobs.engine.scoring.CHUNK", 16)
     monkeypatch.setattr(shards, "SHARD", 32)
-    monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
     known = ["--nonmembers", tmp_path / "known.jsonl", "--model", model_folder, "--no-cache"]
     return ["flag", tmp_path / "mine.jsonl", *known, "--score", "deadly", "--plugin", deadly("TEXTS: t150")]
 

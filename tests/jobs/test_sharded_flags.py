@@ -15,7 +15,6 @@ import pytest
 
 from pretrace.corpora import open_stream
 from pretrace.errors import OutputError, TextsError
-from pretrace.flagging import FlagSettings, flag
 from pretrace.jobs import flag_tables, sample, shards
 from pretrace.jobs.both import Both, Gathered
 from pretrace.jobs.flagging import Planned, flagged_of, unscored
@@ -28,6 +27,7 @@ from pretrace.scoring.detect import Options, recorded
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Encoded, Flagged, Quantity, States, Trace
+from pretrace.verdicts.flag import FlagSettings, flag
 
 SIZE = 32
 WORDS = [
@@ -49,7 +49,7 @@ class Uneven(FakeBackend):
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards of 32 texts, batches planned over 16, samples of 50 rows, few resamples."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
-    monkeypatch.setattr("pretrace.flagging.checks.RESAMPLES", 200)
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
     monkeypatch.setattr(flag_tables, "SAMPLE", 50)
     monkeypatch.setattr(flag_tables, "HIGHEST", 7)
     monkeypatch.setattr(flag_tables, "MOST_FLAGGED", 5)
@@ -85,7 +85,7 @@ def in_shards(
 ) -> tuple[Flagged, Flagged]:
     """The flagging in shards, and what its folder holds."""
     made, survey = planned(mine, known, settings)
-    options, folder = Options(cache=False, seed=settings.seed), out.with_name("parts")
+    options, folder = Options(cache=False), out.with_name("parts")
     folder.mkdir(exist_ok=True)
     with Worker(models, settings.plan, options) as worker:
         job = Job(
@@ -128,7 +128,7 @@ def test_shards_give_the_flagging_of_one_piece(
         written(tmp_path / "mine.jsonl", content),
         written(tmp_path / "known.jsonl", rows("known", 90, generator)),
     )
-    settings = FlagSettings(**{"score": "loss", "seed": seed, "cache": False, **given})
+    settings = FlagSettings(**{"score": "loss", "cache": False, **given})
     models = models_of(content, seen, placebo=placebo)
     corpora = [open_stream(path).whole(10**6) for path in (mine, known)]
     one = flag(corpora[0], corpora[1], models, settings)  # type: ignore[arg-type]
@@ -196,7 +196,7 @@ def _shows_some(one: Flagged, many: Flagged) -> None:
 
 
 def test_words_rest_on_a_sample_on_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pretrace.flagging.checks.WORD_TEXTS", 60)
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.WORD_TEXTS", 60)
     generator = random.Random(5)
     content, others = rows("mine", 170, generator), rows("known", 50, generator)
     mine, known = written(tmp_path / "mine.jsonl", content), written(tmp_path / "known.jsonl", others)

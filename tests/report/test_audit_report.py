@@ -23,8 +23,6 @@ from report import audits
 from report.test_report_html import HIDDEN, Page, check_safe
 
 import pretrace
-from pretrace.auditing.settings import AuditSettings
-from pretrace.auditing.snippets import SnippetSettings
 from pretrace.errors import OutputError
 from pretrace.report import audit_plots as plots
 from pretrace.report import chance_plots, facts, wording
@@ -47,6 +45,8 @@ from pretrace.types import (
     Sampling,
     Sensitivity,
 )
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.snippets import SnippetSettings
 
 MAKERS = (
     audits.placebos,
@@ -522,6 +522,35 @@ def test_any_size_of_values_can_be_drawn(scale: float, number: int) -> None:
     check_safe(
         Page(render(replace(audit, design="controls", heldout_documents=("h",), heldout_values=np.ones(1))))
     )
+
+
+def test_page_one_says_what_strange_controls_could_not_explain_and_which_test_this_is() -> None:
+    known = "This is the 3rd test of these texts on this machine; for 3 tests the level is 0.0167 each."
+    audit = replace(
+        audits.placebos(),
+        design="controls",
+        heldout_documents=tuple(map(str, range(40))),
+        heldout_values=np.linspace(-1, 1, 40),
+        sensitivity=Sensitivity(shift=0.02, left_out=9),
+        register=(known, "2026-11-01: order of m, p = 0.2, inconclusive"),
+    )
+    said = text_of(f"<div>{first_page(audit)}</div>")
+    assert "would stand without 9 of the 40 control documents (22%)" in said
+    assert known in said
+    assert "order of m, p = 0.2" in text_of(render(audit))
+
+
+def test_every_exposure_that_was_tried_is_shown() -> None:
+    light, heavy = (
+        replace(audits.POWER, probability=Estimate(p, p, p), facts={"how": f"all weights, at {rate}"})
+        for p, rate in ((0.3, "5e-05"), (0.9, "5e-04"))
+    )
+    audit = replace(audits.nothing(), power=heavy, powers=(light, heavy))
+    first, whole = text_of(f"<div>{first_page(audit)}</div>"), text_of(render(audit))
+    for rate in ("5e-05", "5e-04"):
+        assert f"once (all weights, at {rate})" in first
+    assert "The lightest exposure: read once (all weights, at 5e-05)" in whole
+    assert "The heaviest exposure: read once (all weights, at 5e-04)" in whole
 
 
 def test_an_audit_without_documents_has_no_figure() -> None:

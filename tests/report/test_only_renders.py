@@ -10,7 +10,7 @@ import pytest
 from pretrace import report
 
 ROOT = Path(report.__file__).parent
-COMPUTING = ("pretrace.statistics", "pretrace.auditing", "scipy", "sklearn", "statistics", "random")
+COMPUTING = ("pretrace.statistics", "pretrace.verdicts.audit", "scipy", "sklearn", "statistics", "random")
 STATISTICS = {
     "average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile",
     "nanstd", "nanvar", "percentile", "permutation", "quantile", "random", "std", "var",
@@ -78,7 +78,7 @@ def test_the_report_takes_no_statistic_except_to_place_an_axis() -> None:
         "from pretrace.statistics.paired import compare",
         "from pretrace.statistics import paired",
         "from pretrace import statistics",
-        "import pretrace.auditing.pair_quality as q",
+        "import pretrace.verdicts.audit.pair_quality as q",
         "def f():\n    import scipy.stats",
         "from sklearn.metrics import roc_auc_score",
     ],

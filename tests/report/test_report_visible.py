@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrace.report.visible import named, shortened, visible
+from pretrace.errors import shown
+from pretrace.report.visible import named, shortened
 
 ANY = st.text(st.characters(codec=None))
 
@@ -16,21 +17,23 @@ ANY = st.text(st.characters(codec=None))
     ["\u202e", "\u2066", "\u200b", "\ufeff", "\x00", "\x1b", "\u2028", "\ud800", "\uffff", "\u00ad"],
 )
 def test_unseen_characters_are_spelled_out(character: str) -> None:
-    assert visible(f"a{character}b") == f"a[U+{ord(character):04X}]b"
+    escape = f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{ord(character):04x}"
+    assert shown(f"a{character}b") == f"a{escape}b"
+    assert shown(shown(f"a{character}b")) == f"a{escape}b"
 
 
 @pytest.mark.parametrize(
     "text", ["plain", "naïve café", "نموذج", "模型", "👩\u200d🔬", "a\u00a0b", "<b>&amp;"]
 )
 def test_what_can_be_seen_stays(text: str) -> None:
-    assert visible(text) == text
+    assert shown(text) == text
 
 
 @given(ANY)
 def test_nothing_unseen_is_left(text: str) -> None:
-    shown = visible(text)
-    assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cs", "Zl", "Zp"}
-    shown.encode("utf-8")
+    seen = shown(text)
+    assert not {unicodedata.category(c) for c in seen} & {"Cc", "Cs", "Zl", "Zp"}
+    seen.encode("utf-8")
 
 
 @given(ANY, st.integers(2, 50))
@@ -40,7 +43,7 @@ def test_a_name_is_one_short_line_and_never_empty(text: str, limit: int) -> None
 
 
 def test_kept_characters_stay() -> None:
-    assert visible("a\n\tb\r", keep="\n\t") == "a\n\tb[U+000D]"
+    assert shown("a\n\tb\r", keep="\n\t") == "a\n\tb\\x0d"
 
 
 def test_shortening_keeps_both_ends() -> None:

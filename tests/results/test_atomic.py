@@ -14,6 +14,8 @@ from processes import Start
 from pretrace.errors import OutputError
 from pretrace.results import atomic
 from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable, new_folder, write_atomically
+from pretrace.results.output_checks import OWN
+from pretrace.results.run import RUN
 
 
 def fill(folder: Path, word: str) -> None:
@@ -84,7 +86,7 @@ def test_what_is_not_a_file_is_not_replaced_by_one(tmp_path: Path) -> None:
         with pytest.raises(OutputError, match="device or a pipe"):
             atomic_text(path, "")
         with pytest.raises(OutputError, match="device or a pipe"):
-            check_writable(path, folder=False)
+            check_writable(path, OWN)
     assert names(tmp_path) == ["folder", "pipe"]
 
 
@@ -94,7 +96,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real" / "file")
     (tmp_path / "run").symlink_to(tmp_path / "real" / "run")
     atomic_text(tmp_path / "link", "new")
-    with new_folder(tmp_path / "run") as folder:
+    with new_folder(tmp_path / "run", RUN) as folder:
         fill(folder, "word")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real" / "file").read_text() == "new"
@@ -104,7 +106,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 
 def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
     run = tmp_path / "new" / "run"
-    with new_folder(run) as folder:
+    with new_folder(run, RUN) as folder:
         fill(folder, "one")
         assert not run.exists()
         assert folder.name.startswith(f".run.partial-{os.getpid()}")
@@ -113,7 +115,7 @@ def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
 
 
 def fill_and_fail(run: Path) -> None:
-    with new_folder(run) as folder:
+    with new_folder(run, RUN) as folder:
         fill(folder, "new")
         raise RuntimeError
 
@@ -137,7 +139,7 @@ def test_a_failure_leaves_the_folder_as_it_was(tmp_path: Path, before: str) -> N
 def test_an_earlier_run_is_put_back_when_the_new_one_is_lost(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     fill(tmp_path / "run", "old")
-    with pytest.raises(OutputError, match="cannot be written"), new_folder(tmp_path / "run") as folder:
+    with pytest.raises(OutputError, match="cannot be written"), new_folder(tmp_path / "run", RUN) as folder:
         folder.rmdir()
     assert names(tmp_path) == ["run"]
     assert words(tmp_path / "run") == {"old"}
@@ -161,20 +163,20 @@ while True:
     process = start(code)
     process.stdout.readline()
     for _ in range(3000):
-        check_writable(tmp_path / "run")
+        check_writable(tmp_path / "run", RUN)
 
 
 def test_an_earlier_run_is_replaced_with_all_its_files(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     for word in ("one", "two"):
-        with new_folder(run) as folder:
+        with new_folder(run, RUN) as folder:
             fill(folder, word)
             (folder / "run.json").write_text(
                 json.dumps(
                     {
                         "pretrace_run": 1,
-                        "files": {f"{word}.csv": "", **dict.fromkeys(names(folder))},
+                        "files": {f"{word}.csv": "", "sub/deep.txt": "", **dict.fromkeys(names(folder))},
                         "word": word,
                     }
                 )
@@ -207,8 +209,8 @@ def test_a_folder_with_anything_else_is_left_alone(
         (tmp_path / name).write_text(text)
     message = rf"holds files that pretrace did not write \({shown}\); choose another folder"
     with pytest.raises(OutputError, match=message):
-        check_writable(tmp_path)
-    with pytest.raises(OutputError, match=message), new_folder(tmp_path) as folder:
+        check_writable(tmp_path, RUN)
+    with pytest.raises(OutputError, match=message), new_folder(tmp_path, RUN) as folder:
         fill(folder, "word")
     assert {name: (tmp_path / name).read_text() for name in names(tmp_path)} == content
 
@@ -217,7 +219,7 @@ def test_files_that_turn_up_while_working_are_left_alone(tmp_path: Path) -> None
     run = tmp_path / "run"
 
     def write_slowly() -> None:
-        with new_folder(run) as folder:
+        with new_folder(run, RUN) as folder:
             fill(folder, "word")
             run.mkdir()
             (run / "thesis.tex").write_text("years")
@@ -245,12 +247,12 @@ def test_places_that_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.Monk
     }
     for path, message in cases.items():
         with pytest.raises(OutputError, match=message):
-            check_writable(path)
-        with pytest.raises(OutputError, match=message), new_folder(path):
+            check_writable(path, RUN)
+        with pytest.raises(OutputError, match=message), new_folder(path, RUN):
             pass
     for path in (tmp_path / "file" / "report.html", Path("/proc/report.html")):
         with pytest.raises(OutputError, match="cannot be written"):
-            check_writable(path, folder=False)
+            check_writable(path, OWN)
         with pytest.raises(OutputError, match="cannot be written"):
             atomic_text(path, "")
     assert names(tmp_path) == ["file", "here"]
@@ -258,15 +260,15 @@ def test_places_that_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
-    check_writable(tmp_path / "new" / "folders" / "run")
-    check_writable(tmp_path / "new" / "file", folder=False)
-    check_writable(tmp_path / "file", folder=False)
+    check_writable(tmp_path / "new" / "folders" / "run", RUN)
+    check_writable(tmp_path / "new" / "file", OWN)
+    check_writable(tmp_path / "file", OWN)
     assert names(tmp_path) == ["file"]
 
 
 def test_long_names(tmp_path: Path) -> None:
     for name in ("x" * 250, "ü" * 120):
-        with new_folder(tmp_path / name) as folder:
+        with new_folder(tmp_path / name, RUN) as folder:
             fill(folder, "word")
         assert words(tmp_path / name) == {"word"}
         atomic_text(tmp_path / (name[:-5] + ".html"), "text")
@@ -276,6 +278,7 @@ def test_long_names(tmp_path: Path) -> None:
 WRITER = """
 import json, time
 from pretrace.results.atomic import atomic_bytes, new_folder
+from pretrace.results.run import RUN
 
 def fill(folder, word):
     for number in range(3):
@@ -290,7 +293,7 @@ def test_writers_at_once_never_leave_a_mixture(tmp_path: Path, start: Start) -> 
         WRITER
         + """
 for number in range(60):
-    with new_folder(folder / "run") as partial:
+    with new_folder(folder / "run", RUN) as partial:
         fill(partial, f"{sys.argv[2]} {number}")
 """
     )
@@ -322,21 +325,21 @@ def write(beside):
 if sys.argv[2] == "file":
     from pretrace.results.atomic import write_atomically
     write_atomically(folder / "report.html", write)
-with new_folder(folder / "run") as partial:
+with new_folder(folder / "run", RUN) as partial:
     write(partial / "0.txt")
 """
     )
     processes = [start(code, kind) for kind in ("file", "folder")]
     for process in processes:
         process.stdout.readline()
-    with new_folder(tmp_path / "run") as folder:
+    with new_folder(tmp_path / "run", RUN) as folder:
         fill(folder, "word")
     atomic_text(tmp_path / "report.html", "whole")
     assert len(names(tmp_path)) == 4  # what living processes are at is left to them
     for process in processes:
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-    with new_folder(tmp_path / "run") as folder:
+    with new_folder(tmp_path / "run", RUN) as folder:
         fill(folder, "word")
     atomic_text(tmp_path / "report.html", "whole")
     assert names(tmp_path) == ["report.html", "run"]
@@ -348,7 +351,7 @@ def test_a_run_moved_aside_by_a_killed_writer_is_put_back(tmp_path: Path) -> Non
     old = tmp_path / f".run.old-{process.pid}-{atomic._HOST}-0123abcd"
     old.mkdir()
     fill(old, "old")
-    with pytest.raises(RuntimeError), new_folder(tmp_path / "run"):
+    with pytest.raises(RuntimeError), new_folder(tmp_path / "run", RUN):
         raise RuntimeError
     assert names(tmp_path) == ["run"]
     assert words(tmp_path / "run") == {"old"}
@@ -359,9 +362,9 @@ def test_leftovers_of_a_killed_process_with_our_own_number(tmp_path: Path) -> No
     (
         tmp_path / f".run.partial-{os.getpid()}-00000000-0123abcd"
     ).mkdir()  # another machine's: not ours to judge
-    with new_folder(tmp_path / "run") as outer:
+    with new_folder(tmp_path / "run", RUN) as outer:
         fill(outer, "outer")
-        with new_folder(tmp_path / "run") as inner:
+        with new_folder(tmp_path / "run", RUN) as inner:
             fill(inner, "inner")
     assert words(tmp_path / "run") == {"outer"}
     assert names(tmp_path) == [f".run.partial-{os.getpid()}-00000000-0123abcd", "run"]
@@ -374,7 +377,7 @@ def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path, start: Start) 
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 try:
-    with new_folder(folder / "run") as partial:
+    with new_folder(folder / "run", RUN) as partial:
         (partial / "0.txt").write_bytes(bytes(5000))
 except OutputError as error:
     print(error)
@@ -388,6 +391,9 @@ except OutputError as error:
     assert errors == ""
     assert out.count("cannot be written: File too large; choose a place") == 2
     assert names(tmp_path) == []
-    with pytest.raises(OutputError, match="the disk is full; free some space"), new_folder(tmp_path / "run"):
+    with (
+        pytest.raises(OutputError, match="the disk is full; free some space"),
+        new_folder(tmp_path / "run", RUN),
+    ):
         Path("/dev/full").write_text("x")
     assert names(tmp_path) == []

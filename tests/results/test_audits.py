@@ -132,7 +132,7 @@ def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
         assert list(verdict["files"]) == ["documents.csv", "documents.parquet", "pairs.jsonl"]
         for name, checksum in verdict["files"].items():
             assert hashlib.sha256((tmp_path / "audit" / name).read_bytes()).hexdigest() == checksum
-    assert set(EXIT_CODES) == {"nothing", "consistent", "inconclusive"}
+    assert set(EXIT_CODES) == {"nothing", "consistent", "inconclusive", "found", "absent"}
 
 
 def test_the_hypothesis_says_what_is_compared_with_what() -> None:

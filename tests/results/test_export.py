@@ -161,10 +161,10 @@ def test_an_audit_and_a_flagging(tmp_path: Path) -> None:
     assert read(path, "SELECT name, status FROM checks") == [(one.name, one.status) for one in audit.checks]
     summary = dict(read(path, "SELECT name, value FROM summary"))
     assert (summary["outcome"], summary["p"]) == (audit.outcome, audit.answer.p)
-    path = of(flagging(), tmp_path)
+    path = of(flagging(), tmp_path / "F")
     assert read(path, "SELECT count(*), sum(flagged) FROM texts") == [(60, 7)]
     assert read(path, "SELECT count(*) FROM known") == [(200,)]
-    path = of(flagging("refused"), tmp_path)
+    path = of(flagging("refused"), tmp_path / "F")
     assert read(path, "SELECT count(p), count(flagged) FROM texts") == [(0, 0)]
 
 

@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from pretrace.auditing.sample_scores import RELEASE, expressions
 from pretrace.cache.location import text_key
 from pretrace.errors import ExpressionError
 from pretrace.rewrites import disturbances
@@ -16,6 +15,7 @@ from pretrace.scores.perturbed import Perturbed
 from pretrace.scoring.evidence import EvidenceReader
 from pretrace.testing import FakeBackend, make_evidence, make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Score, Text, View
+from pretrace.verdicts.audit.sample_scores import RELEASE, expressions
 
 TEXT = Text("t", "In 1869 the Railway reached the valley; nothing was the same again.")
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from math import ceil
 
 import numpy as np
 import pytest
 from scipy.stats import binom
+from scipy.stats import t as student
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.ranks import (
     fewest_others,
-    guaranteed,
     joint_extremeness,
-    leave_two_out,
     rank_p,
+    stands_out,
 )
 
 
@@ -84,67 +83,23 @@ def test_the_joint_gate_withholds_as_often_as_its_level():
     assert binom.ppf(0.0001, 1000, 0.03) <= hits <= binom.ppf(0.9999, 1000, 0.05)
 
 
-def shares(values):
-    """The share of lost pairs of every unit, by the definition."""
-    units = len(values)
-    lost = np.zeros(units)
-    for triple in combinations(range(units), 3):
-        for one in triple:
-            lost[one] += not all(values[one] > values[other] for other in triple if other != one)
-    return lost / ((units - 1) * (units - 2) / 2)
-
-
-def test_leave_two_out_counts_lost_pairs():
-    rng = np.random.default_rng(2)
-    for values in (rng.normal(size=9), np.round(rng.normal(size=9)), np.zeros(9)):
-        found = leave_two_out(lambda triple, known=values: known[list(triple)], 9)
-        assert found.share == pytest.approx(shares(values)[0])
-    with pytest.raises(TextsError, match="three units"):
-        leave_two_out(lambda triple: [0.0, 0.0, 0.0], 2)
-
-
-@pytest.mark.parametrize("units", [3, 4, 7, 20])
-def test_the_guarantee_is_the_largest_number_that_the_count_allows(units):
-    for lost in range((units - 1) * (units - 2) // 2 + 1):
-        fit = [
-            s for s in range(1, units + 1) if (s - 1) * (s - 2) / 3 + (s - 1) * (units - s) / 2 <= lost + 1e-9
-        ]
-        assert guaranteed(lost, units) == max(fit) / units
-
-
-def test_no_more_units_than_guaranteed_lose_so_few_pairs():
-    """The combinatorial claim itself, for any values at all: triples whose values do not even agree with each other."""
+def test_standing_out_is_students_prediction_of_one_more():
     rng = np.random.default_rng(3)
-    units = 8
-    for _ in range(60):
-        strong = rng.normal(size=units) * rng.choice([0.0, 1.0, 5.0])
-        lost = np.zeros(units, dtype=int)
-        for triple in combinations(range(units), 3):
-            drawn = strong[list(triple)] + np.round(rng.normal(size=3), rng.integers(0, 3))
-            for place, one in enumerate(triple):
-                lost[one] += not drawn[place] > np.delete(drawn, place).max()
-        for few in np.unique(lost).tolist():
-            assert (lost <= few).sum() <= units * guaranteed(few, units) + 1e-9
+    some = rng.normal(size=8)
+    t = (2.5 - some.mean()) / (some.std(ddof=1) * np.sqrt(1 + 1 / 8))
+    assert stands_out(2.5, some, [some]) == pytest.approx(student.sf(t, 7))
+    other = 100 + rng.normal(size=5)  # a mean of its own: only its spread is pooled
+    spread = np.sqrt((((some - some.mean()) ** 2).sum() + ((other - other.mean()) ** 2).sum()) / 11)
+    t = (2.5 - some.mean()) / (spread * np.sqrt(1 + 1 / 8))
+    assert stands_out(2.5, some, [some, other]) == pytest.approx(student.sf(t, 11))
 
 
-@pytest.mark.parametrize("digits", [8, 0])
-def test_leave_two_out_keeps_its_level_on_exchangeable_units(digits):
-    """400 nulls with refitting: a unit's value is less the mean of all units outside the triple."""
+def test_standing_out_keeps_its_level_and_says_nothing_of_too_few():
     rng = np.random.default_rng(4)
-    rejected = {0.05: 0, 0.2: 0, 0.5: 0}
-    for _ in range(400):
-        values = np.round(rng.standard_t(3, size=12), digits)
-
-        def left(triple, known=values):
-            rest = np.delete(known, triple)
-            return known[list(triple)] - rest.mean() - 0.5 * known[list(triple)] * rest.std()
-
-        found = leave_two_out(left, 12)
-        for level in rejected:
-            rejected[level] += found.p <= level + 1e-12
-    assert all(within(hits, 400, level) for level, hits in rejected.items())
-
-
-def test_the_largest_of_all_wins_every_pair():
-    values = np.array([5.0, 1.0, 2.0, 3.0])
-    assert leave_two_out(lambda triple: values[list(triple)], 4).p == 1 / 4
+    rows = rng.normal(size=(2000, 12))
+    found = [stands_out(row[0], row[1:5], [row[1:5], row[5:]]) for row in rows]
+    assert within(sum(p <= 0.05 for p in found), 2000, 0.05)
+    assert stands_out(9.0, rows[0, :2], [rows[0]]) == 1.0
+    assert stands_out(9.0, rows[0, :3], [rows[0, :3]]) == 1.0
+    assert stands_out(9.0, np.zeros(5), [np.zeros(5)]) == 0.0
+    assert stands_out(-9.0, np.zeros(5), [np.zeros(5)]) == 1.0

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge as Known
 
 from pretrace.errors import TextsError
-from pretrace.statistics.ridge import PENALTIES, Ridge, ridge_residuals
+from pretrace.statistics.ridge import PENALTIES, Ridge, residuals_inside, ridge_residuals
 
 
 def drawn(n=40, k=3, seed=0, noise=0.3):
@@ -92,3 +92,15 @@ def test_what_cannot_be_fitted_is_refused():
         ridge_residuals(y, x, np.zeros(39))
     with pytest.raises(TextsError, match="shape"):
         Ridge.fitted(y, x[:, :0])
+
+
+def test_many_windows_at_once_are_fitted_as_each_alone():
+    y, x = drawn(60)
+    x = np.column_stack([x, np.full(60, 7.0)])  # what is constant says nothing
+    spans = [(0, 9), (20, 31), (50, 60)]
+    for (start, end), found in zip(spans, residuals_inside(y, x, spans), strict=True):
+        outside = np.r_[0:start, end:60]
+        known = y[start:end] - Ridge.fitted(y[outside], x[outside]).predict(x[start:end])
+        np.testing.assert_allclose(found, known, atol=1e-9)
+    with pytest.raises(TextsError, match="3 rows or more"):
+        residuals_inside(y, x, [(0, 58)])

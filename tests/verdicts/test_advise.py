@@ -23,7 +23,7 @@ EMPTY = Situation()
 ENOUGH: dict[str, dict[str, Any]] = {
     "marks": {"unpublished": 5},
     "triggers": {"unpublished": 5},
-    "canaries": {"canaries": 1},
+    "canaries": {"canaries": 5},
     "order": {"rows": 20},
     "options": {"items": 5},
     "collections": {"collections": 19},
@@ -31,7 +31,6 @@ ENOUGH: dict[str, dict[str, Any]] = {
     "controls": {"unseen": 20},
     "flag": {"unseen": 20},
     "cutoff": {"dated": 40, "months": 40.0},
-    "twins": {"drafts": 20},
     "placebo": {"checkpoint": True},
 }
 """The least with which each test applies."""
@@ -42,10 +41,8 @@ def row(name: str, situation: Situation) -> Any:
 
 
 def test_every_test_of_a_verdict_is_in_the_list() -> None:
-    of_logs = {
-        "samples"
-    }  # compares accuracies in the logs of a harness; it is no test of texts that a user has
-    assert set(get_args(VerdictTest)) - of_logs <= {choice.name for choice in CHOICES} == set(ENOUGH)
+    others = {"samples", "twins"}  # of the logs of a harness; of folders of an earlier pretrace
+    assert set(get_args(VerdictTest)) - others <= {choice.name for choice in CHOICES} == set(ENOUGH)
 
 
 @pytest.mark.parametrize("name", ENOUGH)
@@ -109,9 +106,9 @@ def test_log_probabilities_leave_all_but_what_needs_weights() -> None:
 
 
 def test_what_applies_comes_first_and_exact_tests_before_others() -> None:
-    names = [one.choice.name for one in advise(Situation(unseen=20, drafts=20, rows=20)).rows]
-    assert names[:4] == ["order", "controls", "flag", "twins"]
-    assert names[4:6] == ["marks", "triggers"]
+    names = [one.choice.name for one in advise(Situation(unseen=20, rows=20)).rows]
+    assert names[:3] == ["order", "controls", "flag"]
+    assert names[3:5] == ["marks", "triggers"]
     kinds = [choice.kind for choice in CHOICES]
     assert kinds == sorted(kinds, key=["exact", "exact if", "conditional"].index)
 
@@ -140,7 +137,7 @@ def test_the_easiest_can_accuse() -> None:
 
 
 def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
-    names = Names(date="first day", options="choices", draft="early", controls="d.jsonl", earlier="old")
+    names = Names(date="first day", options="choices", controls="d.jsonl", earlier="old")
     found = advise(EMPTY, "my {texts}.jsonl", model="it's", names=names)
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
     assert commands["controls-placebo"][2:] == [
@@ -158,7 +155,6 @@ def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
     ]
     assert "first day" in commands["cutoff"]
     assert "choices" in commands["options"]
-    assert "early" in commands["twins"]
 
 
 COMMANDS = [
@@ -192,19 +188,20 @@ def test_the_figures_are_of_the_tests_and_have_their_form() -> None:
         assert set(one) == {field.name for field in fields(Needed)}, name
         figures = (one["one"], one["four"])
         assert all(number is None or (isinstance(number, int) and number > 0) for number in figures)
-        if one["false_alarms"] is not None:
-            found, of = map(int, one["false_alarms"].split("/"))
+        counted = [one[key] for key in ("rejected", "accused", "worst") if one[key] is not None]
+        for written in counted:
+            found, of = map(int, written.partition(" (")[0].split("/"))
             assert 0 <= found <= of
-        if any(figure is not None for figure in (*figures, one["false_alarms"])):
+        if counted or any(figure is not None for figure in figures):
             assert one["measured_on"], f"{name}: say where it was measured"
 
 
 def test_figures_in_words() -> None:
-    nothing = Needed("pair", None, None, None)
-    assert (nothing.power, nothing.alarms) == ("not measured", "not measured")
-    one = Needed("pair", 1, None, "3/300")
+    nothing = Needed("pair", None, None, None, None)
+    assert (nothing.power, nothing.alarms) == ("not measured", ("not measured",) * 3)
+    one = Needed("pair", 1, None, "30/3000", "3/3000", "9/3000 (a season)")
     assert one.documents(1) == "1 pair"
     assert one.power == "1 pair where the model read them once, not measured where four times"
-    assert one.alarms == "3 of 300"
-    assert Needed("row", 2500, 40, None).documents(1) == "2,500 rows"
+    assert one.alarms == ("30 of 3,000", "3 of 3,000", "9 of 3,000 (a season)")
+    assert Needed("row", 2500, 40, None, None).documents(1) == "2,500 rows"
     assert needed()["controls"].documents(1) == "50 documents"

@@ -18,7 +18,8 @@ from pretrace.errors import OutputError
 from pretrace.report.verdict import first_page
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import load_verdict
-from pretrace.types import Check, Table
+from pretrace.types import Check, Situation, Table
+from pretrace.verification import verify
 
 
 def test_a_verdict_comes_back_to_the_last_bit(made, tmp_path):
@@ -125,3 +126,17 @@ def test_a_terminal_shows_all_of_the_conclusion(made, tmp_path):
         assert any(line.startswith(check.title) and line.endswith(check.status) for line in lines)
     assert {f"- {verdict.reasons[0]}", f"What would help: {verdict.advice[0]}"} <= set(lines)
     assert lines[-1] == f"Report: {tmp_path / 'report.html'}"
+
+
+def test_a_result_of_twins_by_an_earlier_pretrace_is_read_and_shown(made, tmp_path):
+    """The test is gone; what it found on disk loads, and renders without a figure of its own."""
+    runs.save(made(test="twins", situation=Situation(documents=20)), tmp_path / "V")
+    back = runs.load(tmp_path / "V")
+    assert back.test == "twins"
+    page = (tmp_path / "V" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<figure") == 2  # the null distribution and the power
+    drafts = next(one for one in verify(tmp_path / "V").checks if one.name == "drafts")
+    assert (drafts.state, drafts.words) == (
+        "not recorded",
+        "the test of twins is no longer part of pretrace",
+    )

@@ -16,7 +16,6 @@ from pretrace.runs import render
 from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Corpus
 from pretrace.verdicts.collections import divided
-from pretrace.verdicts.twins import drafts_in
 from pretrace.verification import verify
 from pretrace.verification.recorded_texts import recorded_sides
 
@@ -205,15 +204,13 @@ def measured(content: dict[str, Any]) -> dict[str, bool]:
 def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: Path) -> None:
     one, other = (write(tmp_path / f"{name}.jsonl", rows(name)) for name in "ab")
     a, b = (hashed(open_corpus(str(place))) for place in (one, other))
-    given = {"texts": str(one), "heldout": str(other), "nonmembers": str(other), "drafts": str(other)}
+    given = {"texts": str(one), "heldout": str(other), "nonmembers": str(other)}
     audit = {"corpus": a, "heldout": b, "command": given}
     assert measured({"settings": audit}) == {"texts": True, "heldout": True}
     assert measured({"settings": {"texts": a, "nonmembers": b, "command": given}}) == {
         "texts": True,
         "nonmembers": True,
     }
-    twins = {"corpus": a, "drafts corpus": b, "command": given}
-    assert measured({"test": "twins", "settings": twins}) == {"texts": True, "drafts": True}
     assert measured({"settings": {**audit, "heldout": a}}) == {"texts": True, "heldout": False}
     unlabelled = hashed(open_corpus(str(one), Columns(label="")))
     order = {"corpus": unlabelled, "command": {"texts": str(one)}}
@@ -222,7 +219,7 @@ def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: P
     assert measured({"settings": reference}) == {"texts": True, "reference": True}
 
 
-def test_collections_are_divided_and_drafts_taken_from_a_column(tmp_path: Path) -> None:
+def test_collections_are_divided(tmp_path: Path) -> None:
     place = write(tmp_path / "all.jsonl", [*rows("a", author="x"), *rows("b", author="y")])
     read = open_corpus(str(place), Columns(more=("author",)))
     suspect, controls = divided(read, "author", "x")
@@ -238,7 +235,3 @@ def test_collections_are_divided_and_drafts_taken_from_a_column(tmp_path: Path) 
         "command": one,
     }
     assert measured({"test": "collections", "settings": sides}) == {"texts": True, "controls": True}
-    drafts = hashed(drafts_in(read, "author"))
-    column = {"texts": str(place), "draft_column": "author"}
-    settings = {"corpus": hashed(read), "drafts corpus": drafts, "command": column}
-    assert measured({"test": "twins", "settings": settings}) == {"texts": True, "drafts": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import threading
@@ -15,6 +16,9 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from pretrace.cli.serving import forms
+from pretrace.web import inspection
+from pretrace.web.connections import configured
+from pretrace.web.limits import Limits
 from pretrace.web.serving import application
 from pretrace.web.settings import ServeSettings
 from pretrace.web.workspace import Workspace
@@ -27,6 +31,19 @@ def _control_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Uploads are looked into by this process: a process for each takes a second or two. The process itself, its limits
+    and its end are tested in test_inspection and in the browser."""
+    monkeypatch.setattr(
+        inspection,
+        "_answer",
+        lambda request, name, limits: json.loads(
+            json.dumps(inspection.answered(request, limits), default=list)
+        ),
+    )
 
 
 HOME = "http://127.0.0.1:8765"
@@ -47,6 +64,11 @@ class Visitor:
         files = {"file": file} if file else None
         return self.client.post(path, data={"form_key": self.key, **(data or {})}, files=files, **how)
 
+    @staticmethod
+    def said(answer) -> str:
+        """The sentence of a page that says what did not work."""
+        return sentence(answer)
+
     def upload(self, name, content):
         """The address of the page of an upload."""
         answer = self.post("/collections", file=(name, content), follow_redirects=False)
@@ -62,13 +84,13 @@ def sentence(answer) -> str:
 
 @pytest.fixture
 def visit(tmp_path) -> Iterator[Callable[..., Visitor]]:
-    """Makes a site and somebody who visits it; `settings` are those of the server."""
+    """Makes a site and somebody who visits it; `settings` and `limits` are those of the server."""
     clients = []
 
-    def made(**settings) -> Visitor:
+    def made(limits=None, **settings) -> Visitor:
         folder = tmp_path / "workspace"
         client = TestClient(
-            application(ServeSettings(workspace=folder, **settings), forms()),
+            application(ServeSettings(workspace=folder, **settings), forms(), limits=limits),
             base_url=HOME,
             raise_server_exceptions=False,
         )
@@ -88,8 +110,9 @@ def visitor(visit) -> Visitor:
 class Site:
     """The site behind a real server in a thread, which can be stopped and started again on the same port."""
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Path, limits: Limits | None = None, **settings) -> None:
         self.workspace, self.port = workspace, 0
+        self.limits, self.settings = limits or Limits(), settings
         self.start()
 
     @property
@@ -99,12 +122,12 @@ class Site:
     def start(self) -> None:
         from pretrace.web.serving import _bound
 
-        settings = ServeSettings(workspace=self.workspace, port=self.port)
+        settings = ServeSettings(workspace=self.workspace, port=self.port, **self.settings)
         listener = _bound(settings)
         self.port = listener.getsockname()[1]
-        config = uvicorn.Config(
-            application(settings, forms(), port=self.port), log_level="error", timeout_graceful_shutdown=1
-        )
+        made = application(settings, forms(), port=self.port, limits=self.limits)
+        config = configured(made, self.limits)
+        config.timeout_graceful_shutdown = 1
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
         self.thread.start()
@@ -114,6 +137,12 @@ class Site:
     def stop(self) -> None:
         self.server.should_exit = True
         self.thread.join()
+
+
+@pytest.fixture(scope="session")
+def sites() -> type[Site]:
+    """What makes a site behind a real server; whoever makes one stops it."""
+    return Site
 
 
 @pytest.fixture

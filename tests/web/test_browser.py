@@ -253,3 +253,78 @@ def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, runs):
             len(seen)
             >= page.locator("main :is(a, input:not([type=hidden]), select, button:enabled):visible").count()
         )
+
+
+def test_all_jobs_are_stopped_from_their_page(tab, site):
+    import psutil
+
+    from pretrace.web.jobs import Job, Jobs
+    from pretrace.web.workspace import Workspace, save
+
+    jobs = Jobs(Workspace.at(site.workspace))
+    with psutil.Popen(["sleep", "600"]) as long:  # in the place of a command that runs
+        first = Job("1", "first", ("list",), "results/none", 1.0, "/", pid=long.pid, born=long.create_time())
+        (site.workspace / "jobs" / "1").mkdir()
+        save(site.workspace / "jobs" / "1" / "job.json", first)
+        for _ in range(2):
+            jobs.add("later", ("list",), "results/none")
+        page = tab("/jobs")
+        sync_api.expect(page.locator("main .rows .mark.waiting")).to_have_count(2)
+        page.get_by_role("button", name="Stop all").click()
+        sync_api.expect(page.locator("main .rows .mark.waiting")).to_have_count(0)
+        long.wait(20)
+    page.reload()
+    sync_api.expect(page.locator("main .rows .mark.stopped")).to_have_count(3)
+    sync_api.expect(page.get_by_role("button", name="Stop all")).to_have_count(0)
+    page.set_viewport_size(PHONE)
+    assert fits(page)
+    assert [job.pid > 0 for job in jobs.all()].count(True) == 1
+
+
+TOKEN = "a token of many characters"
+
+
+@pytest.fixture
+def remote(sites, browser, tmp_path) -> Iterator[sync_api.Page]:
+    """A page as a remote visitor has it, who gave the token: only one model is listed. At the end it has asked nothing
+    of another machine."""
+    made = sites(tmp_path / "remote", token=TOKEN, model=("smollm2",))
+    context = browser.new_context(base_url=made.address)
+    context.set_default_timeout(WAIT)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    page.goto(f"{made.address}//evil.example/?token={TOKEN}")
+    yield page
+    context.close()
+    made.stop()
+    assert asked
+    assert all(url.startswith(made.address) for url in asked)
+
+
+def test_a_remote_visitor_chooses_a_model_and_cannot_forge_another(remote, files):
+    page = remote
+    assert "evil.example" in page.url.partition("?")[0].rpartition(":")[2]  # as a path of this server
+    assert "token" not in page.url
+    page.goto("/text")
+    model = page.get_by_label("Model")
+    assert model.evaluate("one => [...one.options].map(each => each.value)") == ["smollm2"]
+    page.get_by_label("The text", exact=True).fill("a text")
+    forge = "(one, name) => { one.options[0].value = name; }"
+    said = []
+    for name in ("/etc/passwd", "/nowhere/at/all", "completions:http://elsewhere.example"):
+        model.evaluate(forge, name)
+        page.get_by_role("button", name="Read the text").click()
+        alert = page.locator("form .problem:visible")
+        alert.wait_for()
+        said.append(alert.inner_text())
+        page.reload()
+        page.get_by_label("The text", exact=True).fill("a text")
+    assert said == ["Model is one of smollm2: no other can be chosen on this page."] * 3
+    upload(page, files["texts"])
+    page.get_by_label("Model", exact=True).select_option("smollm2")
+    page.get_by_role("button", name="See which tests apply").click()
+    page.goto(page.url.partition("?")[0] + "/test/order?model=smollm2")
+    assert page.get_by_label("Model (needed)").input_value() == "smollm2"
+    page.set_viewport_size(PHONE)
+    assert fits(page)

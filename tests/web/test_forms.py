@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pretrace.cli.serving import forms
-from pretrace.web.forms import COMMANDS
+from pretrace.web.forms import COMMANDS, Field, Form
 from pretrace.web.workspace import RequestError
 
 FORMS = forms()
@@ -31,7 +31,14 @@ def test_what_a_value_is_comes_from_the_settings():
     assert fields("collections")["value"].choices == ("auto", "alone", "residual", "generated")
     assert fields("flag")["fdr"].default == "0.05"
     assert fields("flag")["nonmembers"].required
-    assert (fields("cutoff")["months"].least, fields("cutoff")["months"].most) == (1, 120)
+
+
+def test_a_number_keeps_its_bounds():
+    form = Form("made up", "", (Field("months", "number", "How many.", least=1, most=120),))
+    assert form.arguments({"months": ["120"]}, str) == ["--months=120"]
+    for written in ("121", "0", "many", "nan"):
+        with pytest.raises(RequestError, match="Months is a number, 1 or more, 120 at most"):
+            form.arguments({"months": [written]}, str)
 
 
 def test_a_value_cannot_become_another_option():
@@ -51,13 +58,8 @@ def test_lines_and_several_uploads_become_an_option_each():
     [
         ("flag", {"nonmembers": ["u"]}, "Model is needed"),
         ("flag", {"model": ["m"]}, "Known non-members is needed"),
-        (
-            "cutoff",
-            {"model": ["m"], "cutoff": ["2020"], "months": ["many"]},
-            "Months is a number, 1 or more, 120 at most",
-        ),
-        ("cutoff", {"model": ["m"], "cutoff": ["2020"], "months": ["121"]}, "Months is a number"),
-        ("cutoff", {"model": ["m"], "cutoff": ["2020"], "months": ["nan"]}, "Months is a number"),
+        ("cutoff", {"model": ["m"], "cutoff": ["2020"], "level": ["many"]}, "Level is a number"),
+        ("cutoff", {"model": ["m"], "cutoff": ["2020"], "level": ["nan"]}, "Level is a number"),
         ("collections", {"model": ["m"], "value": ["odd"]}, "Value is one of auto"),
         ("score", {"model": ["m\0"]}, "a character that cannot be part of a command"),
         (

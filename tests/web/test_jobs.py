@@ -10,6 +10,7 @@ import time
 import pytest
 
 from pretrace.web.jobs import Job, Jobs
+from pretrace.web.limits import Limits
 from pretrace.web.workspace import RequestError, Workspace, save
 
 
@@ -74,6 +75,30 @@ def test_a_job_is_stopped_in_time_and_one_that_waits_never_begins(jobs):
     jobs.stop(running)
     assert {ended(jobs, running).name, ended(jobs, waiting).name} == {"stopped"}
     assert jobs.get(waiting.id).pid == 0
+
+
+def test_so_many_wait_and_no_more_and_all_can_be_stopped(tmp_path):
+    jobs = Jobs(Workspace.at(tmp_path / "workspace"), limits=Limits(waiting=2))
+    for _ in range(3):  # the first one runs
+        jobs.add("list", ("list",), "results/none")
+    with pytest.raises(RequestError, match="2 jobs wait for their turn, and 2 is the most") as met:
+        jobs.add("list", ("list",), "results/none")
+    assert (met.value.status, len(jobs.all())) == (429, 3)
+    jobs.stop_all()
+    assert {ended(jobs, job).name for job in jobs.all()} == {"stopped"}
+    assert sorted(job.pid > 0 for job in jobs.all()) == [False, False, True]  # those that waited never began
+    for job in jobs.all()[:2]:
+        jobs.resume(job)
+    assert [jobs.state(job).name for job in jobs.all()].count("waiting") == 1
+    jobs.stop_all()
+    assert {ended(jobs, job).name for job in jobs.all()} == {"stopped"}
+
+
+def test_a_text_that_has_no_place_in_the_queue_leaves_nothing_behind(visit):
+    visitor = visit(limits=Limits(waiting=0))
+    answer = visitor.post("/text", {"model": "m", "text": "a"})
+    assert (answer.status_code, "0 jobs wait for their turn" in visitor.said(answer)) == (429, True)
+    assert not [*visitor.workspace.room("looks").iterdir(), *visitor.workspace.room("jobs").iterdir()]
 
 
 def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):

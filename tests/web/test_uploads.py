@@ -12,18 +12,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pretrace.web import languages, uploads
-from pretrace.web.facts import facts_of
-from pretrace.web.uploads import take, upload_of
+from pretrace.web import languages
+from pretrace.web.limits import Limits
+from pretrace.web.uploads import facts_of, take, upload_of
 from pretrace.web.workspace import RequestError, Workspace
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
 LINES = "".join(json.dumps(row) + "\n" for row in [*ROWS, ROWS[0]]).encode()
 
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
+
 @pytest.fixture
 def workspace(tmp_path):
     return Workspace.at(tmp_path / "workspace")
+
+
+def nothing_is_left(workspace):
+    """Whether no upload, and no part of one, lies in a workspace."""
+    return not any([*workspace.room("texts").iterdir(), *workspace.room("incoming").iterdir()])
 
 
 def zipped(entries, **how):
@@ -115,12 +123,11 @@ def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
 def test_what_is_not_what_it_says_is_refused_and_nothing_kept(workspace, name, content, said):
     with pytest.raises(RequestError, match=said.replace(".", r"\.")):
         take(workspace, name, io.BytesIO(content))
-    assert not list(workspace.room("texts").iterdir())
+    assert nothing_is_left(workspace)
     assert not list(workspace.folder.parent.glob("*.txt"))
 
 
-def test_a_bomb_is_refused_when_it_unpacks_to_too_much(workspace, monkeypatch):
-    monkeypatch.setattr(uploads, "MOST_EXPANDED", 2_000_000)
+def test_a_bomb_is_refused_when_it_unpacks_to_too_much(workspace):
     many = bytes(1_500_000)
     for name, content in (
         ("a.zip", zipped([("a.txt", many), ("b.txt", many)]).getvalue()),
@@ -128,20 +135,22 @@ def test_a_bomb_is_refused_when_it_unpacks_to_too_much(workspace, monkeypatch):
     ):
         assert len(content) < 20_000
         with pytest.raises(RequestError, match="unpacks to more than 2 MB"):
-            take(workspace, name, io.BytesIO(content))
-    assert not list(workspace.room("texts").iterdir())
+            take(workspace, name, io.BytesIO(content), Limits(expanded=2_000_000))
+    assert nothing_is_left(workspace)
 
 
-def test_a_zip_of_too_many_files_is_refused(workspace, monkeypatch):
-    monkeypatch.setattr(uploads, "MOST_ENTRIES", 3)
-    with pytest.raises(RequestError, match="holds 4 files, and 3 is the most"):
-        take(workspace, "a.zip", zipped([(f"{i}.txt", "x") for i in range(4)]))
+@pytest.mark.parametrize("place", ["{i}.txt", "{i}/a.txt"])
+def test_a_zip_of_too_many_files_is_refused(workspace, place):
+    archive = zipped([(place.format(i=i), "x") for i in range(4)])
+    with pytest.raises(RequestError, match=r"holds \d files and folders, and 3 is the most"):
+        take(workspace, "a.zip", archive, Limits(entries=3))
 
 
 def test_two_files_of_one_name_in_a_zip_are_refused(workspace):
     for second in ("A.TXT", "a.txt/b.txt"):
         with pytest.raises(RequestError, match="holds two files, or a file and a folder, of the same name"):
             take(workspace, "a.zip", zipped([("a.txt", "x"), (second, "y")]))
+    assert nothing_is_left(workspace)
 
 
 def test_labels_that_say_something_else_are_left_out(workspace):
@@ -152,10 +161,11 @@ def test_labels_that_say_something_else_are_left_out(workspace):
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.parquet", b"PAR1damaged"), ("a.jsonl", b"{no json}\n")])
-def test_a_file_that_cannot_be_read_has_a_page_that_says_so(visitor, name, content):
-    page = visitor.client.get(visitor.upload(name, content))
-    assert page.status_code == 200
-    assert f"{name}" in page.text.partition('role="alert"')[2].partition("</p>")[0]
+def test_a_file_that_cannot_be_read_is_refused_and_nothing_is_kept(visitor, name, content):
+    answer = visitor.post("/collections", file=(name, content))
+    assert (answer.status_code, name in visitor.said(answer)) == (422, True)
+    assert "/workspace/" not in visitor.said(answer)
+    assert nothing_is_left(visitor.workspace)
 
 
 def test_links_in_a_zip_are_refused(workspace):

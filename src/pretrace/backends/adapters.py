@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import ModelError
+from pretrace.errors import ModelError, regular
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD
 from pretrace.results.output_checks import ADAPTER_KEY as KEY
@@ -52,10 +53,43 @@ def attach(backend: Backend, folder: Path) -> Tuned:
         )
     card = read_card(folder)
     _check_base(card, backend, folder)
-    with inserted(backend.model, lambda model: PeftModel.from_pretrained(model, str(folder))) as adapted:
-        layers = adapted.layers
+    try:
+        with inserted(backend.model, lambda model: PeftModel.from_pretrained(model, str(folder))) as adapted:
+            layers = adapted.layers
+            _check_complete(adapted, folder)
+    except _UNFIT as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")[:200]
+        raise _damaged(folder, f"it cannot be put into {backend.name} ({reason})") from error
     seen = frozenset(bytes.fromhex(key) for key in card["hashes"])
     return Tuned(Adapted(backend, layers, card), seen, card)
+
+
+_UNFIT = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    RuntimeError,
+    OSError,
+    AssertionError,
+    MemoryError,
+    re.error,
+)
+"""What peft and torch raise for an adapter whose settings or weights make no sense; what pretrace raises is none."""
+
+
+def _check_complete(adapted: Inserted, folder: Path) -> None:
+    """ModelError unless the weights in the folder are those of the layers that were put in: peft leaves away what fits
+    nowhere, and fills with its own what is missing."""
+    from peft import get_peft_model_state_dict
+    from safetensors import safe_open
+
+    with safe_open(folder / WEIGHTS, "np") as file:
+        written = set(file.keys())
+    wanted = set(get_peft_model_state_dict(adapted.model, save_embedding_layers=False))
+    if not wanted or written != wanted:
+        odd = ", ".join(sorted(written ^ wanted)[:2])
+        raise _damaged(folder, f"its weights are not those of its layers ({odd or 'it has no layer'})")
 
 
 class Adapted:
@@ -223,7 +257,7 @@ def _card(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise ModelError(f"there is no adapter in {folder}: give the folder that `pretrace tune` wrote.")
     try:
-        card = from_json((folder / CARD).read_bytes())
+        card = from_json(regular(folder / CARD).read_bytes())
     except FileNotFoundError:
         found = ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
         raise ModelError(

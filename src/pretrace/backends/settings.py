@@ -60,7 +60,7 @@ class ModelSettings:
         None, "Server: requests under way at once; 8 unless given.", panel=MODEL, least=1, most=1024
     )
     request_timeout: float | None = option(
-        None, "Server: seconds until a request is repeated; 120 unless given.", panel=MODEL, least=0.1
+        None, "Server: seconds for a whole answer; 120 unless given.", panel=MODEL, least=0.1
     )
 
     def for_weights(self) -> ModelSettings:

@@ -132,3 +132,11 @@ def pack(lengths: Sequence[int], budget: int) -> list[tuple[int, ...]]:
     if batch:
         batches.append(tuple(batch))
     return batches
+
+
+def vocabulary_of(model: object) -> frozenset[str]:
+    """The words and numbers that a model's tokenizer holds as one token, without the mark of a space before them; none
+    for a model that does not show its tokenizer."""
+    rust = getattr(getattr(model, "tokens", None), "rust", None)
+    held = rust.get_vocab() if rust is not None else ()
+    return frozenset(word for word in (token.lstrip("\u0120\u2581 ") for token in held) if word.isalnum())

@@ -1,6 +1,6 @@
 """Numbers that describe a text without any model: its length, how well it compresses, its words and its characters.
 
-Tests that compare texts of two times or two versions take off what these numbers predict, or check that they do not
+Tests that compare texts of two times or collections take off what these numbers predict, or check that they do not
 differ.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -38,23 +37,9 @@ def topic_components(texts: Sequence[str], number: int, *, seed: int = 0) -> Dou
     The directions are found from all texts, without labels (truncated singular values, not centred). There are fewer
     than `number` where the texts or their shared words are few, none where no word occurs in two texts.
     """
-    return reduced(_tfidf(texts), number, seed=seed)
-
-
-def topic_differences(first: Sequence[str], second: Sequence[str], number: int, *, seed: int = 0) -> Doubles:
-    """How far `first` lies from `second` along the main directions of such differences, [pairs, at most `number`].
-
-    The directions are the same, up to their sign, when any pairs change places: they rest on sums of squares of
-    differences of TF-IDF, which do not depend on which of two texts comes first.
-    """
-    both = _tfidf([*first, *second])
-    return reduced(None if both is None else both[: len(first)] - both[len(first) :], number, seed=seed)
-
-
-def reduced(rows: Any, number: int, *, seed: int = 0) -> Doubles:
-    """Sparse rows along their `number` largest singular directions, fewer where they have fewer; [rows, 0] for None."""
     from sklearn.decomposition import TruncatedSVD
 
+    rows = Words(texts).learnt
     if rows is None:
         return np.zeros((0, 0))
     height, width = rows.shape
@@ -62,10 +47,6 @@ def reduced(rows: Any, number: int, *, seed: int = 0) -> Doubles:
     if most < 1 or not abs(rows).sum():
         return np.zeros((height, 0))
     return np.asarray(TruncatedSVD(most, random_state=seed).fit_transform(rows), dtype=np.float64)
-
-
-def _tfidf(texts: Sequence[str]) -> Any:
-    return Words(texts).learnt
 
 
 def _described(text: str) -> tuple[float, ...]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pretrace.backends.serving.address import api_key, holds_secret, split_url
 from pretrace.cache.generated import Batch, Draw, written_once
+from pretrace.corpora.columns import mended
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.types import Sampling, Written
 
@@ -18,6 +19,10 @@ KEY = "OPENAI_API_KEY"  # the name messages give; PRETRACE_API_KEY comes first w
 _SECONDS = 120.0
 _RETRIES = 4  # the client waits longer before each: about ten seconds together
 _PARALLEL = 8
+
+
+_ODD = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
+"""What the client raises for an answer of another shape than it should have."""
 
 
 class Address(NamedTuple):
@@ -57,7 +62,7 @@ def open_server(
         from openai import OpenAI
     except ImportError:
         raise MissingPackageError("openai", "a model on a server", "server") from None
-    key = api_key() or "none"  # servers of one's own ask for none, the client insists on one
+    key = api_key(address.url) or "none"  # servers of one's own ask for none, the client insists on one
     client = OpenAI(base_url=address.url, api_key=key, timeout=seconds, max_retries=retries)
     return ServerInstructed(client, address, cache=cache)
 
@@ -130,14 +135,21 @@ class ServerInstructed:
                 top_p=how.sampling.top_p,
                 seed=how.seed,
             )
-        if not isinstance(made, ChatCompletion) or not made.choices:
+        # The client checks no types: any part may be of another shape than its own.
+        choices = getattr(made, "choices", None)
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = getattr(choice, "message", None)
+        text = getattr(message, "content", None)
+        if not isinstance(made, ChatCompletion) or message is None or not isinstance(text, str | None):
             raise ModelError(
                 f"{self._address.url} did not answer as chat completions do: give the address under which "
                 "/chat/completions lies, which most often ends in /v1."
             )
-        choice = made.choices[0]
-        ended = choice.finish_reason not in ("length", "content_filter")  # either breaks an answer off
-        return Written((choice.message.content or "").strip(), ended)
+        ended = getattr(choice, "finish_reason", None) not in (
+            "length",
+            "content_filter",
+        )  # either breaks it off
+        return Written(mended(text or "")[0].strip(), ended)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -155,7 +167,7 @@ class ServerInstructed:
             ) from None
         except openai.APIStatusError as error:
             raise ModelError(self._refusal(error.status_code, str(error.message))) from None
-        except (openai.OpenAIError, ValueError) as error:
+        except (openai.OpenAIError, *_ODD) as error:
             reason = " ".join(str(error).split())[:200]
             raise ModelError(f"{self._address.url} did not answer as chat completions do: {reason}") from None
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pretrace.errors import OutputError
-from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable, explained
+from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable
+from pretrace.results.folder import file_hash
+from pretrace.results.output_checks import OutputFile, json_object, json_with
 
 Row = dict[str, str | int]
 
@@ -54,22 +55,24 @@ def card_of(out: Path) -> Path:
     return out.with_name(f"{out.name.removesuffix('.jsonl')}.card.json")
 
 
+def _has_its_card(path: Path) -> bool:
+    card = json_object(card_of(path)) or {}
+    return "settings" in card and card.get("sha256") == file_hash(path)
+
+
+CARD = OutputFile("card of a benchmark", json_with("settings", "sha256"))
+BENCHMARK = OutputFile("benchmark with its card", _has_its_card)
+
+
 def check_place(out: Path, settings: Mapping[str, Any]) -> None:
     """OutputError where `out` cannot be written, or holds anything but what the same settings made."""
     if out.suffix != ".jsonl":
         raise OutputError(f"a benchmark is written as JSON lines: --out {out.name}.jsonl, found {out.name}.")
-    check_writable(out, folder=False)
-    check_writable(card_of(out), folder=False)
+    check_writable(card_of(out), CARD)
+    check_writable(out, BENCHMARK)
     if not out.exists():
         return
-    card: object = None
-    with explained(card_of(out)), suppress(FileNotFoundError, ValueError):
-        card = json.loads(card_of(out).read_bytes())
-    made = card.get("settings") if isinstance(card, dict) else None
-    if made is None:
-        raise OutputError(
-            f"{out} is there already, without a card that says how it was made: choose another --out."
-        )
+    made = (json_object(card_of(out)) or {})["settings"]
     changed = _difference(made, json.loads(json.dumps(settings)))
     if changed:
         raise OutputError(
@@ -93,7 +96,8 @@ def write(out: Path, rows: Sequence[Row], card: Mapping[str, Any]) -> Built:
         "utf-8", "backslashreplace"
     )
     full = {**card, "sha256": hashlib.sha256(content).hexdigest()}
-    atomic_text(card_of(out), json.dumps(full, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    check_writable(out, BENCHMARK)
+    atomic_text(card_of(out), json.dumps(full, ensure_ascii=False, indent=2, allow_nan=False) + "\n", CARD)
     atomic_bytes(out, content)
     return Built(tuple(rows), full, out)
 

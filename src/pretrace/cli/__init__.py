@@ -7,11 +7,12 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from pretrace.cli.notes import note
 from pretrace.cli.progress_file import note_end
+from pretrace.cli.streams import prepare, say
 from pretrace.errors import PretraceError
 
 __all__ = ["main"]
@@ -21,6 +22,7 @@ _STOPPED = 130
 
 def main() -> None:
     """Run the command line; never a traceback for what a user can mend, nor for Ctrl-C."""
+    prepare()
     warnings.showwarning = _note  # type: ignore[assignment]  # takes fewer of the arguments
     with _interrupts() as interrupts:
         try:
@@ -33,7 +35,8 @@ def main() -> None:
     if code == _STOPPED:
         message = "stopped; what was read is kept, the same command goes on from there."
     if message:
-        print(f"pretrace: {' '.join(message.split())}", file=sys.stderr)
+        with suppress(OSError):  # nobody listens
+            say(f"pretrace: {' '.join(message.split())}")
     note_end(code, " ".join(message.split()))
     sys.exit(code)
 
@@ -48,18 +51,50 @@ def _called(arguments: list[str]) -> tuple[int, str]:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
         code = app(args=arguments, prog_name="pretrace", standalone_mode=False)
+        sys.stdout.flush()
     except PretraceError as error:
         return 2, str(error)
     except usage_error as error:
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context else "pretrace"
-        return 2, f"{error.format_message()} See {command} --help."  # type: ignore[attr-defined]
+        return 2, _usage(error)
     except BrokenPipeError:  # the reader of our output went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1, ""
+    except SystemExit as error:
+        if "_PRETRACE_COMPLETE" in os.environ:  # a shell asks how a word goes on
+            raise
+        said = _plugin_fault(error) or "something that pretrace called ended the program"
+        return (
+            2,
+            f"{said.rstrip('.')} (exit code {error.code}), before the work was done: nothing was written.",
+        )
     except OSError as error:
-        return 2, f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+        return 2, _plugin_fault(
+            error
+        ) or f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+    except Exception as error:
+        fault = _plugin_fault(error)
+        if fault is None:
+            raise
+        return 2, fault
     return (code if isinstance(code, int) else 0), ""
+
+
+def _plugin_fault(error: BaseException) -> str | None:
+    """What to say of an error in a plug-in; None for any other."""
+    from pretrace.registry import plugin_fault
+
+    return plugin_fault(error)
+
+
+def _usage(error: Exception) -> str:
+    """What is wrong with the words of a command, and what helps; of options that went, why they did."""
+    from pretrace.cli.verdicts import GONE, TESTS
+
+    context, gone = getattr(error, "ctx", None), getattr(error, "option_name", None)
+    command = context.command_path if context else "pretrace"
+    if gone in GONE and context and context.info_name in TESTS:
+        return f"{command} has no {gone} any more: {GONE[gone]}"
+    return f"{error.format_message()} See {command} --help."  # type: ignore[attr-defined]
 
 
 @contextmanager

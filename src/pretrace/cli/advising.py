@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text as Plain
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer
+from pretrace.cli.console import Plain
+from pretrace.cli.streams import asks
 from pretrace.corpora import Columns
 from pretrace.registry import require
 from pretrace.settings import Option, check_ranges, option
@@ -54,7 +55,6 @@ class AdviseSettings:
     rows: int | None = _number("Rows of a set that was published in random order.")
     items: int | None = _number("Multiple-choice items whose options stand in random order.")
     canaries: int | None = _number("Random strings, such as hashes and UUIDs, that stand in the texts.")
-    drafts: int | None = _number("Published texts of which there is also an unpublished draft.")
     dated: int | None = _number("Texts of one source that have a date.")
     months: float | None = option(
         None, "Months that the dated texts span.", panel=HAVE, least=0, essential=True
@@ -91,8 +91,8 @@ class AdviseInputs:
 
 
 _TEXTS = Option(
-    "The texts in question, to be looked at: how many there are, and which columns hold dates, answer options or "
-    "drafts. Anything that `pretrace audit` takes.",
+    "The texts in question, to be looked at: how many there are, and which columns hold dates or answer "
+    "options. Anything that `pretrace audit` takes.",
     metavar="TEXTS",
     path="in",
     essential=True,
@@ -107,7 +107,7 @@ def advise(
     told, seen = settings.told, Seen(Situation(), Names(), ())
     if texts is not None:
         seen = look(texts, inputs.columns)
-    asked = not told and texts is None and not inputs.json and sys.stdin.isatty() and sys.stderr.isatty()
+    asked = not told and texts is None and not inputs.json and asks() and sys.stderr.isatty()
     if asked:
         told = _answers()
     found = advised(
@@ -212,7 +212,6 @@ _QUESTIONS = {
     "rows": "If it is a data set in random order: how many rows?",
     "items": "If it has multiple-choice items with options in random order: how many items?",
     "canaries": "How many random strings, such as hashes or UUIDs, stand in the texts?",
-    "drafts": "Of how many published texts do you also have an unpublished draft?",
     "dated": "How many of the texts have a date?",
 }
 

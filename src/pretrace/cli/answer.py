@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text as Plain
 
-from pretrace.results.serialization import from_json, to_json, to_plain
+from pretrace.cli.console import Plain, printer, write_json
+from pretrace.results.serialization import from_json, to_plain
 
 Say = Callable[[Console], object]
 CANNOT_ANSWER = 4
@@ -82,9 +82,9 @@ def deliver(answered: Answered, command: str, *, json: bool) -> int:
     if not isinstance(answered, Answer):
         answered = Answer(say=lambda console: None, code=answered or 0)
     if json:
-        sys.stdout.write(to_json(answered.document(command)).decode())
+        write_json(answered.document(command))
     else:
-        answered.say(Console(highlight=False))
+        answered.say(printer())
     return answered.code
 
 

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text as Plain
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, of_folder
+from pretrace.cli.console import Plain
 from pretrace.cli.printing import conclusion
 from pretrace.types import Audit, AuditPlan, Outcome
 
@@ -52,6 +52,7 @@ def described(plan: AuditPlan) -> Iterator[str]:
     """The plan as lines for a terminal."""
     controls = f", {plan.control_documents:,} control documents" if plan.control_documents else ""
     yield f"Texts: {plan.documents:,} documents, {plan.snippets:,} snippets{controls}"
+    yield from plan.notes
     for placebo in plan.placebos:
         yield f"Placebo: {placebo.name} ({placebo.grade}): {placebo.words}"
     if plan.design is None:

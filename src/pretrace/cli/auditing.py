@@ -6,12 +6,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich.console import Console
-
-from pretrace.auditing.settings import AUDIT, BESIDE, POWER_BATCH, AuditSettings
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer
 from pretrace.cli.audit_printing import foreseen, printed, shown
+from pretrace.cli.console import printer
 from pretrace.cli.notes import quiet
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
@@ -22,11 +20,12 @@ from pretrace.errors import DesignError, ExpressionError, MissingPackageError
 from pretrace.jobs.engine.reading import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
+from pretrace.results.audit import AUDIT as AUDIT_FOLDER
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
-from pretrace.tuning.planting import PlantSettings
 from pretrace.types import AuditPlan, Backend
 from pretrace.types.audit import COMPARED
+from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 
@@ -77,8 +76,9 @@ class AuditInputs:
     )
     power: bool = option(
         False,
-        "Measure which training this audit would detect: train a copy of the target on a part of TEXTS and audit "
-        "the copy (needed for “nothing shown”).",
+        "Measure which training this audit would detect: train two copies of the target on half of TEXTS, one lightly "
+        "and one heavily (each text read once, at learning rates of 5e-5 and 5e-4), and audit the copies. Needed for "
+        "“nothing shown”, which names the lightest training that it excludes.",
         panel=BESIDE,
         essential=True,
     )
@@ -118,10 +118,10 @@ def audit(
 ) -> Answer:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
-    from pretrace.auditing.audit import audit as make_audit
-    from pretrace.auditing.audit import plan
     from pretrace.runs import save_audit
     from pretrace.scoring.models import open_models
+    from pretrace.verdicts.audit.audit import audit as make_audit
+    from pretrace.verdicts.audit.audit import plan
 
     settings = completed(settings, inputs)
     out = inputs.out
@@ -130,7 +130,7 @@ def audit(
             raise ExpressionError(
                 "an audit is written to a folder: name it with --out, or ask for the --plan alone."
             )
-        check_writable(out)
+        check_writable(out, AUDIT_FOLDER)
     corpus = source.open()
     heldout = open_corpus(inputs.heldout, source.columns) if inputs.heldout else None
     wanted = _wanted(target, inputs)
@@ -157,7 +157,7 @@ class _Told(Stages):
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
         if not quiet():
-            shown(plan, Console(stderr=True, highlight=False))
+            shown(plan, printer(stderr=True))
 
 
 def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
@@ -172,8 +172,7 @@ def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
         pairs = min(settings.snippets.pairs, QUICK_PAIRS)
         settings = replace(settings, snippets=replace(settings.snippets, pairs=pairs, learnt=QUICK_LEARNT))
     if inputs.power:
-        power = PlantSettings(epochs=1, batch=POWER_BATCH, seed=settings.seed, method=inputs.power_method)
-        settings = replace(settings, power=power)
+        settings = replace(settings, power=exposures(inputs.power_method))
     return settings
 
 

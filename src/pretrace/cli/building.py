@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich import progress as rich
-from rich.console import Console
 
 from pretrace.building.ccnews import CcnewsSettings
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method, Rewriting
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
 from pretrace.cli.answer import Answer, lines
+from pretrace.cli.console import printer
 from pretrace.cli.notes import quiet
 from pretrace.cli.options import Only
 from pretrace.cli.progress import said as progress_lines
@@ -165,6 +165,6 @@ def _watched() -> Iterator[Callable[[str, int], None]]:
             yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
         return
     columns = (rich.TextColumn("{task.description}"), rich.TextColumn("{task.fields[done]}"))
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
         task = progress.add_task("starting", done="", total=None)
         yield lambda what, done: progress.update(task, description=what, done=f"{done:,}")

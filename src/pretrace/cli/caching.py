@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +9,12 @@ from dataclasses import dataclass
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text as Plain
 
 from pretrace.cache.contents import KINDS, Kept, kept, remove
 from pretrace.cache.location import cache_folder
 from pretrace.cli.answer import Answer, lines
+from pretrace.cli.console import Plain
+from pretrace.cli.streams import asks
 from pretrace.errors import ExpressionError
 from pretrace.settings import option
 
@@ -78,7 +78,7 @@ def clear(chosen: Chosen) -> Answer:
     what = f"{size_of(some)} in {len(some):,} files and folders of {cache_folder()}"
     own = {"bytes": sum(one.size for one in some), "removed": [str(one.path) for one in some]}
     if some and not chosen.yes:
-        if not sys.stdin.isatty():
+        if not asks():
             raise ExpressionError(f"{what} would be deleted: give --yes.")
         if not typer.confirm(f"Delete {what}?", default=False, err=True):
             said = "Nothing was deleted."

@@ -13,10 +13,13 @@ from pretrace.cli.paths import Source
 from pretrace.cli.verdicts import finished, named, opened
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.results.atomic import check_writable
+from pretrace.results.output_checks import NEW
+from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, Option, like, option
 from pretrace.types import Verdict
-from pretrace.verdicts.marking.settings import CanarySettings, CheckSettings
+from pretrace.verdicts.canaries import CanarySettings
+from pretrace.verdicts.marks import CheckSettings
 from pretrace.verdicts.settings import TEST, Beside
 
 if TYPE_CHECKING:
@@ -32,6 +35,13 @@ class CheckInputs:
     commitment: str | None = option(
         None,
         "The SHA-256 that was published, or the file that holds it.",
+        panel=TEST,
+        path="in",
+        essential=True,
+    )
+    beacon_value: str | None = option(
+        None,
+        "For a sealed file of mark --beacon: the beacon's value (64 hexadecimal digits), or beacon.txt.",
         panel=TEST,
         path="in",
         essential=True,
@@ -99,14 +109,14 @@ def check(
     """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
     training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.corpora import open_corpus
-    from pretrace.verdicts.marking.seal_checks import check_published
-    from pretrace.verdicts.marking.sealed import read_seal
-    from pretrace.verdicts.marking.triggers import write_prompts
+    from pretrace.verdicts.marking.sealed import drawn_seal, read_seal
+    from pretrace.verdicts.marks import check_published
+    from pretrace.verdicts.triggers import write_prompts
 
     if inputs.prompts is not None:
         if inputs.answers is not None:
             raise ExpressionError("--prompts writes what --answers answers: give one of them.")
-        check_writable(inputs.prompts, folder=False)
+        check_writable(inputs.prompts, NEW)
         number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
         return Answer(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
@@ -115,10 +125,10 @@ def check(
         raise TextsError(
             "a test takes the commitment that was published: give --commitment, a SHA-256 or its file."
         )
-    check_writable(beside.out)
     answered = inputs.answers is not None
+    check_writable(beside.out, VERDICTS.of("triggers" if answered else "marks"))
     _check(inputs, beside, settings)
-    seal = read_seal(sealed, inputs.commitment)
+    seal = drawn_seal(read_seal(sealed, inputs.commitment), inputs.beacon_value)
     notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
     verdict = (_by_answers if answered else _by_model)(seal, inputs, beside, settings, notes)
     return finished(verdict, beside.out, given)
@@ -128,15 +138,15 @@ def canaries(
     source: Source, target: Target, beside: Beside, settings: CanarySettings, given: Given
 ) -> Answer:
     """Does a model know the random strings of these texts (hashes, UUIDs)? Each is compared with fresh strings of the
-    same format. Exit code 3 for "consistent with training", 0 for "nothing shown" (with --power), 4 when there is no
-    answer."""
+    same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
+    "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.marking.canaries import check_canaries, natural_canaries
+    from pretrace.verdicts.canaries import check_canaries, natural_canaries
 
-    check_writable(beside.out)
+    check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
     found = natural_canaries(corpus, settings)
-    models = opened(named(target, beside, settings))
+    models = opened(named(target, beside, settings), second=True)
     verdict = check_canaries(
         corpus, models, settings, canaries=found, statements=beside.statements, watch=Stages()
     )
@@ -170,7 +180,7 @@ def _by_model(
     seal: Seal, inputs: CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.marking.check import check_marks
+    from pretrace.verdicts.marks import check_marks
 
     target = Target(model=str(inputs.model), opening=inputs.opening)
     models = opened(named(target, beside, settings))
@@ -180,7 +190,7 @@ def _by_model(
 def _by_answers(
     seal: Seal, inputs: CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
-    from pretrace.verdicts.marking.triggers import check_triggers, read_answers
+    from pretrace.verdicts.triggers import check_triggers, read_answers
 
     answers = read_answers(str(inputs.answers))
     model = inputs.model or "the model that answered"

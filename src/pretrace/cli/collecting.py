@@ -13,11 +13,12 @@ from pretrace.cli.references import BesideSeveral, opened_several
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError
 from pretrace.results.atomic import check_writable
+from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.types import AuditPlan, Backend, Corpus
 from pretrace.types.audit import COMPARED
-from pretrace.verdicts.collections.settings import CollectionSettings
+from pretrace.verdicts.collections import CollectionSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +91,14 @@ def collections(
     """Was this collection used? Ranked among other collections of its kind: no earlier checkpoint is needed. Exit
     code 3 when it is consistent with training, 0 when nothing was shown (needs --power), 4 when inconclusive."""
     from pretrace.cli.verdicts import finished
-    from pretrace.verdicts.collections import Company
+    from pretrace.verdicts.collections import Company, gathered
     from pretrace.verdicts.collections import collections as rank
-    from pretrace.verdicts.collections.gathering import gathered
 
     inputs.check()
     settings.chosen(len(beside.reference_model), generator=bool(inputs.generator))
-    check_writable(beside.out)
+    check_writable(beside.out, VERDICTS.of("collections"))
     suspect, controls = inputs.open(source)
-    gathered([suspect, *controls], settings)  # too few collections are found before a model is opened
+    gathered([suspect, *controls], settings.level)  # too few collections are found before a model is opened
     models, references = opened_several(target, beside, settings)
     generator = _generator(inputs.generator, target)
     company = Company(references, generator, inputs.date_column, beside.alone.statements)

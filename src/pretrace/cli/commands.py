@@ -24,6 +24,7 @@ from pretrace.cli import (
     ordering,
     printing,
     repeating,
+    scanning,
     scoring,
     serving,
     sharded,
@@ -31,7 +32,6 @@ from pretrace.cli import (
     verifying,
 )
 from pretrace.cli import cutoff as cutoffs
-from pretrace.cli import twins as twin_texts
 from pretrace.cli.answer import Answered
 from pretrace.cli.help import Command, Commands
 from pretrace.cli.options import Leaf, command_of
@@ -102,17 +102,17 @@ def _leaves_of(command: str) -> Mapping[str, Leaf]:
 
 _AUDITS, _TESTS = "Audit and flag", "Without an earlier checkpoint"
 _BENCHMARKS, _RECORD, _LOOK = "Benchmarks", "For the record", "Look"
-_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag, harness.samples)
+_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag, scanning.scan, harness.samples)
 _add(
     app,
     _TESTS,
     marking.mark,
+    marking.draw,
     checking.check,
     checking.canaries,
     ordering.order,
     collecting.collections,
     cutoffs.cutoff,
-    twin_texts.twins,
 )
 _add(
     app,

@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text as Plain
 
-from pretrace.auditing.settings import AuditSettings
 from pretrace.cli.answer import Answer
+from pretrace.cli.console import Plain
 from pretrace.cli.options import Only
 from pretrace.cli.progress import announce_training
 from pretrace.corpora import Columns, open_corpus
 from pretrace.results.atomic import atomic_bytes, check_writable
-from pretrace.settings import Option, option
+from pretrace.results.output_checks import OutputFile, json_with
+from pretrace.settings import Option, check_ranges, like, option, seed_option
 from pretrace.statistics.set_similarity import Comparing
 from pretrace.types import Corpus, Estimate, Gap
+from pretrace.verdicts.audit.settings import AuditSettings
 
 if TYPE_CHECKING:
     from pretrace.statistics.set_similarity import Compared, Embed
 
 _NO_MODEL = "none"
+_KEY = "pretrace_quality"
+FIGURES = OutputFile("figures", json_with(_KEY))
+"""The file of `quality --figures`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +46,18 @@ class Pair:
         return open_corpus(self.a, columns), open_corpus(self.b, columns)
 
 
-def gap(pair: Pair, settings: Annotated[AuditSettings, Only(("classifiers", "seed"))]) -> Answer:
+@dataclass(frozen=True, slots=True)
+class GapSettings:
+    """Which classifiers compare two sets, and the seed of their folds: no verdict comes of it."""
+
+    classifiers: tuple[str, ...] = like(AuditSettings, "classifiers")
+    seed: int = seed_option()
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+def gap(pair: Pair, settings: GapSettings) -> Answer:
     """How far apart two sets of texts are, by classifiers that see no model."""
     from pretrace.baselines.classifier_two_sample import gap as measure
 
@@ -65,7 +80,7 @@ def _said(found: Sequence[Gap], console: Console) -> None:
     console.print(table)
     for one in found:
         if one.note:
-            print(one.note)
+            console.print(Plain(one.note), soft_wrap=True)
 
 
 def quality(
@@ -89,7 +104,7 @@ def quality(
     from pretrace.statistics.set_similarity import compare_sets
 
     if figures is not None:
-        check_writable(figures, folder=False)
+        check_writable(figures, FIGURES)
     first, second = pair.open()
     embed, missing = _embedder(embeddings)
     found = compare_sets(first.texts, second.texts, settings, embed=embed)
@@ -101,7 +116,7 @@ def quality(
         "settings": {"a": pair.a, "b": pair.b, "embeddings": embeddings, **asdict(settings)},
     }
     if figures is not None:
-        atomic_bytes(figures, to_json(own))
+        atomic_bytes(figures, to_json({_KEY: 1, **own}), FIGURES)
 
     def say(console: Console) -> None:
         console.print(_table(found))

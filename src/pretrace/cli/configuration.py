@@ -70,8 +70,12 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
         raise TextsError(f"--config {path} cannot be read: {reason}.") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise TextsError(f"--config {path} is no TOML: {error}.") from None
+    except RecursionError:
+        raise TextsError(
+            f"--config {path} is nested too deeply: an option has one value, or a list."
+        ) from None
 
 
 def _values(path: Path, given: Mapping[str, Any], leaves: Mapping[str, Leaf]) -> Iterator[tuple[str, Any]]:

@@ -11,26 +11,26 @@ from pretrace.cli.references import BesideSeveral, opened_several
 from pretrace.cli.verdicts import finished
 from pretrace.corpora import open_corpus
 from pretrace.results.atomic import check_writable
+from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
-from pretrace.verdicts.cutoff.settings import CutoffSettings
+from pretrace.verdicts.cutoff import CutoffSettings
 
 
 def cutoff(
     source: Source, target: Target, beside: BesideSeveral, settings: CutoffSettings, given: Given
 ) -> Answer:
     """Years of dated texts and a stated training cut-off: does what the model knows drop there, as at no other date?
-    Exit code 3 when the predictions are consistent with training, 0 when nothing was shown, 4 when there is no
-    answer, as with a series that is too short."""
+    Exit code 3 when the predictions are consistent with training, 0 when nothing was found (with --power), 4 when
+    inconclusive."""
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.cutoff import cutoff as compare
-    from pretrace.verdicts.cutoff.dates import cutoff_day, dated
-    from pretrace.verdicts.cutoff.windows import windows
+    from pretrace.verdicts.cutoff import cutoff as test
+    from pretrace.verdicts.cutoff import prepared
 
-    check_writable(beside.out)
-    day = cutoff_day(settings.cutoff)
+    check_writable(beside.out, VERDICTS.of("cutoff"))
     corpus = open_corpus(source.texts, replace(source.columns, more=(settings.date,)))
-    usable = dated(corpus, settings.date, day, skip_undated=settings.skip_undated)
-    windows(usable.days, day, settings.months, settings.fewest)  # before a model is opened
+    prepared(corpus, settings)  # a series that is too short is found before a model is opened
     models, references = opened_several(target, beside, settings)
-    found = compare(corpus, models, settings, references=references, watch=Stages())
-    return finished(replace(found, statements=beside.alone.statements), beside.out, given)
+    verdict = test(
+        corpus, models, settings, references=references, watch=Stages(), statements=beside.alone.statements
+    )
+    return finished(verdict, beside.out, given)

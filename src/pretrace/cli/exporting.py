@@ -9,6 +9,7 @@ from typing import Annotated
 from pretrace.cli.answer import Answer, lines
 from pretrace.errors import OutputError
 from pretrace.results.atomic import check_writable
+from pretrace.results.sqlite import DATABASE
 from pretrace.settings import Option
 
 
@@ -40,6 +41,6 @@ def export(
         raise OutputError(
             f"--sqlite {sqlite} lies in {folder}, which holds a result as it was written: choose a place beside it."
         )
-    check_writable(sqlite, folder=False)
+    check_writable(sqlite, DATABASE)
     runs.export(folder, sqlite)
     return Answer(say=lines(f"Database: {sqlite}"), own={"sqlite": str(sqlite)})

@@ -11,9 +11,9 @@ from typing import Any
 from pretrace.cli.answer import Answer
 from pretrace.cli.flagging import FlagCommand, printed
 from pretrace.cli.printing import foretold
+from pretrace.cli.progress import Stages
 from pretrace.cli.sharded import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.corpora import Columns, TextStream, open_stream
-from pretrace.flagging.planning import FlagSettings
 from pretrace.jobs.both import Both, Gathered
 from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
 from pretrace.jobs.flagging import Planned, flagged_of, unscored
@@ -27,6 +27,8 @@ from pretrace.runs import save_flags
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
 from pretrace.types import Corpus
+from pretrace.verdicts.flag.flag import Asking, check_power
+from pretrace.verdicts.flag.planning import FlagSettings
 
 KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
@@ -43,7 +45,7 @@ def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, divi
     planned = Planned.of(both, found, settings)
     settings.plan.check_texts(sharded.first)
     command.announce(planned.prospect.notes)
-    options = Options(cache=settings.cache, seed=settings.seed)
+    options = Options(cache=settings.cache)
     make = partial(_job, command, sharded)
     if engine.on_ray and not command.dry_run:
         none = Parts(None, None, Corpus(both.name, ()))
@@ -54,10 +56,13 @@ def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, divi
     if command.dry_run:
         return foretold(sharded.foreseen(models, settings.plan, cache=settings.cache))
     models = command.with_texts(models)
+    if settings.power:
+        check_power(models)
     job, made = scored_here(sharded, models, settings.plan, options, make)
     if how.turn.of > 1:
         return part_done(sharded, job, made)
-    return _finish(job, sharded.folder, planned, command.out)
+    asking = Asking(models, Stages()) if settings.power else None
+    return _finish(job, sharded.folder, planned, command.out, asking)
 
 
 def finish(job: Job, folder: Path, out: Path) -> Answer:
@@ -106,10 +111,12 @@ def _job(command: FlagCommand, sharded: Sharded, opened: Opened) -> Job:
     )
 
 
-def _finish(job: Job, folder: Path, planned: Planned, out: Path) -> Answer:
+def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking | None = None) -> Answer:
     """Conclude, write the folder, take the parts away, and say what was found."""
     parts, own = job.parts(folder), _own(job)
-    flagged, tables = flagged_of(job, parts, planned, own["model"], command=job.source["command"])
+    flagged, tables = flagged_of(
+        job, parts, planned, own["model"], command=job.source["command"], asking=asking
+    )
     rows = ((one.id, one.reason, one.tokens) for one in unscored(job, parts))
     beside: dict[str, Write] = {
         **tables.writers(),

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer, of_folder
+from pretrace.cli.console import Plain
 from pretrace.cli.notes import note as say_note
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
@@ -19,14 +19,15 @@ from pretrace.cli.under_way import doing
 from pretrace.corpora import open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.flagging.planning import FLAGGING, FlagSettings
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.results.atomic import check_writable
+from pretrace.results.flags import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.tables import write_lines
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Flagged
+from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
 
 _NOT_RECORDED = {one.name for one in fields(EngineSettings)}
 """Options that differ between commands that make the same flagging."""
@@ -74,8 +75,9 @@ def flag(
     given: Given,
 ) -> Answer:
     """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
-    together. Exit code 3 when any is flagged or they stand out as a whole, 0 when neither, 4 when there is no answer:
-    the two sets differ as texts, or the known ones are too few for "none" to mean anything."""
+    together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
+    tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
+    been missed."""
     from pretrace.cli.flag_shards import flag_shards
     from pretrace.jobs import shards
 
@@ -84,7 +86,7 @@ def flag(
     wanted = ModelsSettings.beside(
         target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=settings.cache
     )
-    check_writable(inputs.out)
+    check_writable(inputs.out, FLAGGING_FOLDER)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
@@ -107,13 +109,13 @@ def flag(
 def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
     """The flagging of texts that are in memory."""
     from pretrace.cli.printing import foretold
-    from pretrace.cli.progress import watched
-    from pretrace.flagging import flag as flag_texts
-    from pretrace.flagging import plan
+    from pretrace.cli.progress import Stages, watched
     from pretrace.jobs.merge import UNREADABLE
     from pretrace.jobs.worker import old_objects_left_alone
     from pretrace.runs import save_flags
     from pretrace.scoring.workload import workload
+    from pretrace.verdicts.flag import flag as flag_texts
+    from pretrace.verdicts.flag import plan
 
     settings = command.settings
     planned = plan(corpus, known, settings)
@@ -123,7 +125,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
         return foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
     models = command.with_texts(models)
     with old_objects_left_alone(), watched("reading") as progress:
-        made = flag_texts(corpus, known, models, settings, progress=progress)
+        made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
     save_flags(made, command.out, beside=beside)
@@ -159,7 +161,7 @@ class FlagCommand:
         """The models with what is made of texts that were named."""
         from pretrace.scoring.models import with_texts
 
-        return with_texts(models, self.wanted, seed=self.settings.seed)
+        return with_texts(models, self.wanted)
 
 
 def check_use(settings: FlagSettings, beside: Companions) -> None:

@@ -11,15 +11,17 @@ from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
 from pretrace.cli.under_way import doing
 from pretrace.errors import ExpressionError
-from pretrace.flagging.planning import FLAGGING, FlagSettings
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.sample_logs import SampleLog
 from pretrace.results.atomic import check_writable
+from pretrace.results.flags import FLAGGING as FLAGGING_FOLDER
+from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.types import Verdict
-from pretrace.verdicts.order.settings import OrderSettings
+from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
+from pretrace.verdicts.order import OrderSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,8 @@ def samples(
     logs: Logs, inputs: SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: Given
 ) -> Answer:
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
-    wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither, 4 when there is no answer."""
+    wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
+    that it would have been seen, 4 when there is no answer."""
     from pretrace.cli.flagging import check_use
     from pretrace.cli.progress import watched
     from pretrace.cli.verdicts import finished
@@ -92,8 +95,10 @@ def samples(
         raise ExpressionError(
             "--stated is about the order of the answer options: name a folder with --options-out too."
         )
-    for folder in filter(None, (inputs.out, inputs.flags_out, inputs.options_out)):
-        check_writable(folder)
+    kinds = (VERDICTS.of("samples"), FLAGGING_FOLDER, VERDICTS.of("options"))
+    for folder, kind in zip((inputs.out, inputs.flags_out, inputs.options_out), kinds, strict=True):
+        if folder:
+            check_writable(folder, kind)
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
     known = _known(inputs.nonmembers, settings)
     metric_of([log, known.log] if known.log else [log], settings.metric)
@@ -121,7 +126,7 @@ def _opened(target: Target, inputs: SamplesInputs, flagging: FlagSettings) -> Mo
     )
     flagging.plan.check_servers(wanted.roles)
     with doing("opening the models"):
-        return with_texts(open_models(wanted), wanted, seed=flagging.seed)
+        return with_texts(open_models(wanted), wanted)
 
 
 def _evaluated(log: SampleLog, logs: Logs) -> Target:
@@ -149,11 +154,12 @@ def _ordered(log: SampleLog, models: Models, inputs: SamplesInputs, flagging: Fl
     """The order test on the answer options of the log."""
     from pretrace.cli.progress import Stages
     from pretrace.harnesses.prompt_texts import OPTIONS, TextOf
+    from pretrace.verdicts.frame import with_second
     from pretrace.verdicts.order import order
 
     settings = OrderSettings(
-        options=OPTIONS, stated=inputs.stated, level=flagging.level, seed=flagging.seed, cache=flagging.cache
+        options=OPTIONS, stated=inputs.stated, level=flagging.level, cache=flagging.cache
     )
     placebos = (models.placebo.target,) if models.placebo else ()
-    asked = Models(models.target, reference=models.reference, placebos=placebos)
+    asked = with_second(Models(models.target, reference=models.reference, placebos=placebos))
     return order(TextOf(log).with_options(), asked, settings, watch=Stages())

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text as Plain
 from typer.core import TyperCommand, TyperGroup
 
+from pretrace.cli.console import Plain, printer
 from pretrace.settings import LARGEST_SEED, Option
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def show_all(context: typer.Context, wanted: bool) -> None:
 
 def rendered(command: Any, context: Any, *, everything: bool) -> str:
     """The help as text, coloured where the terminal is."""
-    console = Console(highlight=False)
+    console = printer()
     console.width = min(console.width, _WIDEST)
     said = inspect.cleandoc(command.help or "").replace("\n", " ")
     parts: list[RenderableType] = [Plain(command.get_usage(context)), Plain(), Plain(said), Plain()]
@@ -120,7 +120,8 @@ def _right(parameter: Any, leaf: Leaf | None, *, short: bool) -> Plain:
     if not isinstance(default, bool) and default not in (None, "", [], ()) and leaf is not None:
         notes.append(f"default: {default}")
     shown = Plain(_first_sentence(said) if short else said)
-    return shown.append("".join(f" [{note}]" for note in notes), style="dim")
+    shown.append("".join(f" [{note}]" for note in notes), style="dim")
+    return shown
 
 
 def _range(own: Option) -> list[str]:

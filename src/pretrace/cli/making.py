@@ -10,11 +10,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-from rich.text import Text as Plain
-
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, lines
+from pretrace.cli.console import Plain, printer
 from pretrace.cli.options import Only
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import measured, preview
@@ -22,9 +20,12 @@ from pretrace.cli.progress import counted_bytes, trained, watched
 from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
+from pretrace.frequencies.table import COUNTS
 from pretrace.jobs.engine.counting import counting_crew
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
+from pretrace.results.output_checks import ADAPTER, PLANTED
+from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, Target
 from pretrace.settings import MODEL, Option, like, option, seed_option
@@ -63,7 +64,7 @@ def tune(source: Source, target: Target, inputs: TuneInputs) -> Answer:
     from pretrace.tuning.adapters import tune as make_adapter
 
     how = methods.make(inputs.method)
-    check_writable(inputs.out)
+    check_writable(inputs.out, ADAPTER)
     corpus = source.open()
     model = open_huggingface(target.model, target.opening)
     with trained() as on_step:
@@ -93,7 +94,7 @@ def plant(source: Source, settings: PlantSettings, inputs: PlantInputs) -> Answe
     if settings.max_tokens:
         architecture = replace(settings.architecture, max_tokens=settings.max_tokens)
         settings = replace(settings, architecture=architecture)
-    check_writable(out)
+    check_writable(out, PLANTED)
     corpus = source.open()
     start = None if new else inputs.model
     with trained() as on_step:
@@ -150,7 +151,7 @@ def count(
         raise OutputError(
             f"a count table is an .npz file: --out {out.with_suffix('.npz')}, found {out.name}."
         )
-    check_writable(out, folder=False)
+    check_writable(out, COUNTS)
     texts = Sources(corpora, columns)
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
@@ -183,7 +184,9 @@ def demo(inputs: DemoInputs) -> None:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
     from pretrace.demo import plant_and_find, show_smollm2
 
-    out, console = inputs.out, Console(highlight=False)
+    out, console = inputs.out, printer()
+    for name, kind in (("model", PLANTED), ("planted", RUN), ("smollm2", RUN)):
+        check_writable(out / name, kind)
     begin = time.perf_counter()
     console.print(
         "1. Training a small language model on half of the modules of Python's standard library (their "

@@ -1,4 +1,4 @@
-"""`pretrace mark`: check all that can be checked, make the variants, draw, seal, measure, print."""
+"""`pretrace mark` and `draw`: check all that can be checked, make the variants, draw, seal, measure, print."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
-from rich.text import Text as Plain
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, lines
+from pretrace.cli.console import Plain
 from pretrace.cli.options import Only
 from pretrace.cli.paths import Source
+from pretrace.corpora.opening import further_columns
 from pretrace.errors import ModelError
-from pretrace.settings import MODEL, RUN, option
+from pretrace.settings import MODEL, RUN, Option, option
 from pretrace.types import Corpus
 from pretrace.verdicts.marking.settings import MarkSettings
 from pretrace.verdicts.settings import TestSettings
@@ -33,7 +34,8 @@ class MarkOutputs:
     """Where the marked texts and the sealed file go, and the model for the sample size."""
 
     out: Path = option(
-        help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with it.",
+        help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with it "
+        "(with --beacon commitment.txt alone, to publish before the beacon comes).",
         panel=RUN,
         path="out",
         essential=True,
@@ -80,17 +82,18 @@ def mark(
     model = _opened(outputs)
     candidates = candidates or _made(corpus, settings, outputs, model)
     seal = marking.mark(corpus, candidates, settings)
-    size = _measured(seal, model, replace(planting, seed=settings.seed, cache=settings.cache))
+    size = _measured(seal, model, replace(planting, cache=settings.cache))
     advice = words_of(size, planting.level)
     seal = marking.with_advice(seal, advice)
-    commitment = marking.publish(seal, outputs.out, outputs.sealed)
+    further = further_columns(source.texts, columns, corpus)
+    commitment = marking.publish(seal, outputs.out, outputs.sealed, further)
     return _marked(seal, advice, commitment, outputs)
 
 
 def _opened(outputs: MarkOutputs) -> Backend | None:
     """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
-    from pretrace.auditing.power import check_plantable
     from pretrace.backends import open_model
+    from pretrace.verdicts.audit.power import check_plantable
 
     if outputs.model is None:
         return None
@@ -137,6 +140,15 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkO
         f"Publish or timestamp this commitment: {commitment}",
         f"Keep this file secret and safe: {outputs.sealed}",
     )
+    if seal.beacon is not None:
+        first = f"{len(seal.documents):,} texts of {seal.name} are ready to be marked; nothing is drawn yet."
+        listed[0] = f"One of {between} variants of each will be drawn by {seal.beacon.words}."
+        rest = (
+            f"1. Publish or timestamp this commitment before the beacon comes ({seal.beacon.when}): {commitment}",
+            f"2. Keep this file secret and safe: {outputs.sealed}",
+            f"3. When it has come, take its value ({seal.beacon.where}) and draw: "
+            f"pretrace draw {outputs.sealed} --beacon-value VALUE --out NEW_FOLDER",
+        )
 
     def say(console: Console) -> None:
         console.print(Plain(first, style="bold"))
@@ -150,5 +162,51 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkO
         "notes": notes,
         "commitment": commitment,
     }
-    own |= {"published": str(published), "sealed": str(outputs.sealed)}
+    own |= {"published": str(published) if seal.is_drawn else None, "sealed": str(outputs.sealed)}
+    if seal.beacon is not None:
+        own["beacon"] = {"source": seal.beacon.source, "number": seal.beacon.number, "when": seal.beacon.when}
     return Answer(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawInputs:
+    """The value of the beacon, and where the drawn texts go."""
+
+    beacon_value: str = option(
+        help="The value of the beacon that the sealed file names: 64 hexadecimal digits, or a file that holds them.",
+        panel=RUN,
+        path="in",
+        essential=True,
+    )
+    out: Path = option(
+        help="New folder for what is published: published.jsonl, with commitment.txt and beacon.txt.",
+        panel=RUN,
+        path="out",
+        essential=True,
+    )
+
+
+def draw(
+    sealed: Annotated[
+        Path,
+        Option("The sealed file of `pretrace mark --beacon`.", metavar="SEALED", path="in", essential=True),
+    ],
+    inputs: DrawInputs,
+) -> Answer:
+    """The second step of `mark --beacon`: when the beacon has come, its value and your commitment decide which version
+    of each text you publish. The same value always gives the same draw."""
+    from pretrace.verdicts.marking import mark as marking
+    from pretrace.verdicts.marking.sealed import drawn_by, read_seal
+
+    marking.check_folder(inputs.out)
+    seal = drawn_by(read_seal(sealed), inputs.beacon_value)
+    marking.publish_drawn(seal, inputs.out)
+    published, beacon = inputs.out / marking.PUBLISHED, inputs.out / marking.BEACON
+    first = f"{len(seal.documents):,} texts of {seal.name} are drawn."
+    rest = (
+        f"Publish these texts, unchanged: {published}",
+        f"Publish or keep the value that decided: {beacon}",
+        f"Keep this file secret and safe: {sealed}",
+    )
+    own = {"drawn": len(seal.documents), "commitment": seal.sha256, "published": str(published)}
+    return Answer(say=lines(first, *rest), outcome="drawn", statement=first, folder=inputs.out, own=own)

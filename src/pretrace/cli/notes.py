@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from pretrace.cli.streams import say
 
 _state = {"quiet": False}  # of the process: warnings and progress come from threads, too
 said_at = [time.monotonic()]
@@ -32,4 +33,4 @@ def silenced(wanted: bool) -> Iterator[None]:
 def note(words: str) -> None:
     """Say something on standard error in one line, unless it is to be quiet."""
     if not quiet():
-        print(f"pretrace: note: {' '.join(words.split())}", file=sys.stderr)
+        say(f"pretrace: note: {' '.join(words.split())}")

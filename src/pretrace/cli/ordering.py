@@ -8,22 +8,24 @@ from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.results.atomic import check_writable
+from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
-from pretrace.verdicts.order.settings import OrderSettings
+from pretrace.verdicts.order import OrderSettings
 from pretrace.verdicts.settings import Beside
 
 
 def order(source: Source, target: Target, settings: OrderSettings, beside: Beside, given: Given) -> Answer:
     """Was this set, whose rows stand in random order, used? Compares the published order of rows, or of answer options,
-    with others. Exit code 3 when consistent with training, 0 when nothing was found, 4 when inconclusive."""
+    with others, under the model in question and a second one. Exit code 3 when consistent with training, 0 when nothing
+    was found (with --power), 4 when inconclusive."""
     from pretrace.cli.progress import Stages
     from pretrace.cli.verdicts import finished, named, opened
     from pretrace.verdicts.order import order as test
 
-    check_writable(beside.out)
+    check_writable(beside.out, VERDICTS.of("options" if settings.options else "order"))
     # the label column of a benchmark holds its answers, which are no part of this
     columns = replace(source.columns, label=source.columns.label or "", more=settings.columns)
     corpus = replace(source, columns=columns).open()
-    models = opened(named(target, beside, settings))
+    models = opened(named(target, beside, settings), second=True)
     verdict = test(corpus, models, settings, watch=Stages(), statements=beside.statements)
     return finished(verdict, beside.out, given)

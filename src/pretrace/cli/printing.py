@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +12,9 @@ import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer, lines, of_folder
+from pretrace.cli.console import Plain
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import Audit, Estimate, Run, Verdict
@@ -50,6 +50,8 @@ def conclusion(found: Audit | Verdict, out: Path, checked: str, console: Console
         table.add_row(Plain(check.title), check.status)
     if found.checks:
         console.print(table)
+    for told in getattr(found, "register", ())[:1]:
+        console.print(Plain(told))
     for advice in found.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
@@ -184,13 +186,14 @@ def show(
     """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
     from pretrace.cache.traces import open_store
+    from pretrace.corpora.opened import standard_input
     from pretrace.errors import TextsError
     from pretrace.report.heat import print_heat
     from pretrace.scoring.evidence import trace
     from pretrace.scoring.heat import heat_of
     from pretrace.types import Quantity, Text
 
-    content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+    content = standard_input().read().decode("utf-8", "replace") if text == "-" else text
     if not content.strip():
         raise TextsError("the text is empty; pass a sentence or two, or - to read standard input.")
     backend = open_model(target.model, **asdict(target.opening))
@@ -211,13 +214,13 @@ def report(run: Annotated[Path, Option("A folder that a run was written to.", me
 
 def list_() -> Answer:
     """List scores, corpora and what --model takes, one line each."""
-    from pretrace.auditing.settings import PROCEDURES
     from pretrace.backends import known_backends
     from pretrace.baselines.classifiers import classifiers
     from pretrace.cache.measured import described
     from pretrace.corpora import known_corpora
     from pretrace.scores import scores
     from pretrace.tuning.methods import methods
+    from pretrace.verdicts.audit.settings import PROCEDURES
 
     found = known_corpora()
     rows = {
@@ -232,10 +235,10 @@ def list_() -> Answer:
         "Measured on this machine (delete a file to measure again)": described("products", "float32 products")
         | described("training-format", "training format"),
     }
-    return Answer(say=lambda console: _listed(rows), own={"lists": rows})
+    return Answer(say=partial(_listed, rows), own={"lists": rows})
 
 
-def _listed(rows: Mapping[str, Mapping[str, str]]) -> None:
+def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
     for title, said in rows.items():
         width = max(map(len, said))
-        print(title, *(f"  {name:<{width}}  {line}" for name, line in said.items()), "", sep="\n")
+        lines(title, *(f"  {name:<{width}}  {line}" for name, line in said.items()), "")(console)

@@ -11,13 +11,14 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from rich import progress as rich
-from rich.console import Console
 
-from pretrace.auditing.watch import Outlook, Stage
+from pretrace.cli.console import printer
 from pretrace.cli.lines import BytesLine, PassesLine, TrainingLine, duration
 from pretrace.cli.notes import note, quiet, said_at
 from pretrace.cli.progress_file import EVERY, Noted, note_share, progress_file
+from pretrace.cli.streams import say
 from pretrace.scoring.evidence import Progress
+from pretrace.verdicts.audit.watch import Outlook, Stage
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep, TrainingStep
@@ -66,7 +67,7 @@ def watched(what: str) -> Iterator[Progress]:
         rich.TextColumn("{task.fields[rate]}"),
         rich.TimeRemainingColumn(),
     )
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
         yield Bar(progress, progress.add_task(what, rate="", total=None))
 
 
@@ -79,7 +80,7 @@ def counted_bytes() -> Iterator[Callable[[int, int], None]]:
             yield counted
         return
     columns = (rich.TextColumn("counting"), rich.TextColumn("{task.fields[done]}"))
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
         task = progress.add_task("", done="", total=None)
 
         def show(texts: int, size: int) -> None:
@@ -106,7 +107,7 @@ def trained(what: str = "training") -> Iterator[OnStep | None]:
         rich.TextColumn("{task.fields[state]}"),
         rich.TimeRemainingColumn(),
     )
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
         task = progress.add_task("", state="", total=None)
 
         def show(step: TrainingStep) -> None:
@@ -140,7 +141,7 @@ def said(line: Callable[[], str], clock: Callable[[], float] = time.monotonic) -
     def show() -> None:
         if words := line():
             said_at[0] = clock()
-            print(words, file=sys.stderr, flush=True)
+            say(words)
 
     waited = clock() - said_at[0]
     with repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
@@ -203,7 +204,7 @@ class Stages:
     @contextmanager
     def _bar(self, stage: str) -> Iterator[None]:
         columns = (rich.TextColumn("{task.description}", markup=False), rich.BarColumn())
-        progress = rich.Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+        progress = rich.Progress(*columns, console=printer(stderr=True), transient=True, auto_refresh=False)
         task = progress.add_task(self.line(stage), total=1.0)
 
         def show() -> None:
@@ -216,7 +217,7 @@ class Stages:
     def _lines(self, stage: str) -> Iterator[None]:
         def show() -> None:
             self._told, said_at[0] = self.outlook.clock(), time.monotonic()
-            print(self.line(stage), file=sys.stderr, flush=True)
+            say(self.line(stage))
 
         waited = self.outlook.clock() - self._told
         with repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):

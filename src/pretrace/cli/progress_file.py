@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pretrace.results.output_checks import json_object
+
 VARIABLE = "PRETRACE_PROGRESS"
 EVERY = 0.5
 """Seconds between two writes."""
@@ -36,12 +38,17 @@ def note_end(code: int, message: str) -> None:
 
 def _write(content: dict[str, Any]) -> None:
     path = progress_file()
-    if path is None:
+    if path is None or not _may_go(path):
         return
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):  # progress is no reason to lose the work
         beside.write_text(json.dumps(content), encoding="utf-8")
         beside.replace(path)
+
+
+def _may_go(path: Path) -> bool:
+    """Whether nothing is lost with what is there: nothing, or an earlier state."""
+    return not path.exists() or not {"share", "ended"}.isdisjoint(json_object(path) or {})
 
 
 class Noted:

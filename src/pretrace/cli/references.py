@@ -46,9 +46,14 @@ class BesideSeveral:
 def opened_several(
     target: Target, beside: BesideSeveral, settings: TestSettings
 ) -> tuple[Models, tuple[Backend, ...]]:
-    """The target with its placebos, and the reference models in the order they were named; errors as in `named` and
-    `opened`."""
+    """The target with its placebos, the packaged model where none is named and it is no other of them, and the
+    reference models in the order they were named; errors as in `named` and `opened`."""
     from pretrace.scoring.models import open_references
+    from pretrace.scoring.placebos import weights_of
+    from pretrace.verdicts.frame import with_second
 
     wanted = replace(named(target, beside.alone, settings), references=beside.reference_model)
-    return opened(wanted), open_references(wanted)
+    models, references = opened(wanted), open_references(wanted)
+    beside_it = with_second(models, device=wanted.target.opening.device)
+    known = [weights_of(one) for one in references]
+    return (models if any(weights_of(one) in known for one in beside_it.placebos) else beside_it), references

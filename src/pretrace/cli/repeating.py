@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pretrace.cli.notes import note
 from pretrace.cli.options import Leaf, Passed
+from pretrace.cli.verdicts import GONE, TESTS
 from pretrace.errors import OutputError
 from pretrace.results.folder import Kind, Opened
 from pretrace.runs import kind_of
@@ -108,10 +109,9 @@ def command_line(
     words: list[str] = []
     for name, value in given.items():
         if name not in leaves:
-            raise OutputError(
-                f"{folder} was made with --{name.replace('_', '-')}, which `pretrace {command}` has no more: give the "
-                "command itself."
-            )
+            flag = f"--{name.replace('_', '-')}"
+            why = f"; {GONE[flag]}" if flag in GONE and command in TESTS else ": give the command itself."
+            raise OutputError(f"{folder} was made with {flag}, which `pretrace {command}` has no more{why}")
         if value == "-":
             raise OutputError(
                 f"{folder} was made from standard input, which is gone: give the command itself."

@@ -23,6 +23,7 @@ from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.jobs.worker import old_objects_left_alone
 from pretrace.results.atomic import check_writable
+from pretrace.results.run import RUN as RUN_FOLDER
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, check_labels, detect
 from pretrace.scoring.detect import evaluate as measure
@@ -99,7 +100,7 @@ class _Command:
         plan = ScorePlan.parse(self.settings.scores)
         check_use(plan, self.settings, self.how)
         plan.check_servers(self._wanted.roles)
-        check_writable(self.out)
+        check_writable(self.out, RUN_FOLDER)
         stream = self.source.stream(skip_unreadable=self.division.job.skip_unreadable)
         unread: list[Unreadable] = []
         whole = self.settings.windows or self.how.tune_share or self.how.reference_share

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pretrace.cli.notes import silenced
-from pretrace.errors import MissingPackageError
+from pretrace.cli.streams import say
+from pretrace.errors import MissingPackageError, shown
 from pretrace.web.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pretrace.cli.options import Leaf
     from pretrace.web.forms import Field, Form
 
-TEXTS = ("heldout", "nonmembers", "controls", "drafts", "reference")
+TEXTS = ("heldout", "nonmembers", "controls", "reference")
 """Options that name texts; on the page they are chosen among the uploads."""
 LEFT_OUT = ("plan", "seed", "tuned", "requested_by", "plugin")
 """Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
@@ -45,10 +46,18 @@ def serve(settings: ServeSettings) -> None:
 
 
 def _ready(address: str, settings: ServeSettings) -> None:
-    print(f"The page is open at {address} (workspace: {settings.workspace}); Ctrl-C stops it.", flush=True)
+    print(
+        shown(f"The page is open at {address} (workspace: {settings.workspace}); Ctrl-C stops it."),
+        flush=True,
+    )
     if not settings.own:
+        say(
+            "pretrace: note: what is sent is not encrypted; over networks that others can read, use an SSH tunnel."
+        )
+    if not settings.any_model and not settings.model:
         print(
-            "pretrace: note: what is sent is not encrypted; over networks that others can read, use an SSH tunnel.",
+            "pretrace: note: no model is listed, so visitors can upload texts and read results, and start nothing: "
+            "list models with --model.",
             file=sys.stderr,
         )
     windows = os.name == "nt" or sys.platform == "darwin"
@@ -58,7 +67,7 @@ def _ready(address: str, settings: ServeSettings) -> None:
 
 def forms() -> dict[str, Form]:
     """The commands that can be started from the page, with their essential options."""
-    from pretrace.cli import auditing, checking, collecting, cutoff, flagging, ordering, scoring, twins
+    from pretrace.cli import auditing, checking, collecting, cutoff, flagging, ordering, scoring
 
     commands: tuple[Callable[..., Answered], ...] = (
         scoring.score,
@@ -68,7 +77,6 @@ def forms() -> dict[str, Form]:
         ordering.order,
         collecting.collections,
         cutoff.cutoff,
-        twins.twins,
         checking.canaries,
     )
     return {command.__name__: _form(command) for command in commands}

@@ -22,11 +22,15 @@ from pretrace.jobs.engine.pool import Pool
 from pretrace.jobs.engine.scoring import Ready, Scoring, work_on
 from pretrace.jobs.evaluating import evaluated
 from pretrace.jobs.job import Ahead, Job, Opened, missing_shards, parts_folder, work
+from pretrace.jobs.manifest import check_parts
 from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import EngineSettings, JobSettings
 from pretrace.jobs.shards import Survey, check_labelled, survey
 from pretrace.jobs.worker import Worker, give_free_memory_back, keep_few_shapes, old_objects_left_alone
 from pretrace.results.atomic import check_writable, explained, write_atomically
+from pretrace.results.flags import FLAGGING
+from pretrace.results.output_checks import OWN
+from pretrace.results.run import RUN
 from pretrace.results.tables import write_lines
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Leak, Options, leaks
@@ -38,7 +42,11 @@ from pretrace.types import Corpus
 
 Out = Annotated[
     Path,
-    Option("The --out of the workers, whose parts lie beside it; the run is written there.", metavar="OUT"),
+    Option(
+        "The --out of the workers, whose parts lie beside it; the run is written there.",
+        metavar="OUT",
+        path="out",
+    ),
 ]
 
 
@@ -95,7 +103,8 @@ def surveyed(
     """The command, once its source was read from end to end; TextsError for what is wrong with that."""
     keep_few_shapes()
     folder, unread, size = how.parts or parts_folder(out), list[Unreadable](), size or shards.SHARD
-    check_writable(folder / UNREADABLE, folder=False)
+    check_parts(folder)
+    check_writable(folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):
         found = survey(stream, size, unread.append)
     if labelled:
@@ -200,9 +209,9 @@ def _begin(sharded: Sharded, job: Job) -> None:
     folder = sharded.folder
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    job.save(folder)  # first: by it the folder is known as one of parts
     if sharded.unread:
         write_unreadable(sharded.unread, folder)
-    job.save(folder)
 
 
 def lasting(texts: str) -> str:
@@ -273,8 +282,8 @@ def merge(
         raise OutputError(
             f"{folder} holds the parts of {len(whole)} runs, with other texts or settings: keep the job-….json of one."
         )
-    check_writable(out)
     job = whole[0]
+    check_writable(out, FLAGGING if flag_shards.is_flagging(job) else RUN)
     if flag_shards.is_flagging(job):
         return flag_shards.finish(job, folder, out)
     columns = Columns(**job.source["columns"])

@@ -8,12 +8,13 @@ from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer
+from pretrace.cli.console import Plain
 from pretrace.errors import OutputError
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import COMPARISON, FLAGS, RESULT, VERDICT
+from pretrace.results.side_by_side import COMPARISONS
 from pretrace.settings import Option
 from pretrace.types import Difference, Estimate, Run, RunScore, SideBySide
 
@@ -57,7 +58,7 @@ def compare(
     from pretrace.runs import REPORT, save
     from pretrace.scoring.side_by_side import side_by_side
 
-    check_writable(out)
+    check_writable(out, COMPARISONS)
     found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
     save(found, out)
     report = out / REPORT

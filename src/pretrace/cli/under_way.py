@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from rich.console import Console
-
+from pretrace.cli.console import printer
 from pretrace.cli.lines import Clock, duration
 from pretrace.cli.notes import quiet, said_at
 from pretrace.cli.progress import LINE_SECONDS, repeated
 from pretrace.cli.progress_file import note_share
+from pretrace.cli.streams import say
 
 _LATER = 1.0
 """Seconds that a stage's own line is given before it counts as missing; also the time between two looks."""
@@ -33,7 +33,7 @@ def doing(what: str, *, spinner: bool = False, clock: Clock = time.monotonic) ->
     note_share(0.0, None, what)
     shown = spinner and sys.stderr.isatty() and not quiet()
     try:
-        with Console(stderr=True).status(what) if shown else nullcontext():
+        with printer(stderr=True).status(what) if shown else nullcontext():
             yield
     finally:
         _doing.pop()
@@ -62,4 +62,4 @@ def _say(clock: Clock) -> None:
         return
     said_at[0] = now
     what, since = _doing[-1]
-    print(f"{what} · {duration(now - since)} so far", file=sys.stderr, flush=True)
+    say(f"{what} · {duration(now - since)} so far")

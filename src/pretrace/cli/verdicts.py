@@ -18,6 +18,18 @@ from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.types import Verdict
 from pretrace.verdicts.settings import Beside, TestSettings
 
+_DRAWN = "what a test draws follows from its texts, so that nobody can try several draws: leave it away."
+GONE = {
+    "--seed": _DRAWN,
+    "--shuffles": "19 other orders of each shard are read, and nobody can choose: leave it away.",
+    "--orders": "23 other orders of an item with more than four options are read: leave it away.",
+    "--shard-rows": "a shard has up to 8 rows, and nobody can choose what moves p: leave it away.",
+    "--shard-tokens": "a shard has up to 2,048 tokens, and nobody can choose what moves p: leave it away.",
+    "--joint": "an empty line stands between two rows, and nobody can choose what moves p: leave it away.",
+}
+"""Options that the tests had in an earlier version, and why they went."""
+TESTS = ("check", "canaries", "order", "collections", "cutoff")
+
 
 def named(target: Target, beside: Beside, settings: TestSettings) -> ModelsSettings:
     """The target with the reference model and the placebos that the options name, before they are opened.
@@ -35,12 +47,16 @@ def named(target: Target, beside: Beside, settings: TestSettings) -> ModelsSetti
     )
 
 
-def opened(wanted: ModelsSettings) -> Models:
-    """The models that `named` gives; errors as in `open_models`."""
+def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
+    """The models that `named` gives; errors as in `open_models`. With `second` the packaged model stands beside a
+    target that is another one, where no placebo is named."""
     from pretrace.scoring.models import open_models
+    from pretrace.verdicts.frame import with_second
 
     with doing("opening the models"):
-        return open_models(wanted)
+        models = open_models(wanted)
+        opening = wanted.target.opening
+        return with_second(models, device=opening.device) if second else models
 
 
 def finished(verdict: Verdict, out: Path, given: Mapping[str, Any]) -> Answer:

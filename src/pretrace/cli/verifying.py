@@ -8,9 +8,9 @@ from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer
+from pretrace.cli.console import Plain
 from pretrace.corpora import Columns
 from pretrace.settings import TEXTS, Option, option
 from pretrace.verification import Verification
@@ -39,7 +39,6 @@ class VerifyInputs:
     heldout: str | None = _place("The control documents of an audit.")
     nonmembers: str | None = _place("The known non-members of a flagging.")
     reference: str | None = _place("The labelled texts that detectors of a run were fitted on.")
-    drafts: str | None = _place("The drafts of `pretrace twins`.")
     controls: tuple[str, ...] = option(
         (), "The control collections of `pretrace collections`, in their order.", panel=TEXTS, path="in"
     )

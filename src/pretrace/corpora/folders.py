@@ -28,6 +28,11 @@ def folder_rows(folder: Path, reading: Reading) -> Iterator[Row]:
             f"{reading.source} holds no .txt file and no document ({endings}; a README is none): name a file in it, or "
             "another folder."
         )
+    pipes = [name for name in texts if names[name].exists() and not names[name].is_file()]
+    if pipes:
+        raise TextsError(
+            f"{reading.source} holds {pipes[0]!r}, which is a pipe or a device and no file: take it out of the folder."
+        )
     reading.left_out += len(names) - len(texts)
     documents = set(texts.values()) != {".txt"}
     for name, kind in texts.items():

@@ -135,7 +135,7 @@ def parquet_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
         )
         names = reading.pick(table.schema_arrow.names)
         for batch in table.iter_batches(batch_size=BATCH_ROWS, columns=list(names)):
-            cells = [_cells(batch.column(name)) for name in names]
+            cells = [_cells(batch.column(name), name, reading.source) for name in names]
             for row in zip(*cells, strict=True):
                 yield Row(dict(zip(names, row, strict=True)))
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -244,8 +244,9 @@ def _escaped(cell: str) -> tuple[str, bool]:
     return mended(cell.encode("utf-8", "surrogateescape"))
 
 
-def _cells(column: object) -> list[object]:
-    """The cells of one batch of a parquet column; strings that are not UTF-8 come back as bytes."""
+def _cells(column: object, name: str, source: str) -> list[object]:
+    """The cells of one batch of a parquet column; strings that are not UTF-8 come back as bytes. TextsError for values
+    that Python has not, such as a day beyond the year 9999 or a time zone that nobody knows."""
     import pyarrow
 
     array = cast("pyarrow.Array", column)
@@ -253,3 +254,9 @@ def _cells(column: object) -> list[object]:
         return cast(list[object], array.to_pylist())
     except UnicodeDecodeError:
         return cast(list[object], array.cast(pyarrow.binary()).to_pylist())
+    except (ValueError, OverflowError, LookupError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise TextsError(
+            f"{source}: the column {name!r} ({array.type}) holds a value that cannot be read ({reason}); mend it, or "
+            "make it a column of strings."
+        ) from None

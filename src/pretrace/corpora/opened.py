@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 from pretrace.errors import TextsError
 
@@ -23,6 +24,13 @@ def refused_politely(source: str) -> Iterator[None]:
         raise TextsError(f"{source} is not a whole gzip file: {error}") from None
     except OSError as error:
         raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input; TextsError where it is closed."""
+    if sys.stdin is None:
+        raise TextsError("standard input is closed: name a file, or lead the texts here with |.")
+    return sys.stdin.buffer
 
 
 @contextmanager

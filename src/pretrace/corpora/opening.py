@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import io
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,8 @@ from pretrace.corpora.documents import DOCUMENTS
 from pretrace.corpora.feeds import FEEDS
 from pretrace.corpora.formats import FORMATS, rows_of, sniffed_rows
 from pretrace.corpora.hub import read_hub
-from pretrace.corpora.opened import refused_politely
-from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.opened import refused_politely, standard_input
+from pretrace.corpora.reading import EveryColumn, Reading, Row
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, corpora
 from pretrace.types import Corpus
@@ -51,7 +50,7 @@ def open_corpus(
     if not isinstance(source, str):
         return Reading(columns, GIVEN).corpus(_given(source), GIVEN)
     if source == "-":
-        return read_stream(sys.stdin.buffer, columns)
+        return read_stream(standard_input(), columns)
     if source.startswith("hub:"):
         return read_hub(source.removeprefix("hub:"), columns)
     if source.strip() and found(Path(source)):
@@ -140,6 +139,21 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     refuse_missing(path)
     reading = Reading(columns.text_alone, shown(path))
     return reading.strings(rows_of(path, reading))
+
+
+def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:
+    """What the rows of a file hold besides text, id and group, by the ids of its texts; nothing for sources that are
+    no table, and for columns that `columns.more` names."""
+    path = Path(source)
+    if not found(path) or not path.is_file():
+        return {}
+    reading = EveryColumn(columns, shown(path))
+    further, read = {}, {"text": columns.text, "id": columns.id or "id", "group": columns.group or "group"}
+    for text, row in zip(corpus.texts, rows_of(path, reading), strict=False):
+        read["text"] = read["text"] or columns.pick_text(tuple(row.fields), reading.source)
+        left = {*read.values(), *columns.more}
+        further[text.id] = {name: value for name, value in row.fields.items() if name not in left}
+    return further
 
 
 def read_stream(stream: BinaryIO, columns: Columns = USUAL) -> Corpus:

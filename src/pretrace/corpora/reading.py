@@ -206,6 +206,15 @@ class Reading:
         return tuple(note for note, count in told.items() if count)
 
 
+class EveryColumn(Reading):
+    """A reading that takes all columns of a table."""
+
+    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
+        """All of them, once what is read as text, label, id and group is there."""
+        super().pick(found)
+        return tuple(dict.fromkeys(found))
+
+
 def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
     """Raise TextsError, naming up to three ids and how often each occurs, unless all ids differ."""
     if len(set(ids)) == len(ids):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import BinaryIO, cast
 from pretrace.corpora.columns import USUAL, Columns
 from pretrace.corpora.formats import rows_of, sniffed_rows
 from pretrace.corpora.hub import open_table, table_rows
-from pretrace.corpora.opened import refused_politely
+from pretrace.corpora.opened import refused_politely, standard_input
 from pretrace.corpora.opening import found, name_of_path, open_corpus, refuse_missing, shown
 from pretrace.corpora.reading import Reading, Row, Unreadable, refuse_repeated_ids
 from pretrace.types import Card, Corpus, Text
@@ -82,7 +81,7 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
     """The stream of what a source names, as `open_corpus` reads it; the same errors, those of a record when it is
     reached. TextsError where there is no such source."""
     if source == "-":
-        copy = _copied(cast(BinaryIO, sys.stdin.buffer))
+        copy = _copied(standard_input())
         return TextStream("standard input", "standard input", columns, copy, skip_unreadable=skip_unreadable)
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"))

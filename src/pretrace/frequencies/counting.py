@@ -24,6 +24,7 @@ from pretrace.frequencies.seams import Seamless, Seams, find_seams
 from pretrace.frequencies.table import Frequencies
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
+from pretrace.results.output_checks import OWN
 from pretrace.rewrites import readable
 from pretrace.settings import option
 
@@ -198,7 +199,7 @@ class _Run:
         path = self.settings.checkpoint
         if path is None:
             return Tally(size)
-        check_writable(path, folder=False)
+        check_writable(path, OWN)
         return Tally(size, load_checkpoint(path, self._identity))
 
     def _remaining(self, texts: Iterable[str], tally: Tally) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -15,24 +16,46 @@ import numpy.typing as npt
 
 from pretrace.errors import TableError
 from pretrace.results.atomic import write_atomically
+from pretrace.results.output_checks import OutputFile
 from pretrace.types import Doubles
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 _FACTS = "pretrace"
-_DAMAGE = (OSError, EOFError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (
+    OSError, EOFError, ValueError, LookupError, RuntimeError, TypeError, AttributeError, ArithmeticError, MemoryError,
+    SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 """What zipfile and numpy raise for damaged files; RuntimeError for encryption and methods they do not know."""
+_LARGEST = 1 << 30
+"""Bytes that a file may unpack to: counts of a hundred million tokens."""
+
+
+def arrays_of(kind: str) -> OutputFile:
+    """The kind of file that `save_arrays` writes."""
+    return OutputFile(kind, lambda path: _kind_of(path) == kind)
+
+
+def _kind_of(path: Path) -> str:
+    """What a file says it holds; "" where it says nothing."""
+    try:
+        with zipfile.ZipFile(path) as whole, whole.open(f"{_FACTS}.npy") as label:
+            found = json.loads(str(np.lib.format.read_array(label, allow_pickle=False)))
+    except _DAMAGE:
+        return ""
+    return str(found.get("kind", "")) if isinstance(found, dict) else ""
 
 
 def save_arrays(path: Path, kind: str, facts: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write the arrays and facts (plain values) whole or not at all; OutputError where that fails."""
+    """Write the arrays and facts (plain values) whole or not at all, in place of an earlier file of the same kind;
+    OutputError where that fails."""
     everything: dict[str, Any] = {_FACTS: np.array(json.dumps({"kind": kind, **facts})), **arrays}
 
     def write(partial: Path) -> None:
         with partial.open("wb") as file:  # given a name, numpy would put .npz behind it
             np.savez(file, **everything)
 
-    write_atomically(path, write)
+    write_atomically(path, write, arrays_of(kind))
 
 
 def load_arrays(path: Path, kind: str, *, cure: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -57,6 +80,10 @@ def load_arrays(path: Path, kind: str, *, cure: str) -> tuple[dict[str, Any], di
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     if not zipfile.is_zipfile(path):
         raise ValueError("it is no npz file")
+    with zipfile.ZipFile(path) as whole:
+        size = sum(one.file_size for one in whole.infolist())
+    if size > _LARGEST:
+        raise ValueError(f"it would unpack to {size / 1e9:,.0f} GB")
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     facts = json.loads(str(arrays.pop(_FACTS)))
@@ -70,6 +97,7 @@ def _first_line(error: Exception) -> str:
 
 
 KIND = "token count table"
+COUNTS = arrays_of(KIND)
 _CURE = "make it again with pretrace count"
 
 
@@ -141,9 +169,11 @@ class Frequencies:
                 texts=int(facts["texts"]),
                 method=str(facts["method"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise TableError(f"{path} is a {KIND} with parts missing; {_CURE}.") from error
         counts = table.counts
         if counts.dtype != np.int64 or counts.ndim != 1 or (counts < 0).any():
             raise TableError(f"{path} holds counts that are not whole numbers; {_CURE}.")
+        if table.texts < 0 or counts.sum(dtype=np.float64) >= 2.0**63:
+            raise TableError(f"{path} holds counts beyond all texts there are; {_CURE}.")
         return table

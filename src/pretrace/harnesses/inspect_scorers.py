@@ -37,7 +37,7 @@ _log = getLogger(__name__)
 
 
 @metric
-def contamination(level: float = 0.05, fdr: float = 0.05, seed: int = 0) -> Metric:
+def contamination(level: float = 0.05, fdr: float = 0.05) -> Metric:
     """Do the samples as a whole stand out from known non-members? The figures of `pretrace flag`, with its controls.
 
     `answer` is 1 where something stands out, 0 where nothing does, NaN where the test gives no answer. `p` is the
@@ -51,7 +51,7 @@ def contamination(level: float = 0.05, fdr: float = 0.05, seed: int = 0) -> Metr
         if not scores:
             return _figures(None)
         try:
-            found = _tested(scores, level=level, fdr=fdr, seed=seed)
+            found = _tested(scores, level=level, fdr=fdr)
         except PretraceError as wrong:
             _warn(f"contamination is withheld: {wrong}")
             return _figures(None)
@@ -64,8 +64,11 @@ def contamination(level: float = 0.05, fdr: float = 0.05, seed: int = 0) -> Metr
 
 def _unanswered(found: Flagged) -> str:
     """Why there is no answer, without figures, which change while samples come in; "" where there is one."""
-    if found.outcome == "coarse":
-        return "nothing stands out, but the known non-members are too few for that to say anything"
+    if found.outcome == "missed":
+        return (
+            "nothing stands out, but that could have been missed: what would be seen is measured by `pretrace flag "
+            "--power` alone"
+        )
     if found.outcome != "refused":
         return ""
     failed = [f"{check.title}: no" for check in found.checks if check.status == "failed"]
@@ -79,7 +82,7 @@ def _warn(words: str) -> None:
     _log.warning("pretrace: %s", words)
 
 
-def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float, seed: int) -> Flagged:
+def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Flagged:
     """The test of the samples; TextsError where they were not all read in one way, or have no controls."""
     said = [(one, _said(one)) for one in scores]
     readings = {tuple(sorted(own["reading"].items())) for _, own in said}
@@ -101,7 +104,7 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float, seed: in
         )
         for one, own in said
     ]
-    return against_known(samples, Reading(**dict(readings.pop())), level=level, fdr=fdr, seed=seed)
+    return against_known(samples, Reading(**dict(readings.pop())), level=level, fdr=fdr)
 
 
 def _said(score: SampleScore) -> Mapping[str, Any]:
@@ -123,7 +126,7 @@ def _figures(found: Flagged | None) -> dict[str, float | int]:
         if "auc" in check.figures
     }
     given = test if test is not None and not withheld else None
-    answers = {"flagged": 1, "set": 1, "none": 0}
+    answers = {"flagged": 1, "set": 1}
     return {
         "answer": answers.get(found.outcome, math.nan) if found else math.nan,
         "p": math.nan if given is None or given.p is None else given.p,

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.flagging import FlagSettings, flag
 from pretrace.harnesses import samples_words as said
 from pretrace.harnesses.comparing import Compared, KnownItems, SamplesSettings
 from pretrace.harnesses.prompt_texts import TextOf
@@ -21,6 +20,7 @@ from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
 from pretrace.statistics.intervals import score_interval
 from pretrace.types import Corpus, Estimate, Flagged, FlagOutcome, Outcome, Situation, Table, Verdict
+from pretrace.verdicts.flag import FlagSettings, flag
 
 _OUTCOMES: Mapping[FlagOutcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
 
@@ -36,8 +36,9 @@ def samples(
 ) -> tuple[Verdict, Flagged]:
     """The accuracy of suspect items beside that of the others, and the flagging that tells them apart.
 
-    The outcome is that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does
-    and a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as in `flag` and `TextOf`.
+    The outcome is that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
+    `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
+    in `flag` and `TextOf`.
     """
     settings = settings or SamplesSettings()
     metric = metric_of([log, known.log] if known.log else [log], settings.metric)

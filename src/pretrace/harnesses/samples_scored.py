@@ -14,11 +14,11 @@ import numpy as np
 from pretrace.backends import open_model
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.flagging import FlagSettings, flag_scored, plan
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.types import Control, Corpus, Evidence, Flagged, Quantity, Run, Text, Trace, View
+from pretrace.verdicts.flag import FlagSettings, flag_scored, plan
 
 _BESIDE = {
     "labelled": "is fitted on texts whose labels are known",
@@ -117,9 +117,7 @@ def value_of(plan: ScorePlan, text: str, trace: Trace) -> float:
     return float(score(Evidence(Text("sample", text), {View(): (trace,)})))  # type: ignore[operator]
 
 
-def against_known(
-    samples: Sequence[Scored], reading: Reading, *, level: float, fdr: float, seed: int
-) -> Flagged:
+def against_known(samples: Sequence[Scored], reading: Reading, *, level: float, fdr: float) -> Flagged:
     """The test of the samples that are not `known` against those that are and those of the file, as `flag` makes it.
 
     TextsError where there are too few known ones, or where both sides share texts.
@@ -134,7 +132,7 @@ def against_known(
             "with metadata {'nonmember': True}."
         )
     corpus, known = _side("the samples", asked), _side("the known non-members", others)
-    settings = FlagSettings(score=reading.score, level=level, fdr=fdr, seed=seed)
+    settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
     made = plan(corpus, known, settings)
     rows = (*asked, *others)
     placebo = np.array([one.placebo for one in rows])

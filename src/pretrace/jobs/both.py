@@ -1,7 +1,8 @@
 """Both sets of a flagging as one stream, and what one reading of it finds: the documents, those that share a text, and
 what the two sets have in common.
 
-Of each text 12 bytes are kept, a hash of what it says and the number of its document, and each document's name once.
+Of each text 44 bytes are kept, two hashes of what it says and the number of its document, and each document's name
+once. What near copies are found by lies in files (`verdicts.flag.copies`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import numpy.typing as npt
 from pretrace.corpora import TextStream
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.streams import Tell
-from pretrace.flagging.apart import Apart
-from pretrace.flagging.planning import KNOWN, TEXTS, FlagSettings, placed
-from pretrace.flagging.prospect import Prospect, prospect
 from pretrace.jobs.rows import in_order
 from pretrace.scoring.provenance import record_card
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Text
+from pretrace.verdicts.draws import text_digest
+from pretrace.verdicts.flag.apart import Apart
+from pretrace.verdicts.flag.copies import Sketches, near_copies
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, placed
+from pretrace.verdicts.flag.prospect import Prospect, prospect
 
 _BLOCK = 20_480
 
@@ -35,6 +38,7 @@ class Side:
 
     texts: int = 0
     digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+    digests: bytearray = field(default_factory=bytearray)
 
     def add(self, text: Text) -> None:
         """A text as its file has it."""
@@ -45,6 +49,14 @@ class Side:
             found += len(encoded).to_bytes(8, "little")
             found += encoded
         self.digest.update(found)
+        self.digests += text_digest(text.text)
+
+    @property
+    def hash(self) -> str:
+        """The `texts_hash` of the texts."""
+        parts = np.frombuffer(self.digests, dtype=">u8").reshape(-1, 4)
+        order = np.lexsort(parts.T[::-1])
+        return hashlib.sha256(parts[order].tobytes()).hexdigest()
 
 
 @dataclass(slots=True)
@@ -57,6 +69,7 @@ class Gathered:
     members: list[str] = field(default_factory=list)
     contents: array[int] = field(default_factory=lambda: array("q"))
     grouped: bytearray = field(default_factory=bytearray)
+    sketches: Sketches = field(default_factory=Sketches)
     _names: list[bytes] = field(default_factory=list)
     _blocks: list[Any] = field(default_factory=list)
 
@@ -66,6 +79,7 @@ class Gathered:
         if text.member and side is self.known:
             self.members.append(text.id)
         self.grouped.append(bool(text.group))
+        self.sketches.add(text.text, alone=not text.group)
         content = text.text.strip()
         self.contents.append(hash(content) if content else 0)
         self._names.append(both.document.encode("utf-8", "surrogatepass"))
@@ -85,17 +99,26 @@ class Gathered:
         self._pack()
         names, codes = in_order(self._blocks)
         contents = np.frombuffer(self.contents, np.int64)
-        return Documents(names, codes, linked_numbers(contents, codes, len(names)).astype(np.int32))
+        first = linked_numbers(contents, codes, len(names))
+        copies = near_copies(self.sketches, codes, first, self.asked.texts)
+        return Documents(names, codes, copies.first.astype(np.int32), copies.notes)
+
+    @property
+    def draws(self) -> Draws:
+        """Where all draws come from."""
+        return Draws(self.asked.hash, self.known.hash)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents:
     """The `names` of all documents, a sorted pyarrow array of bytes; the number of each text's in that order, [texts];
-    for each document the first of those that it shares a text with, directly or through others, [documents]."""
+    for each document the first of those that it shares a text or a near copy with, directly or through others,
+    [documents]; and what is said of near copies."""
 
     names: Any
     codes: npt.NDArray[np.int32]
     first: npt.NDArray[np.int32]
+    notes: tuple[str, ...] = ()
 
     def found(self, texts: slice, groups: Any) -> Numbers:
         """The documents of rows of some of the texts, by the names in a pyarrow column of `groups`; those that share a
@@ -163,7 +186,14 @@ def checked(both: Both, found: Gathered, documents: Documents, settings: FlagSet
     apart.refuse_shared(_shared(found, documents))
     linked = documents.first[documents.codes]
     asked, known = (np.unique(some, return_counts=True)[1] for some in (linked[:first], linked[first:]))
-    return prospect(asked, known, fdr=settings.fdr, method=settings.controlled, name=both.known.name)
+    return prospect(
+        asked,
+        known,
+        fdr=settings.fdr,
+        method=settings.controlled,
+        name=both.known.name,
+        more=documents.notes,
+    )
 
 
 def recorded(both: Both, found: Gathered, documents: Documents) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.flagging.concluding import Conclusion
-from pretrace.flagging.planning import KNOWN, TEXTS
-from pretrace.flagging.sides import Sides
 from pretrace.jobs.both import Documents
 from pretrace.jobs.job import Job
 from pretrace.jobs.manifest import Manifest, Parts
@@ -23,6 +20,9 @@ from pretrace.results.folder import Write
 from pretrace.results.tables import arrow_column, texts_of
 from pretrace.statistics.documents import Numbers as Places
 from pretrace.types import Bools, Judged, Known, WholeFlagging
+from pretrace.verdicts.flag.concluding import Conclusion
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS
+from pretrace.verdicts.flag.sides import Sides
 
 HIGHEST = 1_000
 """Texts with the highest scores that are shown whatever is drawn."""
@@ -49,7 +49,7 @@ class FlagTables:
 
     def shown(self) -> tuple[Judged, Known, WholeFlagging]:
         """The texts and known non-members that are shown, and the counts of all."""
-        hashes = np.concatenate([keyed_hashes(ids, self.sides.settings.seed) for ids in self._ids()])
+        hashes = np.concatenate([keyed_hashes(ids, self.sides.seed) for ids in self._ids()])
         asked = self.sides.rows.asked
         chosen = self.end.chosen[self.sides.place]
         texts, sampled = _chosen(hashes[asked], self.sides.rows.scores[asked], chosen)

@@ -9,11 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.flagging.concluding import concluded
-from pretrace.flagging.flag import record, told
-from pretrace.flagging.planning import TEXTS, FlagSettings
-from pretrace.flagging.prospect import Prospect
-from pretrace.flagging.sides import Rows, Sides
 from pretrace.jobs.both import Both, Documents, Gathered, checked, recorded
 from pretrace.jobs.flag_tables import FlagTables
 from pretrace.jobs.job import Job
@@ -23,8 +18,18 @@ from pretrace.jobs.rows import texts_at
 from pretrace.jobs.sample import LISTED
 from pretrace.results.tables import texts_of
 from pretrace.types import Bools, Flagged, Skipped
+from pretrace.verdicts.flag.concluding import concluded, looked
+from pretrace.verdicts.flag.flag import Asking, power_of, record, registered, told
+from pretrace.verdicts.flag.planning import TEXTS, FlagSettings
+from pretrace.verdicts.flag.prospect import Prospect
+from pretrace.verdicts.flag.sides import Rows, Sides
 
 _CUT_IDS = 50
+WITHOUT = (
+    "The workers that scored the texts hold the model, and what concludes does not: flag a sample of the documents "
+    "with --power, by one process."
+)
+"""Why the power of a flagging by several workers is not measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,15 +60,23 @@ class Scored:
 
 
 def flagged_of(
-    job: Job, parts: Parts, planned: Planned, model: str, *, command: Mapping[str, Any]
+    job: Job,
+    parts: Parts,
+    planned: Planned,
+    model: str,
+    *,
+    command: Mapping[str, Any],
+    asking: Asking | None = None,
 ) -> tuple[Flagged, FlagTables]:
-    """The flagging of a job whose shards all have parts, and its whole tables.
+    """The flagging of a job whose shards all have parts, and its whole tables. Without the models in `asking` the power
+    is not measured.
 
     TextsError where too few texts could be scored; OutputError where parts are missing or damaged.
     """
     settings, both = planned.settings, planned.both
     scored = read_scored(job, parts, planned.documents)
-    sides = Sides.of(scored.rows, settings, (one.reason for one in unscored(job, parts)))
+    seed = planned.found.draws.seed(settings)
+    sides = Sides.of(scored.rows, settings, seed, (one.reason for one in unscored(job, parts)))
     prospect = planned.prospect.scored(sides.known, sides.number, settings.fdr)
 
     def read(chosen: Bools) -> list[str]:
@@ -71,12 +84,17 @@ def flagged_of(
         rows[rows] = chosen
         return texts_at(job, parts, both, rows)
 
-    end = concluded(sides, prospect, read)
+    seen = looked(sides, prospect, read)
+    power, share, why = power_of(seen, read, settings, asking, WITHOUT)
+    end = concluded(seen, power, share, model=model, corpus=both.asked.name)
     tables = FlagTables(job, parts, planned.documents, scored.complete, sides, end)
     texts, known, whole = tables.shown()
     skipped = tuple(islice(unscored(job, parts), LISTED))
     made = record(
-        *recorded(both, planned.found, planned.documents), {**job.settings, "cut": scored.cut}, settings
+        *recorded(both, planned.found, planned.documents),
+        {**job.settings, "cut": scored.cut},
+        settings,
+        seed,
     )
     flagged = Flagged(
         corpus=both.asked.name,
@@ -95,8 +113,9 @@ def flagged_of(
         settings={**made, "command": dict(command)},
         set_test=end.set_test,
         whole=whole,
+        power=power,
     )
-    return told(flagged, prospect), tables
+    return told(registered(flagged, planned.found.draws, settings), prospect, why), tables
 
 
 def read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:

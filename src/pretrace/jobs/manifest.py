@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,35 @@ class Manifest:
     skipped: tuple[Skipped, ...]
     missing: tuple[Missing, ...]
     ends: tuple[Ranked, ...]
+
+
+_OURS = re.compile(r"(job-[0-9a-f]{16}|[0-9a-f]{32}-[0-9a-f]{16})\.(json|parquet)|unreadable\.jsonl")
+_UNDER_WAY = re.compile(r"\..+\.(partial|old)-\d+-.+")
+
+
+def check_parts(folder: Path) -> None:
+    """OutputError where a folder of parts holds anything that no job wrote."""
+    if not folder.is_dir():
+        return
+    names = sorted(entry.name for entry in folder.iterdir() if not _UNDER_WAY.fullmatch(entry.name))
+    strange = [name for name in names if not _OURS.fullmatch(name)]
+    if not strange and not any(name.startswith("job-") for name in names):
+        strange = names
+    if strange:
+        shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
+        raise OutputError(
+            f"{folder} holds files that are no parts of a run ({shown}); choose another folder with --parts."
+        )
+
+
+def remove_parts(folder: Path) -> None:
+    """Delete what jobs wrote to a folder of parts, and the folder where nothing else is in it; what cannot be deleted
+    stays."""
+    with suppress(OSError):
+        for entry in list(folder.iterdir()):
+            if _OURS.fullmatch(entry.name) or _UNDER_WAY.fullmatch(entry.name):
+                entry.unlink(missing_ok=True)
+        folder.rmdir()
 
 
 class Parts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 
 from pretrace.errors import OutputError
 from pretrace.jobs.job import Job, missing_shards
-from pretrace.jobs.manifest import Manifest, Parts
+from pretrace.jobs.manifest import Manifest, Parts, remove_parts
 from pretrace.jobs.sample import Place, Summary, missing_of
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns
 from pretrace.results.tables import texts_of, write_csv
@@ -172,8 +171,7 @@ def _linked(source: Path, target: Path) -> None:
 
 def remove(parts: Parts) -> None:
     """Delete the folder of parts, once the run is written; what cannot be deleted stays."""
-    with suppress(OSError):
-        shutil.rmtree(parts.folder)
+    remove_parts(parts.folder)
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from pretrace.report import facts
@@ -48,8 +49,8 @@ def of_verdict(verdict: Verdict) -> Section | None:
 
 
 def of_flags(flagged: Flagged) -> Section | None:
-    """The same for a flagging that was refused, or too coarse to clear a text."""
-    if flagged.outcome not in ("refused", "coarse"):
+    """The same for a flagging that was refused, or could have missed something."""
+    if flagged.outcome not in ("refused", "missed", "coarse"):
         return None
     models = facts.mapping(flagged.settings.get("models"))
     has = Situation(
@@ -75,8 +76,12 @@ def section(
 
 def _names(command: Mapping[str, Any], controls: str, earlier: str) -> Names:
     """What the command of this report named."""
-    given = {"controls": command.get(controls), "earlier": earlier}
-    return Names(**{name: value for name, value in given.items() if value and isinstance(value, str)})
+    named, found = Names(), command.get(controls)
+    return replace(
+        named,
+        controls=found if found and isinstance(found, str) else named.controls,
+        earlier=earlier or named.earlier,
+    )
 
 
 def _texts(settings: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from pretrace.report.frame import Section, Sections, fill, speaking, titled, two
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
 from pretrace.results.audit import hypothesis
-from pretrace.types import Answer, Audit, Design, Outcome, Pair
+from pretrace.types import Answer, Audit, Design, Outcome, Pair, Power
 
 _DESIGNS: dict[Design, str] = {
     "controls": "control documents, compared directly",
@@ -114,23 +114,31 @@ def checks(audit: Audit) -> Section | None:
 
 
 def power(audit: Audit) -> Section | None:
-    """The power with its curve, or what it means that it was not measured; nothing beside a result without one."""
-    found = audit.power
-    if found is None and facts.rejected(audit):
+    """The power at each exposure that was tried, the lightest first, with its curve; or what it means that it was not
+    measured. Nothing beside a result without one."""
+    tried = audit.powers or ((audit.power,) if audit.power else ())
+    if not tried and facts.rejected(audit):
         return None
-    values: dict[str, object] = {"audit": audit, "power": found, "level": wording.share(audit.level)}
-    if found is not None:
-        words = ", ".join(f"{share:.0%} with {number} documents" for number, share in found.curve)
-        label = f"Probability of seeing the planted texts: {words}."
-        drawn = power_curve(found, audit.answer.documents) if found.curve else None
-        values |= {
-            "times": wording.times(found.epochs),
-            "plot": to_svg(drawn, name="power", label=label) if drawn else "",
-            "effect": wording.figure(found.effect),
-            "spread": wording.spread(found.effect),
-            "facts": facts.rounded(found.facts),
-        }
+    shown = [_exposed(audit, one, f"power{i or ''}") for i, one in enumerate(tried)]
+    values = {"audit": audit, "powers": shown, "level": wording.share(audit.level)}
     return Section("What the audit could have seen", "power", fill("audit/power.html", values))
+
+
+def _exposed(audit: Audit, found: Power, name: str) -> dict[str, object]:
+    """One exposure, its power and its curve."""
+    words = ", ".join(f"{share:.0%} with {number} documents" for number, share in found.curve)
+    label = f"Probability of seeing the planted texts: {words}."
+    drawn = power_curve(found, audit.answer.documents) if found.curve else None
+    facts_beside = {name: value for name, value in found.facts.items() if name not in ("how", "units")}
+    return {
+        "power": found,
+        "how": found.facts.get("how", ""),
+        "times": wording.times(found.epochs),
+        "plot": to_svg(drawn, name=name, label=label) if drawn else "",
+        "effect": wording.figure(found.effect),
+        "spread": wording.spread(found.effect),
+        "facts": facts.rounded(facts_beside),
+    }
 
 
 def gap(audit: Audit) -> Section | None:
@@ -159,12 +167,13 @@ def texts(audit: Audit) -> Section | None:
 def variants(audit: Audit) -> Section:
     """Everything else that was tried: further procedures, and audits made before this one."""
     earlier = audit.settings.get("earlier")
-    entries = earlier if isinstance(earlier, list | tuple) else []
+    entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
     values = {
         "variants": [
             (one, wording.p_value(one.p), *wording.effect(one.effect), facts.line(one.facts))
             for one in audit.variants
         ],
+        "register": audit.register,
         "earlier": [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries],
     }
     return Section("Everything that was tried", "variants", fill("audit/variants.html", values))
@@ -228,7 +237,16 @@ def _sensitivity(audit: Audit) -> dict[str, object]:
             "Largest shift: so much can be taken off every suspect document, for whatever reason it lies higher than "
             "control documents, before the test no longer rejects."
         )
-        return {"sensitivity": [("Largest shift", shift)], "sensitivity_words": words}
+        rows = [("Largest shift", shift)]
+        if found.left_out is not None:
+            rows.append(
+                ("Control documents left out", f"{found.left_out:,} of {len(audit.heldout_values):,}")
+            )
+            words += (
+                " Control documents left out: so many, those with the lowest values first, can be taken away before "
+                "the test no longer rejects. A few documents of another kind lie there."
+            )
+        return {"sensitivity": rows, "sensitivity_words": words}
     bounds = (("Γ* of the sign test", found.gamma_sign), ("Γ* of Wilcoxon’s test", found.gamma_wilcoxon))
     rows = [(name, "does not reject" if one is None else wording.brief(one, 3)) for name, one in bounds]
     words = (

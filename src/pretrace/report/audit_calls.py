@@ -50,7 +50,7 @@ def _option(name: str, value: Any) -> Iterator[str]:
 def _lines(audit: Audit) -> Iterator[str]:
     settings = audit.settings
     yield "import pretrace"
-    yield "from pretrace.auditing.snippets import SnippetSettings"
+    yield "from pretrace.verdicts.audit.snippets import SnippetSettings"
     if settings.get("sampling"):
         yield "from pretrace.types import Sampling"
     yield ""
@@ -89,11 +89,11 @@ def _settings(audit: Audit) -> str:
     if sampling := settings.get("sampling"):
         given["sampling"] = _built("Sampling", facts.mapping(sampling))
     if power := settings.get("power"):
-        given["power"] = _built("pretrace.PlantSettings", facts.mapping(power))
+        tried = power if isinstance(power, list | tuple) else [power]  # one, before there were several
+        made = [_built("pretrace.PlantSettings", facts.mapping(one)) for one in tried]
+        given["power"] = f"({', '.join(made)},)"
     if audit.statements:
         given["statements"] = repr(dict(audit.statements))
-    if "seed" in settings:
-        given["seed"] = repr(settings["seed"])
     return "pretrace.AuditSettings(\n    " + ",\n    ".join(f"{k}={v}" for k, v in given.items()) + ",\n)"
 
 

@@ -16,7 +16,7 @@ from pretrace.report.chance_plots import against_chance
 from pretrace.report.frame import fill
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
-from pretrace.types import Audit
+from pretrace.types import Audit, Power
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 """Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
@@ -65,6 +65,7 @@ def first_page(audit: Audit) -> Markup:
         ],
         "others": others,
         "advice": advice,
+        "served": facts.served(audit.settings),
     }
     return fill("audit/first.html", values | _compared(audit) | _drawn(audit) | _strength(audit))
 
@@ -170,10 +171,27 @@ def _strength(audit: Audit) -> dict[str, object]:
         "shift": wording.brief(shift, 2) if shift is not None else "",
         "effect": wording.figure(effect) if effect else "",
         "leans": leans,
-        "seen": wording.cases(power.probability.value) if power else "",
-        "seen_spread": wording.case_spread(power.probability) if power else "",
-        "times": wording.times(power.epochs) if power else "",
+        "seen": [_seen(one) for one in audit.powers or ((power,) if power else ())],
+        "register": audit.register[0] if audit.register else "",
+        "left_out": _left_out(audit) if shown else "",
     }
+
+
+def _seen(power: Power) -> tuple[str, str, str]:
+    """The training that was tried, how often such an audit finds it, and the interval of that."""
+    chance = power.probability
+    how = str(power.facts.get("how", ""))
+    said = f"{wording.times(power.epochs)}{f' ({how})' if how else ''}"
+    return said, wording.cases(chance.value), wording.case_spread(chance)
+
+
+def _left_out(audit: Audit) -> str:
+    """How many control documents of another kind could not explain the result; empty where that was not recorded."""
+    number = audit.sensitivity.left_out if audit.sensitivity else None
+    if number is None:
+        return ""
+    controls = len(audit.heldout_values)
+    return f"{wording.count(number)} of the {wording.count(controls)} control documents ({number / controls:.0%})"
 
 
 def _fitting(advice: tuple[str, ...], *, room: int) -> tuple[str, ...]:

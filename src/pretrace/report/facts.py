@@ -108,6 +108,21 @@ def sampled(run: Run) -> int:
     return run.whole.sampled if run.whole else 0
 
 
+def served(settings: Mapping[str, Any]) -> list[str]:
+    """What servers could have done unseen, in a sentence for each kind of thing, of those models that stood behind one.
+
+    >>> served({"models": {"target": {"unseen": "The model answered from afar."}, "reference": {}}})
+    ['The model in question answered from afar.']
+    """
+    found: dict[str, list[str]] = {}
+    for role, model in mapping(settings.get("models")).items():
+        said = mapping(model).get("unseen")
+        if isinstance(said, str):
+            subject = "the model in question" if role == "target" else f"the {role}"
+            found.setdefault(said.removeprefix("The model "), []).append(subject)
+    return [" and ".join(who).capitalize() + f" {said}" for said, who in found.items()]
+
+
 def model_name(run: Run) -> str:
     """The name of the model that was asked, as the settings record it."""
     return model_names(run).get("target", UNNAMED)

@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from pretrace.flagging.words import expected, whole
 from pretrace.report import advice, facts, wording
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.plots import CHANCE, KINDS
@@ -23,19 +22,25 @@ from pretrace.report.wording import count, p_value, plural
 from pretrace.results.atomic import atomic_text
 from pretrace.results.bars import p_bars, score_bars
 from pretrace.types import Bars, Bools, Doubles, Flagged
+from pretrace.verdicts.flag.words import expected, tried, whole
 
 MOST_ROWS = 100
 """Texts in the table; flags.csv has all, of a large flagging the files in flags/."""
 _TITLES = {
     "none": "Nothing stands out",
     "refused": "Refused",
+    "missed": "Could have been missed",
     "coarse": "Too coarse to clear",
     "set": "The set as a whole stands out",
 }
 _CLASSES = {
-    "none": "nothing", "refused": "inconclusive", "coarse": "inconclusive", "flagged": "consistent",
+    "none": "nothing",
+    "refused": "inconclusive",
+    "missed": "inconclusive",
+    "coarse": "inconclusive",
+    "flagged": "consistent",
     "set": "consistent",
-}  # fmt: skip
+}
 _METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
 FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
 WIDTH = 7.6
@@ -57,6 +62,8 @@ def first_page(flagged: Flagged) -> Markup:
         "failed": any(check.status == "failed" for check in flagged.checks),
         "expected": expected(values["number"], flagged.fdr),
         "whole": " ".join(whole(flagged)),
+        "tried": " ".join(tried(flagged)),
+        "served": facts.served(flagged.settings),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }
     return _filled("first", values)

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pretrace.errors import shown
 from pretrace.report import heat, wording
-from pretrace.report.visible import named, shortened, visible
+from pretrace.report.visible import named, shortened
 
 Result = TypeVar("Result")
 
@@ -73,5 +74,5 @@ def _environment(package: str) -> Environment:
 def _safe(value: object) -> object:
     """Last stop of every value on its way into a page; line ends and tabs pass, other controls are spelled out."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return visible(value, keep="\n\t")
+        return shown(value, keep="\n\t")
     return value

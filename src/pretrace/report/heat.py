@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text as Line
 
+from pretrace.errors import shown as spelled_out
 from pretrace.report import wording
-from pretrace.report.visible import named, shortened, visible
+from pretrace.report.visible import named, shortened
 from pretrace.types import Heat
 
 MAX_PIECES = 600
@@ -90,7 +91,7 @@ def print_heat(heat: Heat, console: Console) -> None:
     plain = console.no_color or console.color_system is None
     head = Line(named(heat.id), style="bold")
     if heat.note:
-        head.append(f"  {visible(heat.note)}", style="not bold italic")
+        head.append(f"  {spelled_out(heat.note)}", style="not bold italic")
     lines = [head, _body(heat, plain)]
     if len(heat.pieces) > MAX_PIECES:
         lines.append(Line(f"… the first {MAX_PIECES} of {wording.count(len(heat.pieces))} tokens"))
@@ -104,7 +105,7 @@ def print_heat(heat: Heat, console: Console) -> None:
 
 def shown(piece: str) -> str:
     """A piece as it is displayed: unseen characters spelled out, line ends and tabs marked and kept."""
-    text = visible(shortened(piece, MAX_PIECE).replace("\r\n", "\n"), keep="\n\t")
+    text = spelled_out(shortened(piece, MAX_PIECE).replace("\r\n", "\n"), keep="\n\t")
     return text.replace("\n", "↵\n").replace("\t", "→\t") or "·"
 
 

@@ -37,6 +37,7 @@ def summary(run: Run) -> Section:
     """What was asked, of which model and which texts, and what was found."""
     others = {role: name for role, name in facts.model_names(run).items() if role != "target"}
     values = {"run": run, "counts": counts(run), "model": facts.model_name(run), "others": others}
+    values["served"] = facts.served(run.settings)
     return Section("Summary", "summary", fill("run/summary.html", values))
 
 

@@ -7,6 +7,7 @@ at any size, and needs no glyph outlines, whose shared identifiers would clash b
 from __future__ import annotations
 
 import io
+import os
 import re
 import threading
 import warnings
@@ -20,7 +21,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pretrace.report.visible import visible
+from pretrace.errors import shown
 
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "pretrace",
@@ -53,6 +54,17 @@ def canvas(width: float, height: float, *, constrained: bool = True) -> Iterator
         yield figure, figure.add_subplot()
 
 
+@contextmanager
+def _undated() -> Iterator[None]:
+    """No SOURCE_DATE_EPOCH meanwhile: a figure bears no date, and matplotlib reads that variable all the same."""
+    held = os.environ.pop("SOURCE_DATE_EPOCH", None)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.environ["SOURCE_DATE_EPOCH"] = held
+
+
 def to_svg(figure: Figure, *, name: str, label: str) -> Markup:
     """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes.
 
@@ -60,7 +72,7 @@ def to_svg(figure: Figure, *, name: str, label: str) -> Markup:
     see the plot.
     """
     raw = io.BytesIO()
-    with styled(), warnings.catch_warnings():
+    with styled(), _undated(), warnings.catch_warnings():
         # Only the width of a label is guessed without the glyph; the browser has the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(raw, format="svg", metadata={"Date": None})
@@ -71,7 +83,7 @@ def to_svg(figure: Figure, *, name: str, label: str) -> Markup:
     root.attrib.clear()
     size = f"0 0 {width.removesuffix('pt')} {height.removesuffix('pt')}"
     root.attrib.update({"class": "plot", "width": width, "height": height, "viewBox": size})
-    root.attrib.update({"role": "img", "aria-label": visible(label), "stroke-linejoin": "round"})
+    root.attrib.update({"role": "img", "aria-label": shown(label), "stroke-linejoin": "round"})
     return Markup(ElementTree.tostring(root, encoding="unicode"))  # escaped by ElementTree
 
 

@@ -19,11 +19,16 @@ from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.results.atomic import atomic_text
 from pretrace.types import Doubles, Table, Verdict
+from pretrace.verdicts.outcome import SECOND
 
 MOST_ROWS = 50
 """Rows of a table in the report; its csv file has all."""
+MOST_TESTS = 5
+"""Earlier tests of the same texts that page one names."""
+DOCUMENTS = 5
+"""Documents that are named below a text."""
 THIS = "this test"
-_TITLES = ("Nothing was found", "Inconclusive")
+_TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
 _PARTS = {"corpus": "The texts", "software": "Software", "timings": "Time taken"}
 
 
@@ -38,9 +43,11 @@ def first_page(verdict: Verdict) -> Markup:
         "rows": tuple(identity(verdict)),
         "failed": [(check, check.words) for check in verdict.checks if check.status == "failed"],
         "others": [check for check in verdict.checks if check.status != "failed"],
+        "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
         "often": wording.often(verdict.p) if verdict.p is not None else "",
         "p": wording.p_value(verdict.p) if verdict.p is not None else "",
+        "served": facts.served(verdict.settings),
     }
     return fill("verdict/first.html", values)
 
@@ -48,15 +55,21 @@ def first_page(verdict: Verdict) -> Markup:
 def identity(verdict: Verdict) -> Iterator[Row]:
     """The date, who asked, the model, and the texts."""
     said, corpus = verdict.statements, facts.mapping(verdict.settings.get("corpus"))
-    yield Row("Date of the test", when(verdict.settings.get("time")))
+    yield Row(
+        "Date of the test" if verdict.hypothesis else "Date of the search", when(verdict.settings.get("time"))
+    )
     yield Row("Requested by", said.get("requested_by") or UNSTATED)
     models = facts.mapping(verdict.settings.get("models"))
     weights = facts.mapping(models.get("target")).get("weights")
     marks = (("fingerprint of its weights:", False), (named(str(weights)), True)) if weights else ()
-    yield Row("Model in question", named(verdict.model), marks)
+    if verdict.model:
+        yield Row("Model in question", named(verdict.model), marks)
     found = corpus.get("sha256")
     hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
     yield Row("Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the test", hashed)
+    if verdict.register:
+        first, *others = verdict.register
+        yield Row("Tests of these texts", first, tuple((named(one), False) for one in others[:MOST_TESTS]))
 
 
 def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
@@ -90,7 +103,9 @@ def deciding_test(verdict: Verdict) -> Section:
         "spread": spread,
         "figures": facts.rounded(facts.without_tables(verdict.figures)),
     }
-    return Section("The test", "test", fill("verdict/test.html", values))
+    return Section(
+        "The test" if verdict.hypothesis else "The search", "test", fill("verdict/test.html", values)
+    )
 
 
 def checks(verdict: Verdict) -> Section | None:
@@ -139,13 +154,41 @@ def repeating(verdict: Verdict) -> Section:
     return Section("To repeat this", "repeat", fill("verdict/repeating.html", values))
 
 
-SECTIONS: Sections[Verdict] = (deciding_test, checks, power, tables, repeating, advice.of_verdict)
+def passages(verdict: Verdict) -> Section | None:
+    """The texts of a search with their passages marked, and the documents that hold most of each."""
+    if verdict.test != "scan":
+        return None
+    marked, hits = verdict.table("marked").columns, verdict.table("hits").columns
+    shown: dict[str, list[tuple[str, int]]] = {}
+    for name, passage, documents in zip(marked["id"], marked["passage"], marked["documents"], strict=True):
+        shown.setdefault(str(name), []).append((str(passage), int(documents)))
+    where: dict[str, list[tuple[str, str]]] = {name: [] for name in shown}
+    rows = zip(
+        *(hits[name] for name in ("id", "set", "file", "document", "document id", "url", "date")), strict=True
+    )
+    for name, kind, file, document, known, url, date in rows:
+        if kind == "texts" and name in where and len(where[name]) < DOCUMENTS:
+            about = ", ".join(str(one) for one in (known, date) if one)
+            where[name].append((named(url or f"{file}, document {int(document):,}", 200), named(about, 120)))
+    values = {"texts": [(named(name), some, where[name]) for name, some in shown.items()]}
+    return Section("What was found", "found", fill("verdict/found.html", values))
+
+
+SECTIONS: Sections[Verdict] = (
+    passages,
+    deciding_test,
+    checks,
+    power,
+    tables,
+    repeating,
+    advice.of_verdict,
+)
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
 
 
 def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Test", verdict.corpus, verdict.model)
+    title = titled("Test", verdict.corpus, verdict.model) if verdict.model else f"Search: {verdict.corpus}"
     return two_parts(title, first_page(verdict), speaking(sections, verdict), seal)
 
 

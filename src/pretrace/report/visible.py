@@ -1,29 +1,14 @@
-"""Text from strangers, made safe to look at: what would be invisible or reorder the page is spelled out."""
+"""Names from strangers on a page: unseen characters spelled out, long ones shortened."""
 
 from __future__ import annotations
 
-import unicodedata
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Zero-width joiners hold emoji and Persian words together; they move nothing.
-_JOINERS = frozenset({"\u200c", "\u200d"})
-
-
-def visible(text: str, *, keep: str = "") -> str:
-    """The text with control, bidirectional and other unseen characters as `[U+202E]`; those in `keep` stay.
-
-    >>> visible("a\\u202eb\\n", keep="\\n")
-    'a[U+202E]b\\n'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c in keep or not _hidden(c) else f"[U+{ord(c):04X}]" for c in text)
+from pretrace.errors import shown
 
 
 def named(text: str, limit: int = 120) -> str:
     """A name or id on one line: unseen characters spelled out, shortened in the middle, never nothing."""
     return (
-        shortened(visible(text[: 2 * limit] + text[-limit:] if len(text) > 3 * limit else text), limit)
+        shortened(shown(text[: 2 * limit] + text[-limit:] if len(text) > 3 * limit else text), limit)
         or "(empty)"
     )
 
@@ -38,11 +23,3 @@ def shortened(text: str, limit: int) -> str:
         return text
     tail = (limit - 1) // 3
     return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
-
-
-def _hidden(character: str) -> bool:
-    code = ord(character)
-    # The noncharacters may not stand in SVG at all, and a browser shows them as it likes.
-    if code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF:
-        return True
-    return unicodedata.category(character) in _HIDDEN and character not in _JOINERS

@@ -19,68 +19,71 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pretrace.errors import OutputError, PretraceError
-from pretrace.results.output_checks import check_replaceable
+from pretrace.results.output_checks import OWN, Output, OutputFile, check_file, check_replaceable
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 # Names this process is working under; its id may be that of a killed one (in a container it often is 1).
 _under_way: set[str] = set()
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object], output: OutputFile = OWN) -> None:
     """Let `write` fill a file beside `path` (same suffix) and rename it to `path` when it is complete.
 
-    Missing folders are made. On failure nothing has changed; an OSError becomes an OutputError.
+    Missing folders are made. A file that is there is replaced where it is an earlier one of the same kind of `output`;
+    without one the place is pretrace's own. On failure nothing has changed; an OSError becomes an OutputError.
     """
     with explained(path):
         place = _resolved(path)
-        _check_file(place)
+        check_file(place, output)
         with _parents(place), _beside(place, place.suffix) as partial:
             write(partial)
             _flush(partial)
+            check_file(place, output)
             partial.replace(place)
             _flush(place.parent)
 
 
-def atomic_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; OutputError where that fails."""
-    write_atomically(path, lambda partial: partial.write_bytes(content))
+def atomic_bytes(path: Path, content: bytes, output: OutputFile = OWN) -> None:
+    """Write a file whole or not at all; OutputError where that fails, or where something else is there."""
+    write_atomically(path, lambda partial: partial.write_bytes(content), output)
 
 
-def atomic_text(path: Path, text: str) -> None:
+def atomic_text(path: Path, text: str, output: OutputFile = OWN) -> None:
     """Write a UTF-8 file whole or not at all, a lone surrogate as its escape; OutputError on failure."""
-    atomic_bytes(path, text.encode("utf-8", "backslashreplace"))
+    atomic_bytes(path, text.encode("utf-8", "backslashreplace"), output)
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, output: Output | None = None) -> Iterator[Path]:
     """A folder to fill, which takes the place of `path` when the block ends well.
 
-    An empty folder or an earlier run at `path` is replaced; of two writers the last one wins whole. On
-    failure nothing is left behind and `path` is as it was. Raises OutputError where `path` holds anything
-    else, and in place of an OSError.
+    An empty folder at `path` is replaced, and with `output` an earlier result of the same kind; of two writers the
+    last one wins whole. On failure nothing is left behind and `path` is as it was. Raises OutputError where `path`
+    holds anything else, and in place of an OSError.
     """
     with explained(path):
         place = _resolved(path)
-        check_replaceable(place)
+        check_replaceable(place, output)
         with _parents(place), _beside(place) as partial:
             partial.mkdir()
             yield partial
             _flush_folder(partial)
-            _install(partial, place)
+            _install(partial, place, output)
             _flush(place.parent)
 
 
-def check_writable(path: Path, *, folder: bool = True) -> None:
-    """Raise OutputError if a run folder (or, with folder=False, a file) could not be written at `path`.
+def check_writable(path: Path, output: Output | OutputFile | None = None) -> None:
+    """Raise OutputError if a folder or file of this kind could not be written at `path`; without a kind, a folder that
+    takes the place of nothing.
 
     To be called before the work starts; leaves nothing behind, not even missing parent folders.
     """
     with explained(path):
         place = _resolved(path)
-        if folder:
-            check_replaceable(place)
+        if isinstance(output, OutputFile):
+            check_file(place, output)
         else:
-            _check_file(place)
+            check_replaceable(place, output)
         nearest = next(parent for parent in place.parents if parent.exists())
         with tempfile.TemporaryFile(dir=nearest) as probe:
             probe.write(bytes(4096))
@@ -124,15 +127,6 @@ def _resolved(path: Path) -> Path:
     with suppress(FileNotFoundError):  # but a name too long, or below a file, is an error already
         place.lstat()
     return place
-
-
-def _check_file(place: Path) -> None:
-    if place.is_dir():
-        raise OutputError(f"{place} is a folder; give the name of a file.")
-    if place.exists() and not place.is_file():
-        raise OutputError(
-            f"{place} is a device or a pipe, which cannot be replaced; give the name of a file."
-        )
 
 
 @contextmanager
@@ -210,8 +204,8 @@ def _delete(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _install(partial: Path, place: Path) -> None:
-    """Rename `partial` to `place`, moving an earlier run out of the way as often as one turns up there."""
+def _install(partial: Path, place: Path, output: Output | None) -> None:
+    """Rename `partial` to `place`, moving an earlier result out of the way as often as one turns up there."""
     occupied = (errno.ENOTEMPTY, errno.EEXIST)
     while True:
         try:
@@ -220,7 +214,7 @@ def _install(partial: Path, place: Path) -> None:
         except OSError as error:
             if error.errno not in occupied and not os.path.lexists(place):
                 raise
-        check_replaceable(place)
+        check_replaceable(place, output)
         try:
             with _moved_aside(place):
                 partial.rename(place)

@@ -33,7 +33,13 @@ from pretrace.types import Answer, Audit, Outcome, Pair
 
 AUDIT = Kind("audit", VERDICT, AUDIT_KEY, 2, "pretrace audit", "run the audit again")
 CSV, DOCUMENTS, PAIRS = "documents.csv", "documents.parquet", "pairs.jsonl"
-EXIT_CODES: Mapping[Outcome, int] = {"nothing": 0, "consistent": 3, "inconclusive": 4}
+EXIT_CODES: Mapping[Outcome, int] = {
+    "nothing": 0,
+    "absent": 0,
+    "consistent": 3,
+    "found": 3,
+    "inconclusive": 4,
+}
 """What `pretrace audit` leaves with, so that a script can act on the verdict."""
 
 _COLUMNS = ("document", "side", "value")

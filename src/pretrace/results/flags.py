@@ -7,7 +7,8 @@ so that no script takes a flag from it.
 The flagging of more texts than a shard (`Flagged.whole`) holds some of them in these tables. All of its rows are in
 `flags/part-00000.parquet`, … with the same columns, and those of very many known non-members in `known/…`.
 
-Format 1 is that of version 0.1: no test of the set, and texts were flagged one by one whatever their documents.
+Format 1 is that of version 0.1: no test of the set, and texts were flagged one by one whatever their documents. Format
+2 had no measured power, and said "none" where nothing stood out, whatever could have been seen.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from pretrace.results.serialization import from_plain, to_plain
 from pretrace.results.tables import read_csv, write_csv
 from pretrace.types import Doubles, Flagged, FlagOutcome, Judged, Known
 
-FLAGGING = Kind("flagging", FLAGS, FLAGS_KEY, 2, "pretrace flag", "run it again")
+FLAGGING = Kind("flagging", FLAGS, FLAGS_KEY, 3, "pretrace flag", "run it again")
 TEXTS, KNOWN = "flags.csv", "known.csv"
-EXIT_CODES: Mapping[FlagOutcome, int] = {"none": 0, "flagged": 3, "set": 3, "refused": 4, "coarse": 4}
+EXIT_CODES: Mapping[FlagOutcome, int] = {
+    "none": 0, "flagged": 3, "set": 3, "refused": 4, "missed": 4, "coarse": 4
+}  # fmt: skip
 """What `pretrace flag` leaves with, so that a script can act on it."""
 
 TEXT_COLUMNS = ("id", "group", "score", "p", "q", "flagged", "document", "drawn")

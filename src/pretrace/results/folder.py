@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pretrace.errors import OutputError
+from pretrace.errors import OutputError, regular
 from pretrace.results.atomic import new_folder
 from pretrace.results.output_checks import FILES_KEY
 from pretrace.results.serialization import expect, from_json, to_json
@@ -32,7 +32,8 @@ SEAL = "sha256"
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of result folder: its JSON part (`marker`), by whose `key` it is known and which holds the number of
-    its `format`, and the words for messages: what it is called, what writes it, and what mends a damaged one."""
+    its `format`, and the words for messages: what it is called, what writes it, and what mends a damaged one. It is an
+    `Output`: a result replaces none of another `test`."""
 
     name: str
     marker: str
@@ -41,6 +42,11 @@ class Kind:
     writer: str
     cure: str
     sealed: bool = True
+    test: str = ""
+
+    def of(self, test: str) -> Kind:
+        """The same kind, of one test alone."""
+        return replace(self, test=test)
 
 
 def write_folder(
@@ -52,12 +58,12 @@ def write_folder(
     extra: Write | None = None,
     rendered: Rendered | None = None,
 ) -> None:
-    """Write a result folder, whole or not at all, in place of an earlier one: each of the `parts` (by file name),
-    what `extra` adds, what is `rendered` from all that (by file name), and the JSON part with `content`.
+    """Write a result folder, whole or not at all, in place of an earlier one of its kind: each of the `parts` (by file
+    name), what `extra` adds, what is `rendered` from all that (by file name), and the JSON part with `content`.
 
     Raises what the writers raise, and OutputError where `folder` cannot be written; then nothing has changed.
     """
-    with new_folder(folder) as partial:
+    with new_folder(folder, kind) as partial:
         for name, write in parts.items():
             write(partial / name)
         if extra is not None:
@@ -148,7 +154,7 @@ class Opened:
     def _bytes(self, name: str) -> bytes:
         path, kind = self._folder / name, self._kind
         try:
-            return path.read_bytes()
+            return regular(path).read_bytes()
         except FileNotFoundError:
             found = "there is no such folder" if not self._folder.exists() else f"there is no {name} in it"
             raise OutputError(
@@ -180,7 +186,7 @@ def file_hashes(folder: Path) -> dict[str, str]:
 
 def file_hash(path: Path) -> str:
     """The SHA-256 of a file; OSError where it cannot be read."""
-    with path.open("rb") as file:
+    with regular(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

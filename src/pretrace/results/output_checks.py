@@ -1,11 +1,20 @@
-"""What stands where a folder of ours is to go: nothing, an earlier one, or something that must not be lost."""
+"""What stands where something of ours is to go: nothing, an earlier one of the same kind, or what must not be lost.
+
+One rule for every path that a user names to be written: what pretrace did not write is not replaced, and a result is
+replaced only by a result of the same kind. `pretrace.results.atomic` asks here before anything is written, and again
+when it is put in its place.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any, Protocol
 
 from pretrace.errors import OutputError
 
@@ -30,32 +39,107 @@ RESULT_KEY = "pretrace_verdict"
 COMPARISON = "comparison.json"
 COMPARISON_KEY = "pretrace_comparison"
 
-_MARKS = {
-    MARKER: FORMAT_KEY,
-    CARD: CARD_KEY,
-    ADAPTER_CARD: ADAPTER_KEY,
-    VERDICT: AUDIT_KEY,
-    FLAGS: FLAGS_KEY,
-    RESULT: RESULT_KEY,
-    COMPARISON: COMPARISON_KEY,
-}
-"""The file by which a folder of ours is known, and the key in it: a run, a planted model, an adapter, an audit, a
-flagging, the verdict of another test, runs side by side."""
+
+class Output(Protocol):
+    """A kind of folder: what it is called, its JSON file, the key by which that is known, and of the results of tests
+    which test it is ("" where that does not matter)."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a message."""
+
+    @property
+    def marker(self) -> str:
+        """Its JSON file."""
+
+    @property
+    def key(self) -> str:
+        """What that has at its top level."""
+
+    @property
+    def test(self) -> str:
+        """The test whose result it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFolder:
+    """An `Output`, and nothing else."""
+
+    name: str
+    marker: str
+    key: str
+    test: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """A kind of file: what it is called, and whether the file at a path is an earlier one."""
+
+    name: str
+    known: Callable[[Path], bool]
+
+
+ADAPTER = OutputFolder("adapter", ADAPTER_CARD, ADAPTER_KEY)
+PLANTED = OutputFolder("planted model", CARD, CARD_KEY)
+_FOLDERS: tuple[Output, ...] = (
+    OutputFolder("run", MARKER, FORMAT_KEY),
+    PLANTED,
+    ADAPTER,
+    OutputFolder("audit", VERDICT, AUDIT_KEY),
+    OutputFolder("flagging", FLAGS, FLAGS_KEY),
+    OutputFolder("test result", RESULT, RESULT_KEY),
+    OutputFolder("comparison", COMPARISON, COMPARISON_KEY),
+)
+"""All that pretrace writes as a folder."""
+
+OWN = OutputFile("file", lambda path: True)
+"""A file in a place of pretrace's own, such as its cache: whatever is there may go."""
+NEW = OutputFile("file", lambda path: False)
+"""A file that takes the place of none."""
 
 _LITTER = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave these; nobody misses them
 
 
-def check_replaceable(place: Path) -> None:
-    """Raise OutputError unless `place` is free, an empty folder, or one that pretrace wrote: an earlier run,
-    audit, flagging, verdict, comparison, planted model or adapter."""
+def json_with(*keys: str) -> Callable[[Path], bool]:
+    """Whether a file is a JSON object with these keys."""
+    return lambda path: keys == tuple(key for key in keys if key in (json_object(path) or {}))
+
+
+def check_file(place: Path, output: OutputFile) -> None:
+    """Raise OutputError unless `place` is free, or holds an earlier file of the same kind."""
+    if place.is_dir():
+        raise OutputError(f"{place} is a folder; give the name of a file.")
+    if not os.path.lexists(place):
+        return
+    if not place.is_file():
+        raise OutputError(
+            f"{place} is a device or a pipe, which cannot be replaced; give the name of a file."
+        )
+    if not output.known(place):
+        why = "" if output is NEW else f", and it is no {output.name} that pretrace wrote"
+        raise OutputError(
+            f"{place} is there already{why}: it is not replaced. Choose another name, or delete it."
+        )
+
+
+def check_replaceable(place: Path, output: Output | None = None) -> None:
+    """Raise OutputError unless `place` is free, an empty folder, or one that pretrace wrote and that holds a result of
+    the kind of `output`; without one, unless it is free or empty."""
     for _ in range(100):
         before = _identity(place)
-        objection = None if before is None else _objection(place)
+        objection = None if before is None else _objection(place, output)
         if objection is None:
             return
         if _identity(place) == before:
             break  # else another writer swapped the folder while we looked: what we saw was half of each
     raise OutputError(objection)
+
+
+def recorded_files(folder: Path) -> set[str]:
+    """The files that the JSON files of a folder of ours name, themselves among them, by their paths from there."""
+    return {name for _, facts in _found(folder) for name in facts.get(FILES_KEY) or ()} | {
+        kind.marker for kind, _ in _found(folder)
+    }
 
 
 def _identity(place: Path) -> tuple[int, int, int] | None:
@@ -66,14 +150,22 @@ def _identity(place: Path) -> tuple[int, int, int] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
-def _objection(place: Path) -> str | None:
+def _objection(place: Path, output: Output | None) -> str | None:
     if not place.is_dir():
         return f"{place} is a file; choose another name for the folder."
     if os.path.ismount(place) or _stand_in(place):
         what = "a mounted drive" if os.path.ismount(place) else "the folder you are in"
         return f"{place} is {what}, which cannot be replaced; choose a folder in it: {place / 'run'}"
     try:
-        strange = _strangers(place)
+        for kind, facts in _found(place):
+            if output is None or kind.marker != output.marker:
+                return f"{place} holds {_a(kind.name)}, which is not replaced; choose another folder."
+            if output.test and facts.get("test") != output.test:
+                return (
+                    f"{place} holds the result of another test ({facts.get('test')}), which is not replaced; choose "
+                    "another folder."
+                )
+        strange = list(islice(_strangers(place, recorded_files(place)), 4))
     except FileNotFoundError:
         return f"{place} vanishes and comes back; choose another folder."
     if not strange:
@@ -88,16 +180,35 @@ def _stand_in(place: Path) -> bool:
     return False
 
 
-def _strangers(place: Path) -> list[str]:
-    """The entries of a folder that nothing of ours has put there: all, where nothing of ours was."""
-    entries = sorted(entry.name for entry in place.iterdir() if entry.name not in _LITTER)
-    for marker, key in _MARKS.items():
-        try:
-            facts = json.loads((place / marker).read_bytes())
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(facts, dict) and key in facts:
-            files = facts.get(FILES_KEY)
-            ours = {str(name).partition("/")[0] for name in files} if isinstance(files, dict) else set()
-            return [name for name in entries if name not in ours and name != marker]
-    return entries
+def _found(place: Path) -> Iterator[tuple[Output, Mapping[str, Any]]]:
+    """The kinds of results that lie in a folder, with their JSON."""
+    for kind in _FOLDERS:
+        facts = json_object(place / kind.marker)
+        if facts is not None and kind.key in facts:
+            yield kind, facts
+
+
+def _strangers(place: Path, ours: set[str]) -> Iterator[str]:
+    """What lies in a folder and is not `ours`: its entries where nothing is, else the files below it."""
+    if not ours:
+        yield from sorted(entry.name for entry in place.iterdir() if entry.name not in _LITTER)
+        return
+    for root, folders, files in os.walk(place):
+        links = [name for name in folders if Path(root, name).is_symlink()]
+        for name in sorted((*files, *links)):
+            path = Path(root, name).relative_to(place).as_posix()
+            if name not in _LITTER and path not in ours:
+                yield path
+
+
+def json_object(path: Path) -> dict[str, Any] | None:
+    """The JSON object in a file, without a wait for what is no file; None where there is none, or no such file."""
+    try:
+        found = json.loads(path.read_bytes()) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -11,7 +11,19 @@ from typing import Any
 
 from pretrace.errors import OutputError
 from pretrace.results.atomic import write_atomically
+from pretrace.results.output_checks import OutputFile
 
+_MARK = int.from_bytes(b"ptrc", "big")
+"""By this number in its header a database is known as one of pretrace's."""
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        header = file.read(72)
+    return header.startswith(b"SQLite format 3\0") and header[68:] == _MARK.to_bytes(4, "big")
+
+
+DATABASE = OutputFile("database", _is_ours)
 MOST_COLUMNS = 1900
 """SQLite takes 2,000 columns in a table or view; the rest is left to views."""
 
@@ -28,7 +40,7 @@ class SqlTable:
 
 
 def write_database(path: Path, tables: Iterable[SqlTable], views: Mapping[str, str] | None = None) -> None:
-    """Write the tables and views (name and SELECT) to `path`, in place of an earlier file there.
+    """Write the tables and views (name and SELECT) to `path`, in place of an earlier database of pretrace there.
 
     Rows are written as they come. A lone surrogate becomes its escape. On failure nothing has changed. OutputError
     where the file cannot be written.
@@ -39,6 +51,7 @@ def write_database(path: Path, tables: Iterable[SqlTable], views: Mapping[str, s
             # The file is new and takes its place when it is whole: no journal is needed to undo anything.
             database.execute("PRAGMA journal_mode = OFF")
             database.execute("PRAGMA synchronous = OFF")
+            database.execute(f"PRAGMA application_id = {_MARK}")
             database.execute("BEGIN")
             for table in tables:
                 _write(database, table)
@@ -47,7 +60,7 @@ def write_database(path: Path, tables: Iterable[SqlTable], views: Mapping[str, s
             database.execute("COMMIT")
 
     try:
-        write_atomically(path, write)
+        write_atomically(path, write, DATABASE)
     except sqlite3.Error as error:
         raise OutputError(
             f"{path} cannot be written: {error}; choose a place with room where files can be made."

@@ -46,7 +46,7 @@ def save_verdict(
         },
         "settings": to_plain(verdict.settings, "settings"),
     }
-    write_folder(VERDICTS, folder, content, parts=parts, extra=extra, rendered=rendered)
+    write_folder(VERDICTS.of(verdict.test), folder, content, parts=parts, extra=extra, rendered=rendered)
 
 
 def load_verdict(folder: Path) -> Verdict:

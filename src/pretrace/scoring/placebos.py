@@ -10,9 +10,9 @@ from pretrace.types import Backend
 
 def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
     """Raise ModelError where a placebo has the weights of the target or of another placebo."""
-    known = {_weights(target): "the target"}
+    known = {weights_of(target): "the target"}
     for placebo in placebos:
-        weights = _weights(placebo)
+        weights = weights_of(placebo)
         if weights in known:
             raise ModelError(
                 f"the placebo {placebo.name} has the very weights of {known[weights]}: a placebo is a model that was "
@@ -22,7 +22,7 @@ def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
         known[weights] = f"the placebo {placebo.name}"
 
 
-def _weights(model: Backend) -> str:
+def weights_of(model: Backend) -> str:
     """What names a model's weights: their hash, or the fingerprint where they are not here, as on a server."""
     weights = model.facts.get("weights")
     return str(weights) if weights not in (None, "unknown") else model.fingerprint

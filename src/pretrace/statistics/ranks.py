@@ -6,9 +6,8 @@ however they depend on each other, as long as all units are treated alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,8 @@ from pretrace.registry import require
 from pretrace.statistics.documents import checked
 from pretrace.types import Doubles
 
-Triple = tuple[int, int, int]
+FEWEST = 3
+"""Values below which nothing is said of their law."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,15 +29,6 @@ class JointRank:
     p: float
     deviations: Doubles
     which: int
-
-
-@dataclass(frozen=True, slots=True)
-class LeftTwoOut:
-    """The leave-two-out test: the `share` of pairs of other units in which unit 0 is not the largest of the three, and
-    the `p` that this share guarantees."""
-
-    share: float
-    p: float
 
 
 def rank_p(value: float, others: npt.ArrayLike) -> float:
@@ -83,39 +74,20 @@ def joint_extremeness(features: npt.ArrayLike, unit: int = 0) -> JointRank:
     return JointRank(at_least / len(table), deviations[unit], int(deviations[unit].argmax()))
 
 
-def leave_two_out(values: Callable[[Triple], npt.ArrayLike], units: int) -> LeftTwoOut:
-    """The leave-two-out test that unit 0 has the largest value of `units` (Lei and Sudijono 2024, arXiv 2401.07152).
+def stands_out(value: float, own: Doubles, parts: Sequence[Doubles]) -> float:
+    """The one-sided p of `value` against the mean of `own` [m], by Student's t for one more of them.
 
-    `values((0, i, j))` gives the values of the three units [3] after all that is fitted was fitted on the others
-    alone. Unit 0 loses the pair {i, j} unless its value is strictly the largest. Were the units exchangeable, the
-    probability of a share of lost pairs of at most a is at most s(a) / units (`guaranteed`). TextsError for fewer
-    than three units.
+    The standard deviation is pooled within `parts`, each of which has a mean of its own. 1 with fewer than three of
+    `own`, or fewer than three degrees of freedom: nothing can be said.
     """
-    if units < 3:
-        raise TextsError(f"leaving two out takes three units or more, found {units}.")
-    lost = 0
-    for i, j in combinations(range(1, units), 2):
-        own, *others = np.asarray(values((0, i, j)), dtype=np.float64).tolist()
-        lost += not own > max(others)
-    return LeftTwoOut(lost / _pairs(units), guaranteed(lost, units))
+    from scipy.special import stdtr
 
-
-def guaranteed(lost: int, units: int) -> float:
-    """The p-value of a unit that loses so many pairs of others: s / units, with s the most units that can all lose no
-    more than that.
-
-    A triple has at most one winner. So s such units lose together at least twice in each triple among them, and once
-    in each triple of two of them and another: s (s - 1) (s - 2) / 3 + s (s - 1) (units - s) / 2 in all, of at most
-    s times `lost`. This grows with s, so the largest s is the last that satisfies it.
-
-    >>> guaranteed(0, 20), guaranteed(171, 20)
-    (0.05, 1.0)
-    """
-    most = 1
-    while most < units and (most * (3 * units - (most + 1) - 4)) <= 6 * lost:
-        most += 1
-    return most / units
-
-
-def _pairs(units: int) -> int:
-    return (units - 1) * (units - 2) // 2
+    several = [part for part in parts if len(part) > 1]
+    free = sum(len(part) - 1 for part in several)
+    if len(own) < FEWEST or free < FEWEST:
+        return 1.0
+    variance = sum(float(((part - part.mean()) ** 2).sum()) for part in several) / free
+    away = value - float(own.mean())
+    if variance <= 0:
+        return 0.0 if away > 0 else 1.0
+    return float(stdtr(free, -away / np.sqrt(variance * (1 + 1 / len(own)))))

@@ -37,19 +37,59 @@ PERMUTATIONS = 9_999
 """Drawn at random; where the asked documents can be chosen in no more ways, every one of these is gone through."""
 LARGE = 20_000
 """Documents above which a fifth of the permutations is drawn, to keep the time in bounds, and in another way."""
+STEPS, FARTHEST = 12, 64.0
+"""Halvings of the interval in which a drift is sought, and the drift above which none is sought."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shift:
     """A test of the set: `p`, and `least`, the number of documents from which on it would have rejected.
 
     `least` supposes that so many asked documents stand above all known ones while the others lie evenly among
-    them; None where not even all would do.
+    them; None where not even all would do. `p_after` and `explained` say what the test leaves of a difference.
     """
 
     p: float
     least: int | None
     permutations: int
+    asked: Doubles
+    known: Doubles
+    level: float
+    dealt: Doubles
+    exact: bool
+
+    def p_after(self, drift: float = 0.0, spread: float = 1.0) -> float:
+        """p were all asked documents `drift` standard deviations (of the known ones) lower, and `spread` times less far
+        from the median of the known ones: what is left of p where drift and spread are not of the model's making."""
+        moved = moved_by(self.asked, self.known, drift, spread)
+        scores, number = _rank_scores(np.concatenate((moved, self.known))), len(moved)
+        reached = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
+        at_least = int(np.count_nonzero(self.dealt >= reached - TIE))
+        return max(1, at_least) / len(self.dealt) if self.exact else (1 + at_least) / (1 + len(self.dealt))
+
+    @property
+    def explained(self) -> float:
+        """The largest drift, in standard deviations of the known documents, with which the test still rejects: any
+        drift above it explains the result. 0 where it does not reject."""
+        if self.p > self.level:
+            return 0.0
+        low, high = 0.0, 1.0
+        while self.p_after(high) <= self.level:
+            low, high = high, 2 * high
+            if high > FARTHEST:
+                return FARTHEST
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.p_after(middle) <= self.level else (low, middle)
+        return low
+
+
+def moved_by(asked: npt.ArrayLike, known: npt.ArrayLike, drift: float, spread: float) -> Doubles:
+    """The asked values without a drift, in standard deviations of the known ones, and without a `spread` around their
+    median, float64 [asked]."""
+    values, others = np.asarray(asked, dtype=np.float64), np.asarray(known, dtype=np.float64)
+    middle = float(np.median(others))
+    return np.asarray(middle + (values - drift * float(others.std()) - middle) / spread)
 
 
 def set_shift(
@@ -62,9 +102,9 @@ def set_shift(
 ) -> Shift:
     """The one-sided test that the asked documents score higher than the known ones, one value a document.
 
-    p is the share of the permutations that reach the statistic, the one that was found among them; `level` is only
-    for `least`. TextsError without values on a side or with one that is not finite, ExpressionError for a level
-    outside 0 to 1.
+    p is the share of the permutations that reach the statistic, the one that was found among them; `level` is for
+    `least` and `explained`. TextsError without values on a side or with one that is not finite, ExpressionError for a
+    level outside 0 to 1.
     """
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     require(0 < level < 1, f"a test has a level between 0 and 1, found {level:g}.")
@@ -73,14 +113,18 @@ def set_shift(
     number = len(first)
     scores = _rank_scores(both)
     observed = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
-    if math.comb(len(both), number) <= permutations:
+    exact = math.comb(len(both), number) <= permutations
+    if exact:
         dealt = _every_choice(scores, number)
+        p = np.count_nonzero(dealt >= observed - TIE) / len(dealt)
     else:
         draws = permutations if len(both) <= LARGE else max(1, permutations // 5)
-        drawn = _permuted(scores, number, draws, seed)
-        dealt = np.append(drawn, observed)  # the choice that was made counts as one of them
-    p = np.count_nonzero(dealt >= observed - TIE) / len(dealt)
-    return Shift(float(p), _least(number, len(second), dealt, level), len(dealt))
+        dealt = _permuted(scores, number, draws, seed)
+        # the choice that was made counts as one of them
+        p = (1 + np.count_nonzero(dealt >= observed - TIE)) / (1 + len(dealt))
+    every = dealt if exact else np.append(dealt, observed)
+    least = _least(number, len(second), every, level)
+    return Shift(float(p), least, len(every), first, second, level, dealt, exact)
 
 
 def _every_choice(scores: Doubles, number: int) -> Doubles:

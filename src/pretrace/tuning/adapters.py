@@ -24,6 +24,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.results.atomic import check_writable
+from pretrace.results.output_checks import ADAPTER
 from pretrace.tuning.artifacts import Adapter, read_adapter, write_adapter
 from pretrace.tuning.batches import Selection, select
 from pretrace.tuning.methods import AdaLora, Method, expression, name_of
@@ -94,7 +95,7 @@ def tune(
     whose allocation is not saved. TextsError where the texts cannot be chosen, OutputError where the
     folder cannot be written, ModelError where no layers are found to adapt or the training diverges.
     """
-    check_writable(folder)
+    check_writable(folder, ADAPTER)
     chosen = select(corpus, model, method, seed=seed)
     precision = settled(method.precision, model.device)
     plan = method.plan(seed=seed, precision=precision, save_minutes=SAVE_MINUTES)

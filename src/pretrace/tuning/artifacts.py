@@ -18,7 +18,15 @@ from pretrace.cache.location import text_key
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.results.atomic import new_folder
 from pretrace.results.folder import file_hashes
-from pretrace.results.output_checks import ADAPTER_CARD, ADAPTER_KEY, CARD, CARD_KEY, FILES_KEY
+from pretrace.results.output_checks import (
+    ADAPTER,
+    ADAPTER_CARD,
+    ADAPTER_KEY,
+    CARD,
+    CARD_KEY,
+    FILES_KEY,
+    PLANTED,
+)
 from pretrace.results.tables import read_lines, write_lines
 from pretrace.tuning.methods import Method, methods
 from pretrace.types import Corpus, Text
@@ -63,7 +71,7 @@ def write_adapter(
         if isinstance(value, set):  # whose order changes from one process to the next
             setattr(settings, name, sorted(value))
     weights = get_peft_model_state_dict(adapted, save_embedding_layers=False)
-    with new_folder(folder) as partial:
+    with new_folder(folder, ADAPTER) as partial:
         tensors = {name: weight.detach().cpu().contiguous() for name, weight in sorted(weights.items())}
         save_file(tensors, partial / WEIGHTS, metadata={"format": "pt"})
         settings.save_pretrained(str(partial))
@@ -107,7 +115,7 @@ def write_planted(
     The card gains the counts of the corpus, the versions and the SHA-256 of every file beside it.
     OutputError where the folder cannot be written.
     """
-    with new_folder(folder) as partial, _no_bars():
+    with new_folder(folder, PLANTED) as partial, _no_bars():
         model.save_pretrained(partial, safe_serialization=True)
         tokenizer.save_pretrained(partial)
         facts = {CARD_KEY: _PLANTED_FORMAT, **_counts(corpus), **card, "versions": _versions()}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pretrace.errors import ModelError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
+from pretrace.results.output_checks import PLANTED
 from pretrace.settings import TRAINING, check_ranges, option, seed_option
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import Planted, write_planted
@@ -159,7 +160,7 @@ def plant(
     ModelError where `start` cannot be opened or the training diverges.
     """
     labelled = split_members(corpus, settings.share, settings.seed)
-    check_writable(folder)
+    check_writable(folder, PLANTED)
     origin = _opened(labelled, settings, start)
     max_tokens = _window(origin.model, settings)
     sequences = _sequences(origin.tokenizer, labelled, max_tokens)

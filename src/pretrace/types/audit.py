@@ -17,9 +17,10 @@ from pretrace.types.traces import Doubles
 COMPARED = "What the texts are compared with"
 """The group of options on control documents and generated texts."""
 
-Outcome = Literal["nothing", "consistent", "inconclusive"]
+Outcome = Literal["nothing", "consistent", "inconclusive", "found", "absent"]
 """Nothing shown, by an audit that would have seen training; consistent with training on the texts; or no answer,
-because a control failed or the audit could have missed it."""
+because a control failed or the audit could have missed it. Of a search in a corpus: texts were found, or none stands in
+all that was read."""
 
 Design = Literal["controls", "differences", "placebos"]
 """What the suspect texts are compared with. "controls": control documents of the same kind, known to be unseen.
@@ -182,12 +183,14 @@ class Sensitivity:
 
     `gamma_sign` and `gamma_wilcoxon` are Rosenbaum's Γ*: the odds at which an innocent document may lie above 0
     before the sign test, or Wilcoxon's, no longer rejects. `shift` is what can be taken from every suspect
-    document, in the effect's unit, before the two-sample test no longer rejects.
+    document, in the effect's unit, before the two-sample test no longer rejects. `left_out` is how many control
+    documents can be left out, those that the model knows least first, before it no longer rejects.
     """
 
     gamma_sign: float | None = None
     gamma_wilcoxon: float | None = None
     shift: float | None = None
+    left_out: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,7 @@ class AuditPlan:
     `design` is None where no verdict is possible; `why` says in a sentence or two how it was chosen. `outcomes` are
     those that are possible. `cures` say what would make a verdict possible or stronger. `documents` and `snippets`
     are of the suspect texts, `control_documents` of the control documents. `passes` counts texts that go
-    through a model; `seconds` is a guess of the time (None without one).
+    through a model; `seconds` is a guess of the time (None without one). `notes` tell what was left out on both sides.
     """
 
     design: Design | None
@@ -221,6 +224,7 @@ class AuditPlan:
     cures: tuple[str, ...] = ()
     passes: int = 0
     seconds: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +275,11 @@ class Audit(Shown, Tabular):
     documents, empty where there are none. `plan` says which design was chosen and why. `reasons` are the sentences
     that lead to the outcome, `advice` what would help. `variants` are further procedures that were asked for: they are
     shown and decide nothing. `leans` are what innocent models showed where it was measured, for a design without
-    control documents. `statements` are what the one who asked says of the models and texts: `requested_by`, `placebo`,
-    `controls`. `settings` is everything needed to repeat the audit.
+    control documents. `power` is that of the exposure that decides, `powers` those of all that were tried, the lightest
+    first.
+    `statements` are what the one who asked says of the models and texts: `requested_by`, `placebo`, `controls`.
+    `register` says which test of these texts on this machine it is, and then names the others, a line each.
+    `settings` is everything needed to repeat the audit.
     """
 
     corpus: str
@@ -297,11 +304,13 @@ class Audit(Shown, Tabular):
     placebos: tuple[Placebo, ...] = ()
     leans: tuple[Lean, ...] = ()
     power: Power | None = None
+    powers: tuple[Power, ...] = ()
     gaps: tuple[Gap, ...] = ()
     quality: tuple[Quality, ...] = ()
     pairs: tuple[Pair, ...] = ()
     control_pairs: tuple[Pair, ...] = ()
     statements: Mapping[str, str] = field(default_factory=dict)
+    register: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property

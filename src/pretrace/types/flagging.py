@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pretrace.types.audit import Check
+from pretrace.types.audit import Check, Power
 from pretrace.types.offered import Shown, Tabular
 from pretrace.types.results import Skipped
 from pretrace.types.traces import Doubles
 
-FlagOutcome = Literal["flagged", "set", "none", "coarse", "refused"]
-"""Documents are flagged; none is, but the set as a whole stands out; neither; neither, and too few known documents
-for that to say anything; or no answer, because a control says that the two sets differ by more than membership."""
+FlagOutcome = Literal["flagged", "set", "none", "missed", "coarse", "refused"]
+"""Documents are flagged; none is, but the set as a whole stands out; neither, and a tenth of the documents, if seen,
+would have been noticed; neither, but that could have been missed ("coarse" in results of before version 0.2); or no
+answer, because a control says that the two sets differ, or could differ, by more than membership."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +104,10 @@ class SetTest:
     `p` is None where a control withholds it, and `withheld` says why. `above` asked documents lie above the line that
     `expected` of them would be above by chance (p-values of at most 5%). The test rejects at `level` from `least`
     documents on that stand above all known ones while the others are like these; None where not even all would do.
+
+    `explained` is the drift of all asked documents, in standard deviations of the known ones, that would explain a
+    rejection. `unseen` is the drift that the checks could not have excluded, and `spread` how many times as far as the
+    known ones the asked documents lie below the middle. None in results of before version 0.2.
     """
 
     p: float | None
@@ -112,6 +117,9 @@ class SetTest:
     least: int | None
     permutations: int
     withheld: str = ""
+    explained: float | None = None
+    unseen: float | None = None
+    spread: float | None = None
 
     @property
     def rejects(self) -> bool:
@@ -127,6 +135,8 @@ class Flagged(Shown, Tabular):
     `reasons` are the sentences that lead to the outcome, `advice` what would help, `notes` what was known before
     the model was asked. `settings` is everything needed to repeat it. `set_test` is None in results of version 0.1.
     A flagging of more texts than memory holds has `whole`: `texts`, `known` and `skipped` are then some of them.
+    `power` is what training a copy of the target on a tenth of the documents brought, `tests` says which test of these
+    texts this is on this machine.
     """
 
     corpus: str
@@ -147,6 +157,8 @@ class Flagged(Shown, Tabular):
     settings: Mapping[str, Any] = field(default_factory=dict)
     set_test: SetTest | None = None
     whole: WholeFlagging | None = None
+    power: Power | None = None
+    tests: str = ""
 
     @property
     def number(self) -> int:

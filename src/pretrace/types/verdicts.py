@@ -1,4 +1,4 @@
-"""The result of a test that needs no earlier checkpoint: marks, order, control collections, a cut-off, twins."""
+"""The result of a test that needs no earlier checkpoint: marks, order, control collections, a cut-off."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ VerdictTest = Literal[
 ]
 """The tests: of texts that were marked before they were published, of trigger sentences, of random strings that stand
 in the texts, of the order of rows, of the order of answer options, of a collection among others of its kind, of a
-drop at a training cut-off, of published texts beside their drafts, and of the items of a benchmark that a harness
-evaluated."""
+drop at a training cut-off, and of the items of a benchmark that a harness evaluated. "twins" stands in folders of an
+earlier pretrace alone: published texts beside their drafts, a test that is no longer made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,6 @@ class Situation:
 
     unpublished: int = 0
     documents: int = 0
-    drafts: int = 0
     unseen: int = 0
     rows: int = 0
     items: int = 0
@@ -64,11 +63,13 @@ class Verdict(Shown):
     the target brought, None where it was not measured. `question` is what the report asks, `compared` and `trust` are
     sentences for a reader without statistics: what was compared, and how far the answer can be trusted. `reasons`
     lead to the outcome, `advice` says what would help, `notes` what was done on the way. `figures` are the test's own
-    numbers in plain values, `tables` one row a unit. `statements` are what the one who asks says of texts and models.
+    numbers in plain values, `tables` one row a unit. `register` says which
+    test of these texts this is on this machine, and tells of the others. `statements` are what the one who asks says of
+    texts and models.
     `situation` is what the advice on other tests rests on. `settings` is everything needed to repeat it.
     """
 
-    test: VerdictTest
+    test: str
     corpus: str
     model: str
     outcome: Outcome
@@ -96,6 +97,7 @@ class Verdict(Shown):
     figures: Mapping[str, Any] = field(default_factory=dict)
     tables: tuple[Table, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    register: tuple[str, ...] = ()
     statements: Mapping[str, str] = field(default_factory=dict)
     situation: Situation = Situation()
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -1,2 +1,2 @@
-"""Verdicts without an earlier checkpoint: tests whose null distribution is known by construction, or that rest on one
-stated assumption."""
+"""Whatever ends in an outcome: audits, flaggings, and tests whose null distribution is known by construction or rests
+on one stated assumption. One rule concludes (`verdicts.outcome`)."""

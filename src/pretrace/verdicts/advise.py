@@ -32,26 +32,32 @@ class Names:
     controls: str = "CONTROLS.jsonl"
     unpublished: str = "UNPUBLISHED.jsonl"
     earlier: str = "EARLIER"
+    columns: tuple[str, ...] = ()
+    """Options that say where in the file things stand; they follow its name."""
     date: str = "date"
     options: str = "options"
-    draft: str = "draft"
 
     @property
     def quoted(self) -> Mapping[str, str]:
         """Each as a shell reads it."""
-        return {name: shlex.quote(getattr(self, name)) for name in self.__slots__}
+        found = {name: shlex.quote(getattr(self, name)) for name in self.__slots__ if name != "columns"}
+        return {**found, "texts": shlex.join([self.texts, *self.columns])}
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
     """What a test is worth, as measured: units for power 0.8 where the model read the texts once and four times (None
     where that was not reached; `more_than_one` and `more_than_four` are then the most units that were tried, None where
-    none were), and false alarms of all tests that were made of texts not used, "3/300"."""
+    none were). Of tests of texts that the model did not read, "3/300" each: how many `rejected` (p at or below 5%),
+    how many `accused` after all checks, and how many of the kind with the most (`worst`, with that kind in brackets);
+    None where that was not measured."""
 
     unit: str
     one: int | None
     four: int | None
-    false_alarms: str | None
+    rejected: str | None
+    accused: str | None
+    worst: str | None = None
     measured_on: str = ""
     more_than_one: int | None = None
     more_than_four: int | None = None
@@ -73,9 +79,18 @@ class Needed:
         return f"{self.documents(1)} where the model read them once, {self.documents(4)} where four times"
 
     @property
-    def alarms(self) -> str:
-        """The false alarms in words."""
-        return (self.false_alarms or UNMEASURED).replace("/", " of ")
+    def alarms(self) -> tuple[str, str, str]:
+        """How many rejected, how many accused, and the kind with the most accusations, in words."""
+        return tuple(_counted(one) for one in (self.rejected, self.accused, self.worst))  # type: ignore[return-value]
+
+
+def _counted(written: str | None) -> str:
+    """ "3/2000 (a kind)" in words: "3 of 2,000 (a kind)"."""
+    if written is None:
+        return UNMEASURED
+    counts, bracket, kind = written.partition(" (")
+    some, every = (f"{int(one):,}" for one in counts.split("/"))
+    return f"{some} of {every}{bracket}{kind}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ FEWEST_CHOICES = math.ceil(math.log(LEVEL) / math.log(1 / 2))
 """Choices between two that must all come out one way before chance gives it less often than the level: 5."""
 FEWEST_OTHERS = math.ceil(1 / LEVEL) - 1
 """Others among which a first rank is as rare as the level: 19."""
+FEWEST_STRINGS = 5
+"""Random strings below which no test is made: one or two that the whole world knows would decide it."""
 FEWEST_ROWS = 20
 """Two shards of ten rows; shorter ones have too few orders to tell apart."""
 FEWEST_MONTHS = 2 * (FEWEST_OTHERS + 1)
@@ -112,7 +114,7 @@ CHOICES: tuple[Choice, ...] = (
         "A lot decided which wording was published, and the other wordings stayed secret.",
         _unpublished,
         (
-            "pretrace mark {unpublished} --out MARKED --sealed SEALED",
+            "pretrace mark {unpublished} --variant-texts OTHER_WORDING.jsonl --out MARKED --sealed SEALED",
             "pretrace check SEALED --commitment HASH --model {model} --out CHECKED",
         ),
         5,
@@ -125,8 +127,9 @@ CHOICES: tuple[Choice, ...] = (
         "A lot decided how each trigger sentence ends, and the ends stand nowhere else.",
         _unpublished,
         (
-            "pretrace mark {unpublished} --out MARKED --sealed SEALED",
-            "pretrace check SEALED --commitment HASH --answers ANSWERS --out CHECKED",
+            "pretrace mark {unpublished} --canary --out MARKED --sealed SEALED",
+            "pretrace check SEALED --prompts PROMPTS.jsonl",
+            "pretrace check SEALED --commitment HASH --answers ANSWERS.jsonl --out ANSWERED",
         ),
         6,
         reads="text",
@@ -137,7 +140,9 @@ CHOICES: tuple[Choice, ...] = (
         "random strings that stand in the texts, such as hashes and UUIDs",
         "exact if",
         "The strings were made at random and were published nowhere else.",
-        lambda has: None if has.canaries else Lack("random strings in the texts, such as hashes and UUIDs"),
+        lambda has: fewer(
+            has.canaries, FEWEST_STRINGS, "random strings in the texts, such as hashes and UUIDs of version 4"
+        ),
         ("pretrace canaries {texts} --model {model} --out CANARIES",),
         7,
     ),
@@ -221,16 +226,6 @@ CHOICES: tuple[Choice, ...] = (
         10,
     ),
     Choice(
-        "twins",
-        "Drafts beside published texts",
-        f"{FEW_DOCUMENTS} or more published texts with an unpublished draft of each, and a model that saw neither",
-        "conditional",
-        "Hidden differences between drafts and published texts stay within the bound that is reported.",
-        lambda has: fewer(has.drafts, FEW_DOCUMENTS, "texts with an unpublished draft of each"),
-        ("pretrace twins {texts} --draft-column {draft} --model {model} --placebo {earlier} --out TWINS",),
-        11,
-    ),
-    Choice(
         "placebo",
         "An earlier checkpoint alone",
         "an earlier checkpoint of the model, or its base",
@@ -238,7 +233,7 @@ CHOICES: tuple[Choice, ...] = (
         "It accuses nobody: without control documents it can end with “nothing shown” or “inconclusive”.",
         lambda has: _audited(_checkpoint(has), has),
         ("pretrace audit {texts} --model {model} --placebo {earlier} --power --out AUDIT",),
-        12,
+        11,
         reads="weights",
         accuses=False,
     ),

@@ -1,10 +1,10 @@
-"""What a file of texts offers to the tests: its documents, and columns that hold dates, answer options or drafts."""
+"""What a file of texts offers to the tests: its documents, and columns that hold dates or answer options."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -13,17 +13,17 @@ from pretrace.building.reading import days
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.formats import rows_of
 from pretrace.corpora.opening import found
-from pretrace.corpora.reading import Reading
-from pretrace.types import Situation
+from pretrace.corpora.reading import EveryColumn
+from pretrace.errors import TextsError
+from pretrace.types import Corpus, Situation
+from pretrace.verdicts import register
 from pretrace.verdicts.advise import Names
+from pretrace.verdicts.choices import LEVEL
 
 RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
 """UUIDs, and hexadecimal hashes from MD5 to SHA-512."""
 MOSTLY = 0.9
 """The share of filled cells that must be of a kind."""
-ALIKE, FEWEST_WORDS, COMPARED = 0.3, 5, 200
-"""A cell is a version of the text beside it where they share this part of their words and it has so many; the first so
-many rows are compared."""
 DAYS_A_MONTH = 365.25 / 12
 FEWEST_A_VALUE = 3
 """Texts a value that a column must have on average before it is said that its values may be collections."""
@@ -49,11 +49,10 @@ class _Column:
     last: date = date.min
     lists: int = 0
     strings: int = 0
-    versions: int = 0
     values: set[str] = field(default_factory=set)
 
-    def add(self, value: object, text: str) -> None:
-        """Count one cell, which stands beside this text."""
+    def add(self, value: object) -> None:
+        """Count one cell."""
         if value is None or value == "":
             return
         self.filled += 1
@@ -63,7 +62,6 @@ class _Column:
             self.first, self.last = min(self.first, day.first), max(self.last, day.last)
         if isinstance(value, str):
             self.strings += 1
-            self.versions += self.strings <= COMPARED and _version(value, text)
             self.values.add(value[:100])
 
     @property
@@ -72,25 +70,20 @@ class _Column:
         return (self.last - self.first).days / DAYS_A_MONTH
 
 
-class _EveryColumn(Reading):
-    """A reading that takes all columns of a table."""
-
-    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
-        super().pick(found)
-        return tuple(dict.fromkeys(found))
-
-
-def look(source: str, columns: Columns) -> Seen:
-    """What stands in `source`, as far as that can be seen; errors as for `open_corpus`."""
+def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
+    """What stands in `source`, as far as that can be seen; errors as for `open_corpus`. `corpus` is its texts, where
+    they were read already."""
     # What a label says is no matter here, and a column of that name may say something else than membership.
-    columns = Columns(columns.text, "", columns.id, columns.group)
-    corpus = open_corpus(source, columns)
+    given, columns = columns, Columns(columns.text, "", columns.id, columns.group)
+    options = () if corpus is not None else tuple(_options_of(source, given))
+    corpus = open_corpus(source, columns) if corpus is None else corpus
     documents = len({text.document for text in corpus.texts})
     canaries = len({one.lower() for text in corpus.texts for one in RANDOM.findall(text.text)})
     said = [f"{_many(len(corpus), 'text')} of {_many(documents, 'document')}."]
     if canaries:
         said.append(f"{_many(canaries, 'random string')} (UUIDs, hashes) in the texts.")
-    has, names = Situation(documents=documents, canaries=canaries), Names()
+    has = Situation(documents=documents, canaries=canaries)
+    names = Names(columns=options)
     table = _table(source, columns)
     if name := _best(table, lambda one: one.dates):
         one = table[name]
@@ -99,10 +92,18 @@ def look(source: str, columns: Columns) -> Seen:
     if name := _best(table, lambda one: one.lists):
         has, names = replace(has, items=table[name].lists), replace(names, options=name)
         said.append(f"{name!r} holds lists, perhaps answer options: {_many(has.items, 'item')}.")
-    if name := _best(table, lambda one: min(one.versions / min(one.strings or 1, COMPARED), 1) * one.strings):
-        has, names = replace(has, drafts=table[name].strings), replace(names, draft=name)
-        said.append(f"{name!r} holds texts much like those beside them, perhaps drafts: {has.drafts:,}.")
-    return Seen(has, names, (*said, *_collections(table, len(corpus))))
+    return Seen(has, names, (*said, *_collections(table, len(corpus)), *_tested(corpus)))
+
+
+def _options_of(source: str, columns: Columns) -> Iterator[str]:
+    """The options by which a command reads the file as it was read here."""
+    try:
+        open_corpus(source, columns)
+    except TextsError:  # the column of labels says something else
+        columns = replace(columns, label="")
+    for name in ("text", "label", "id", "group"):
+        if (value := getattr(columns, name)) is not None:
+            yield from (f"--{name}-column", value)
 
 
 def _best(table: Mapping[str, _Column], count: Callable[[_Column], float]) -> str:
@@ -122,12 +123,25 @@ def _collections(table: Mapping[str, _Column], texts: int) -> Iterator[str]:
             )
 
 
+def _tested(corpus: Corpus) -> Iterator[str]:
+    """What this machine's register says of the texts: how many tests of them were made, and what the next one is."""
+    known = register.known(text.text for text in corpus.texts)
+    if known:
+        made = "1 test of these texts was" if len(known) == 1 else f"{len(known):,} tests of these texts were"
+        number = len(known) + 1
+        yield (
+            f"On this machine {made} made. Another one would be the {register.ordinal(number)}: for {number:,} "
+            f"tests the level is {LEVEL / number:.3g} each, and for one {LEVEL:g}."
+        )
+        yield from known
+
+
 def _table(source: str, columns: Columns) -> dict[str, _Column]:
     """The columns of a file beside those of text, label, id and group; nothing for other sources."""
     path = Path(source)
     if not found(path) or not path.is_file():
         return {}
-    reading = _EveryColumn(columns, source)
+    reading = EveryColumn(columns, source)
     table: dict[str, _Column] = {}
     used = {columns.id or "id", columns.group or "group", "label"}
     chosen = ""
@@ -135,7 +149,7 @@ def _table(source: str, columns: Columns) -> dict[str, _Column]:
         chosen = chosen or columns.pick_text(tuple(row.fields), source)
         for name, value in row.fields.items():
             if name != chosen and name not in used:
-                table.setdefault(name, _Column()).add(value, str(row.fields[chosen]))
+                table.setdefault(name, _Column()).add(value)
     return table
 
 
@@ -147,12 +161,6 @@ def _options(value: object) -> bool:
         except (ValueError, RecursionError):
             return False
     return isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value)
-
-
-def _version(value: str, text: str) -> bool:
-    """Whether a cell is another version of the text beside it."""
-    one, other = set(value.lower().split()), set(text.lower().split())
-    return value != text and len(one) >= FEWEST_WORDS and len(one & other) >= ALIKE * len(one | other)
 
 
 def _many(number: int, thing: str) -> str:

@@ -1,29 +1,40 @@
-"""From a p-value and its checks to an outcome, by one rule for every test, fixed before any result was seen.
+"""From a p-value and its checks to an outcome: one rule for every test, audit and flagging, fixed before any result.
 
-A p-value at or below the level says "consistent with training" unless a check failed. Above it, "nothing shown" takes
-as much evidence as an accusation: no check that failed, and an effect whose upper bound lies below what training a
-copy of the target brought. In every other case the verdict is withheld.
+"Consistent with training" takes p at or below the level, no failed check, and, where the test wants a second model,
+that the same test was made with one and did not find the same. "Nothing shown" takes as much evidence: p above the
+level, no failed check, training that was tried and would have been found in at least `ENOUGH` of such tests, and an
+effect whose upper bound lies below what that training brought. In every other case the verdict is withheld.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pretrace.auditing.checks import times
 from pretrace.statistics.permutation import PermutationTest
 from pretrace.types import Check, Doubles, Estimate, Null, Outcome, Power
+from pretrace.verdicts.audit.checks import times
 
+ENOUGH = 0.8
+"""The share of tests that must find the training that was tried, before "nothing" is said."""
+SECOND = "second"
+"""The name of the check that the same test, made with a model that cannot have seen the texts, finds less."""
 BINS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a test gave: `p` None where it could not be made, and the effect in its unit. `of` says in a few words what
-    the model would have been trained on ("the published texts of letters.jsonl"), `accusing` names checks that only
-    withhold "consistent with training", and not "nothing shown"."""
+    """What a test gave: `p` None where it could not be made, and the effect in its unit.
+
+    `of` says in a few words what the model would have been trained on ("the published texts of letters.jsonl").
+    `accusing` names checks that only withhold "consistent with training", and not "nothing shown"; `informing` names
+    checks that withhold neither. `second` says that nobody is accused unless the check `SECOND` has passed: so it is
+    for every test where pretrace drew no lot itself. `noun` is what the reader looks at ("test", "audit", "flagging"),
+    `unit` what was planted ("document"), `said` holds first sentences of its own for an outcome. `rejected` is for
+    what rejects otherwise than by p at or below the level.
+    """
 
     model: str
     of: str
@@ -33,43 +44,86 @@ class Found:
     effect_unit: str = ""
     planted: Power | None = None
     accusing: tuple[str, ...] = ()
+    informing: tuple[str, ...] = ()
+    second: bool = False
+    noun: str = "test"
+    unit: str = "text"
+    said: Mapping[Outcome, str] = field(default_factory=dict)
+    rejected: bool | None = None
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the test alone, without any check, speaks for training."""
+        if self.rejected is not None:
+            return self.rejected
+        return self.p is not None and self.p <= self.level
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the effect lies below what the training that was tried brought."""
+        return (
+            self.planted is not None
+            and self.effect is not None
+            and self.effect.high < self.planted.effect.low
+        )
+
+    @property
+    def powered(self) -> bool:
+        """Whether the training that was tried would have been found often enough."""
+        return self.planted is not None and self.planted.probability.value >= ENOUGH
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The outcome, the statement in one sentence, the reasons and what would help, a sentence each."""
+    """The outcome, the statement in one sentence or two, the reasons and what would help, a sentence each, and the
+    names of the checks that withheld something."""
 
     outcome: Outcome
     statement: str
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
 
 
 def conclude(found: Found, checks: Sequence[Check]) -> Conclusion:
     """The verdict of a test and its checks; see the top of this file."""
-    rejected = found.p is not None and found.p <= found.level
-    failed = [
-        check
-        for check in checks
-        if check.status == "failed" and (rejected or check.name not in found.accusing)
-    ]
-    cleared = found.p is not None and not rejected and _excluded(found)
+    failed = [check for check in checks if check.status == "failed" and _withholds(found, check)]
+    asked = next((check for check in checks if check.name == SECOND), None)
+    unasked = found.rejects and found.second and (asked is None or asked.status == "not run")
+    tested = found.p is not None or found.rejected is not None
+    cleared = tested and not found.rejects and found.bounded and found.powered
     outcome: Outcome = "inconclusive"
-    if not failed and rejected:
+    if not failed and not unasked and found.rejects:
         outcome = "consistent"
     elif not failed and cleared:
         outcome = "nothing"
-    reasons = [_tested(found, rejected)]
+    reasons = [_tested(found)]
     reasons += [f"{check.title}: no. {check.words}" for check in failed]
-    if found.p is not None and not rejected:
-        reasons.append(_bound(found, cleared))
-    advice = [check.cure for check in failed if check.cure]
-    if found.p is not None and not rejected and found.planted is None:
-        advice.append("Run the test with --power, which measures what it would have seen.")
-    if outcome == "inconclusive":
-        advice += [check.cure for check in checks if check.status == "not run" and check.cure]
-    statement = _statement(found, outcome, withheld=rejected or bool(failed))
-    return Conclusion(outcome, statement, tuple(reasons), tuple(dict.fromkeys(advice)))
+    if unasked:
+        reasons.append(f"{asked.title}: not known. {asked.words}" if asked else UNASKED)
+    if tested and not found.rejects:
+        reasons.append(_missed(found))
+    withheld = (*(check.name for check in failed), *((SECOND,) if unasked else ()))
+    advice = _advice(found, checks, failed, outcome)
+    return Conclusion(
+        outcome, _statement(found, outcome, withheld, unasked=unasked), tuple(reasons), advice, withheld
+    )
+
+
+UNASKED = (
+    "No second model was asked. What makes a text likelier for every model is no sign of training, and only the same "
+    "test with a model that cannot have seen the texts can tell the two apart."
+)
+
+
+def exposure(power: Power, unit: str = "text") -> str:
+    """The training that was tried, in words: "12 texts of 24 were read once by a copy of the model (all weights, at a
+    learning rate of 5e-05)"."""
+    facts = power.facts
+    many = f"{power.planted:,} {unit}s" if power.planted != 1 else f"one {unit}"
+    of = f" of {facts['units']:,}" if facts.get("units") else ""
+    how = str(facts.get("how", ""))
+    return f"{many}{of} were read {times(power.epochs)} by a copy of the model" + (f" ({how})" if how else "")
 
 
 def null_of(test: PermutationTest, level: float, statistic: str) -> Null:
@@ -86,53 +140,80 @@ def null_histogram(drawn: Doubles, observed: float, critical: float, statistic: 
     return Null(statistic, observed, critical, tuple(map(float, edges)), tuple(map(int, counts)))
 
 
-def _excluded(found: Found) -> bool:
-    """Whether the effect's upper bound lies below what planting the texts predicts."""
-    return (
-        found.planted is not None
-        and found.effect is not None
-        and found.effect.high < found.planted.effect.low
-    )
+def _withholds(found: Found, check: Check) -> bool:
+    """Whether this check, if it failed, withholds what the test alone would say."""
+    if check.name in found.informing:
+        return False
+    return found.rejects or not (check.name in found.accusing or check.name == SECOND)
 
 
-def _statement(found: Found, outcome: Outcome, *, withheld: bool) -> str:
+def _advice(
+    found: Found, checks: Sequence[Check], failed: Sequence[Check], outcome: Outcome
+) -> tuple[str, ...]:
+    advice = [check.cure for check in failed if check.cure]
+    if not found.rejects and found.planted is None:
+        advice.append(f"Run the {found.noun} with --power, which measures what it would have seen.")
+    elif not found.rejects and not found.powered:
+        advice.append(f"Give more {found.unit}s: then the {found.noun} finds such training more often.")
+    if outcome == "inconclusive":
+        advice += [check.cure for check in checks if check.status == "not run" and check.cure]
+    return tuple(dict.fromkeys(advice))
+
+
+def _statement(found: Found, outcome: Outcome, withheld: Sequence[str], *, unasked: bool) -> str:
+    model, of = found.model, found.of
     if outcome == "consistent":
-        return f"The predictions of {found.model} are consistent with training on {found.of}, or on copies of them."
-    if outcome == "nothing":
-        return (
-            f"Nothing was found: the predictions of {found.model} show no trace of {found.of}, and training like the "
-            "one that was tried here would have been seen."
-        )
-    if withheld or found.p is None:
-        return f"Inconclusive: this test cannot say whether {found.model} was trained on {found.of}."
+        usual = f"The predictions of {model} are consistent with training on {of}, or on copies of them."
+        return found.said.get(outcome, usual)
+    if outcome == "nothing" and found.planted is not None:
+        usual = f"Nothing was found: the predictions of {model} show no trace of {of}."
+        return f"{found.said.get(outcome, usual)} {_excluded(found.planted, found)}"
+    if tuple(withheld) == (SECOND,):
+        why = "no model that cannot have seen the texts was asked as well"
+        if not unasked:
+            why = "a model that cannot have seen the texts may find the same"
+        return f"Inconclusive: {why}, so this {found.noun} cannot say whether {model} was trained on {of}."
+    if withheld or found.rejects or (found.p is None and found.rejected is None):
+        return f"Inconclusive: this {found.noun} cannot say whether {model} was trained on {of}."
+    sign = f"no sign of training on {of} was found in {model}"
+    return f"Inconclusive: {sign}, but this {found.noun} could have missed it."
+
+
+def _excluded(power: Power, found: Found) -> str:
+    """Which training is excluded, and which is not."""
     return (
-        f"Inconclusive: no sign of training on {found.of} was found in {found.model}, but this test could have "
-        "missed it."
+        f"This excludes training like the one that was tried: {exposure(power, found.unit)}, and "
+        f"{power.probability.value:.0%} of such {found.noun}s find it. It does not exclude weaker training: fewer "
+        f"{found.unit}s, other versions of them, or texts that were read long before the training ended."
     )
 
 
-def _tested(found: Found, rejected: bool) -> str:
+def _tested(found: Found) -> str:
     if found.p is None:
         return "No test could be made."
-    word, effect = "at or below" if rejected else "above", ""
+    word, effect = "at or below" if found.p <= found.level else "above", ""
     if found.effect is not None:
         one = found.effect
         effect = f" The effect is {one.value:.4f} {found.effect_unit} [{one.low:.4f}, {one.high:.4f}]."
     return f"The test gave p = {found.p:.3g}, {word} the level of {found.level:g} that was set beforehand.{effect}"
 
 
-def _bound(found: Found, cleared: bool) -> str:
+def _missed(found: Found) -> str:
     """What the test could have missed."""
     power, effect = found.planted, found.effect
     if power is None or effect is None:
         return (
-            "What this test could have missed was not measured. A p-value above the level does not show that the "
-            "texts were not used."
+            f"What this {found.noun} could have missed was not measured. A p-value above the level does not show that "
+            "the texts were not used."
         )
-    planted = power.effect
-    words = (
-        f"Reading {power.planted:,} of them {times(power.epochs)} moved a copy of the target by {planted.value:.4f} "
-        f"[{planted.low:.4f}, {planted.high:.4f}] {found.effect_unit}. The effect that was found is at most "
-        f"{effect.high:.4f}, which is "
+    planted, chance = power.effect, power.probability
+    often = (
+        f"Training was tried: {exposure(power, found.unit)}. Such training is found in {chance.value:.0%} "
+        f"[{chance.low:.0%}, {chance.high:.0%}] of such {found.noun}s"
     )
-    return words + ("less." if cleared else "not less: such training could have been missed.")
+    often += "." if found.powered else f": an all-clear takes {ENOUGH:.0%}, so it could have been missed."
+    moved = (
+        f" It moved the copy by {planted.value:.4f} [{planted.low:.4f}, {planted.high:.4f}] {found.effect_unit}. The "
+        f"effect that was found is at most {effect.high:.4f}, which is "
+    )
+    return often + moved + ("less." if found.bounded else "not less: such training could have been missed.")

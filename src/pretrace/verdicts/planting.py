@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.auditing.power import SIZES, planted_copy
 from pretrace.errors import TextsError
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval
-from pretrace.tuning.planting import split_members
+from pretrace.tuning.planting import FULL_RATE, LORA_RATE, split_members
 from pretrace.types import Backend, Corpus, Doubles, Estimate, Power, Text
+from pretrace.verdicts.audit.power import SIZES, planted_copy
 from pretrace.verdicts.reading import Watched
 from pretrace.verdicts.settings import TestSettings
 
@@ -28,13 +28,15 @@ class Shift:
     moved: Doubles
 
 
-def planted_shift(
+def planted_shift(  # noqa: PLR0913
     target: Backend,
     texts: Sequence[str],
     values: Doubles,
     again: Callable[[Backend], Doubles],
     settings: TestSettings,
     watch: Watched,
+    *,
+    seed: int = 0,
 ) -> Shift:
     """Train a copy of the target on a random half of the `texts`, one a unit, and take the units' values `again` under
     it; `values` [units] are those of the target. ModelError without weights here, TextsError for too few units."""
@@ -44,7 +46,7 @@ def planted_shift(
         raise TextsError(
             f"--power trains on half of the units and takes {2 * FEWEST} or more, found {len(corpus)}: leave it away."
         )
-    planting = settings.planting
+    planting = settings.planting(seed)
     members = split_members(corpus, planting.share, planting.seed)
     units = tuple(int(text.id) for text in members.texts if text.member)
     with planted_copy(target, corpus, planting, cache=settings.cache, training=watch.training) as copy:
@@ -52,29 +54,39 @@ def planted_shift(
     return Shift(units, np.asarray(after[list(units)] - values[list(units)]))
 
 
-def paired_power(values: Doubles, shift: Shift, settings: TestSettings) -> Power:
+def paired_power(values: Doubles, shift: Shift, settings: TestSettings, *, seed: int = 0) -> Power:
     """The power of a test of one value a unit against 0, `values` [units], with the shift that training brought."""
     noise = values[np.isfinite(values)]
     moved = shift.moved[np.isfinite(shift.moved)]
     return Power(
-        probability=statistics.power(noise, moved, len(noise), level=settings.level, seed=settings.seed),
-        needed=statistics.needed(noise, moved, level=settings.level, seed=settings.seed),
+        probability=statistics.power(noise, moved, len(noise), level=settings.level, seed=seed),
+        needed=statistics.needed(noise, moved, level=settings.level, seed=seed),
         planted=len(moved),
         epochs=settings.power_epochs,
         effect=mean_interval(moved),
-        curve=statistics.curve(noise, moved, SIZES, level=settings.level, seed=settings.seed),
+        curve=statistics.curve(noise, moved, SIZES, level=settings.level, seed=seed),
+        facts=trained(settings, len(noise)),
     )
 
 
-def rank_power(others: Doubles, shift: Shift, settings: TestSettings) -> Power:
+def rank_power(
+    others: Doubles,
+    shift: Shift,
+    settings: TestSettings,
+    *,
+    found: Callable[[float], bool],
+    error: float = 1.0,
+) -> Power:
     """The power of ranking one value among `others` [controls], were it one of them with the shift added.
 
-    The chance is the share of controls that would pass the test with the mean shift; its interval is that of the shift.
+    The chance is the share of controls that would be `found` with the mean shift, in units of `error`; its interval is
+    that of the shift.
     """
     moved = shift.moved[np.isfinite(shift.moved)]
     effect = mean_interval(moved)
     value, low, high = (
-        _passing(others, gain, settings.level) for gain in (effect.value, effect.low, effect.high)
+        float(np.mean([found(float(one) + gain / error) for one in others])) if error > 0 else float(gain > 0)
+        for gain in (effect.value, effect.low, effect.high)
     )
     return Power(
         probability=Estimate(value, low, high),
@@ -82,13 +94,13 @@ def rank_power(others: Doubles, shift: Shift, settings: TestSettings) -> Power:
         planted=len(moved),
         epochs=settings.power_epochs,
         effect=effect,
+        facts=trained(settings),
     )
 
 
-def _passing(others: Doubles, gain: float, level: float) -> float:
-    """The share of controls that would be ranked within the level among the others, raised by so much."""
-    passing = [
-        (1 + np.count_nonzero(np.delete(others, i) >= one + gain)) / len(others) <= level
-        for i, one in enumerate(others)
-    ]
-    return float(np.mean(passing))
+def trained(settings: TestSettings, units: int | None = None) -> dict[str, object]:
+    """How the copy was trained, for the sentence on what an all-clear excludes; a half of so many units was read."""
+    rate = LORA_RATE if settings.power_method == "lora" else FULL_RATE
+    what = "an adapter" if settings.power_method == "lora" else "all weights"
+    facts: dict[str, object] = {"how": f"{what}, at a learning rate of {rate:g}"}
+    return facts if units is None else {**facts, "units": units}

@@ -20,7 +20,7 @@ from pretrace.verdicts.settings import ALONE, BESIDE
 
 
 class Watched(Protocol):
-    """Shows a stage in which texts are read, and one in which a model is trained (`auditing.watch.Unwatched`)."""
+    """Shows a stage in which texts are read, and one in which a model is trained (`verdicts.audit.watch.Unwatched`)."""
 
     def passes(self, stage: str, /) -> AbstractContextManager[Progress]: ...
 

@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pretrace.errors import ModelError
-from pretrace.scoring.placebos import check_placebos
+from pretrace.scoring.placebos import check_placebos, weights_of
 from pretrace.scoring.plan import Models
 from pretrace.types import Backend
 
 
 def check_references(models: Models, references: Sequence[Backend]) -> None:
     """ModelError where a reference model is the target, a placebo, or named twice: it would take everything off."""
-    known = {_identity(models.target): "the target"}
-    known |= {_identity(one): f"the placebo {one.name}" for one in models.placebos}
+    known = {weights_of(models.target): "the target"}
+    known |= {weights_of(one): f"the placebo {one.name}" for one in models.placebos}
     for one in references:
-        found = known.get(_identity(one))
+        found = known.get(weights_of(one))
         if found:
             raise ModelError(
                 f"the reference model {one.name} is {found}, so nothing would be left of its scores: name another "
                 "model, each once."
             )
-        known[_identity(one)] = f"the reference model {one.name}, given twice"
+        known[weights_of(one)] = f"the reference model {one.name}, given twice"
     check_placebos(models.target, models.placebos)
-
-
-def _identity(model: Backend) -> str:
-    weights = model.facts.get("weights")
-    return str(weights) if weights not in (None, "unknown") else model.fingerprint

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
-from pretrace.settings import CONTROLS, MODEL, cache_option, check_ranges, like, option, seed_option
+from pretrace.settings import CONTROLS, LARGEST_SEED, MODEL, cache_option, check_ranges, like, option
 from pretrace.tuning.planting import PlantSettings
+from pretrace.verdicts.draws import LEAST_DRAWS
 
 TEST = "Test"
 """The group of options on the test itself."""
@@ -29,7 +30,7 @@ class TestSettings:
     """
 
     level: float = option(0.05, "The level of the test.", panel=TEST, essential=True)
-    draws: int = option(10_000, "Draws of the null distribution.", panel=TEST, least=100)
+    draws: int = option(10_000, "Draws of the null distribution.", panel=TEST, least=LEAST_DRAWS)
     power: bool = option(
         False,
         "Measure what this test would have seen: train a copy of the target on the texts and test the copy (needed "
@@ -43,8 +44,10 @@ class TestSettings:
     power_method: Literal["full", "lora"] = option(
         "full", "How the copy is trained: full trains all weights, lora an adapter.", panel=CONTROLS
     )
-    seed: int = seed_option()
     cache: bool = cache_option()
+
+    seed: ClassVar[int] = 0
+    """The seed of tests that do not draw from the hash of their texts yet (`Test.seed`); no option."""
 
     __test__ = False  # no test of pytest
 
@@ -52,11 +55,11 @@ class TestSettings:
         require(0 < self.level < 1, f"--level lies between 0 and 1, found {self.level}.")
         check_ranges(self)
 
-    @property
-    def planting(self) -> PlantSettings:
-        """How the copy is trained."""
+    def planting(self, seed: int) -> PlantSettings:
+        """How the copy is trained; `seed` decides which units it reads, and in which order."""
+        drawn = seed % (LARGEST_SEED + 1)
         return PlantSettings(
-            epochs=self.power_epochs, batch=POWER_BATCH, seed=self.seed, method=self.power_method
+            epochs=self.power_epochs, batch=POWER_BATCH, seed=drawn, method=self.power_method
         )
 
 
@@ -74,8 +77,8 @@ class Beside:
     )
     placebo: tuple[str, ...] = option(
         (),
-        "A model that cannot have seen the texts; any --model value. The same test must find nothing there. May be "
-        "given more than once.",
+        "A second model, which cannot have seen the texts; any --model value. Where it finds the same, nobody is "
+        "accused. May be given more than once; smollm2 is asked unless given, where it is not the model in question.",
         panel=CONTROLS,
         path="in",
         essential=True,

@@ -46,14 +46,20 @@ class _Reader:
     def sides(self) -> Iterator[Side]:
         """Every side, the texts in question first."""
         if self.test in ("marks", "triggers"):
-            yield self._side("sealed", self._facts("corpus"), _sealed)
+            beacon = _mapping(self._facts("sealed").get("beacon")).get("value")
+            yield self._side(
+                "sealed", self._facts("corpus"), partial(_sealed, str(beacon) if beacon else None)
+            )
             if "answers" in self.settings:
                 yield self._side("answers", self._facts("answers"), _answers)
             return
         yield self._first()
-        for role, key in (("heldout", "heldout"), ("nonmembers", "nonmembers"), ("drafts", "drafts corpus")):
-            if self.settings.get(key):
-                yield self._drafts() if role == "drafts" else self._side(role, self._facts(key), self._hash)
+        for role in ("heldout", "nonmembers"):
+            if self.settings.get(role):
+                yield self._side(role, self._facts(role), self._hash)
+        if self.test == "twins":  # of an earlier pretrace, which paired each text with a draft
+            drafts = self._side("drafts", {}, self._hash)
+            yield replace(drafts, places=(), why="the test of twins is no longer part of pretrace")
         if self.given.get("reference") and self.settings.get("reference"):
             yield self._side("reference", self._facts("reference"), self._hash)
         if self.test == "collections":
@@ -124,27 +130,15 @@ class _Reader:
 
         return Side("controls", (str(self.given["texts"]),), hashes, measured)
 
-    def _drafts(self) -> Side:
-        facts, column = self._facts("drafts corpus"), self.given.get("draft_column")
-        if not column:
-            return self._side("drafts", facts, self._hash)
-        found = self._side("drafts", facts, partial(self._in_column, column=str(column)))
-        return replace(found, places=(str(self.given["texts"]),))
 
-    def _in_column(self, place: str, column: str) -> str:
-        from pretrace.verdicts.twins.pairs import drafts_in
+def _sealed(beacon: str | None, place: str) -> str:
+    from pretrace.verdicts.marking.sealed import drawn_seal, read_seal
 
-        return texts_hash(drafts_in(self._more(place, column), column).texts)
-
-
-def _sealed(place: str) -> str:
-    from pretrace.verdicts.marking.sealed import read_seal
-
-    return texts_hash(read_seal(Path(place)).corpus.texts)
+    return texts_hash(drawn_seal(read_seal(Path(place)), beacon).corpus.texts)
 
 
 def _answers(place: str) -> str:
-    from pretrace.verdicts.marking.triggers import read_answers
+    from pretrace.verdicts.triggers import read_answers
 
     return texts_hash(read_answers(place).texts)
 

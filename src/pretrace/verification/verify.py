@@ -48,8 +48,8 @@ def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns |
     """What holds of a run, an audit, a flagging or another verdict: the hash of every file, whether the report is what
     rendering the tables gives, and whether its texts are those given now.
 
-    `texts` says where texts are, by their role: "texts", "heldout", "nonmembers", "reference", "drafts", "controls",
-    "sealed", "answers". Those that are not named are looked for where they were, if that is a file or folder here.
+    `texts` says where texts are, by their role: "texts", "heldout", "nonmembers", "reference", "controls", "sealed",
+    "answers". Those that are not named are looked for where they were, if that is a file or folder here.
     `columns` replace the recorded names of columns, each where it is not None. OutputError where the folder holds no
     result; ExpressionError for a role that it does not have; TextsError where texts that are named cannot be read.
     """

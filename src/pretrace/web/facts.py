@@ -17,8 +17,8 @@ from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import Names
 from pretrace.verdicts.looking import look
 from pretrace.web.languages import languages
-from pretrace.web.uploads import Upload
-from pretrace.web.workspace import Workspace, record_in, save
+from pretrace.web.limits import Limits
+from pretrace.web.workspace import RequestError
 
 LETTERS_READ = 2_000_000
 """Characters of all texts together that are looked at for their scripts."""
@@ -61,36 +61,40 @@ class Facts:
         return (*text, *(("--label-column=",) if self.other_labels else ()))
 
 
-def facts_of(workspace: Workspace, upload: Upload) -> Facts:
-    """What was seen in an upload, from its file; looked at now where that was not done."""
-    place = workspace.room("texts") / upload.id / "facts.json"
-    return record_in(Facts, place) or seen(workspace, upload)
+def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Facts:
+    """What is seen in a file or folder that a visitor calls `name`, in the process that looks into it.
 
+    A table of which no text can be had has a `problem`: another column may be chosen. TextsError where nothing can be
+    read, RequestError where there is more than the limits allow; any other error of a reader is left as it is.
+    """
+    place = str(path)
 
-def seen(workspace: Workspace, upload: Upload, text_column: str = "") -> Facts:
-    """Look at an upload and keep what was seen; a file that cannot be read gives a `problem`."""
-    path = workspace.within(upload.path)
-    columns: tuple[str, ...] = ()
+    def plain(said: str) -> str:
+        return said.replace(place, name)
+
+    try:
+        columns = _columns(path, limits)
+    except TextsError as error:
+        raise TextsError(plain(str(error))) from error
     chosen = Columns(text=text_column or None)
     try:
-        columns = _columns(str(path))
-        other = False
+        corpus, other = open_corpus(place, chosen), False
+    except TextsError:
         try:
-            corpus = open_corpus(str(path), chosen)
-        except TextsError:
-            corpus, other = open_corpus(str(path), Columns(text=text_column or None, label="")), True
-        found = replace(_measured(corpus, str(path), chosen, columns), other_labels=other)
-    except TextsError as error:
-        said = str(error).replace(str(path), upload.name)
-        found = Facts(text_column=text_column, columns=columns, problem=said)
-    save(workspace.room("texts") / upload.id / "facts.json", found)
-    return found
+            corpus, other = open_corpus(place, replace(chosen, label="")), True
+        except TextsError as error:
+            if not {*columns} - {"text", "input", text_column}:  # no other column could be chosen
+                raise TextsError(plain(str(error))) from error
+            return Facts(text_column=text_column, columns=columns, problem=plain(str(error)))
+    found = _measured(corpus, place, chosen, columns)
+    said, notes = tuple(map(plain, found.said)), tuple(map(plain, found.notes))
+    return replace(found, other_labels=other, said=said, notes=notes)
 
 
 def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ...]) -> Facts:
     texts = [text.text for text in corpus.texts]
     lengths = [len(text) for text in texts]
-    told, (spoken, among) = look(path, chosen), languages(texts)
+    told, (spoken, among) = look(path, chosen, corpus), languages(texts)
     return Facts(
         text_column=chosen.text or "",
         texts=len(texts),
@@ -123,9 +127,9 @@ def scripts(texts: Sequence[str]) -> dict[str, float]:
     characters: Counter[str] = Counter()
     read = 0
     for text in texts:
-        characters.update(text)
+        characters.update(text[: LETTERS_READ - read])
         read += len(text)
-        if read > LETTERS_READ:
+        if read >= LETTERS_READ:
             break
     for character, number in characters.items():
         if character.isalpha():
@@ -138,16 +142,36 @@ _SCRIPTS = {"Cjk": "Chinese characters", "Hiragana": "Japanese (hiragana)", "Kat
 
 
 class _Names(Reading):
-    """A reading that takes note of the columns of a table."""
+    """A reading that takes note of the columns of a table, and reads none of their cells where it can."""
 
     def pick(self, found: Sequence[str]) -> tuple[str, ...]:
+        for name, number in Counter(found).items():
+            if number > 1 and ".parquet" in self.source.lower():  # tables of text take the first
+                raise TextsError(f"{self.source} has more than one column {name!r}: rename all but one.")
         return tuple(dict.fromkeys(found))
 
 
-def _columns(path: str) -> tuple[str, ...]:
-    """The columns of a table's first row; none of a folder or a .txt file."""
-    place = Path(path)
-    if place.is_dir() or not place.name.lower().endswith(_TABLES) or ".txt" in place.suffixes:
-        return ()
-    first = next(iter(rows_of(place, _Names(Columns(), place.name))), None)
-    return tuple(first.fields) if first else ()
+def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
+    """The columns of a table's first row; none of a folder or a .txt file. RequestError where there are too many
+    columns, rows, or characters in them."""
+    table = not path.is_dir() and path.name.lower().endswith(_TABLES) and ".txt" not in path.suffixes
+    names: tuple[str, ...] = ()
+    size = 0
+    for number, row in enumerate(rows_of(path, _Names(Columns(), str(path))), start=1):
+        if number == 1 and table:
+            names = tuple(row.fields)
+            if len(names) > limits.columns or sum(map(len, names)) > limits.column_characters:
+                raise RequestError(
+                    f"This table has {len(names):,} columns, with {sum(map(len, names)):,} characters in their names; "
+                    f"{limits.columns:,} columns and {limits.column_characters:,} characters are the most here: take "
+                    "columns out."
+                )
+        size += sum(len(cell) for cell in row.fields.values() if isinstance(cell, str))
+        if number > limits.texts or size > limits.expanded:
+            most = f"{limits.texts:,} texts, or {limits.expanded:,} characters,"
+            raise RequestError(
+                f"This holds more than {most} the most that is looked into here: upload a part of it, or use the "
+                "command line, which reads collections of any size.",
+                413,
+            )
+    return names

@@ -15,6 +15,7 @@ from typing import Literal
 from pretrace.verdicts.advise import Advised
 from pretrace.verdicts.choices import Choice
 from pretrace.web.facts import Facts
+from pretrace.web.limits import Limits
 from pretrace.web.workspace import RequestError
 
 FieldKind = Literal[
@@ -30,13 +31,10 @@ COMMANDS: Mapping[str, str] = {
     "controls": "audit",
     "flag": "flag",
     "cutoff": "cutoff",
-    "twins": "twins",
     "placebo": "audit",
 }
 """The command of each test that can be started here, by the name of the test; marks and triggers are about texts that
 are not yet published, and their secrets belong into no upload."""
-LONGEST_PART = 10_000
-"""Characters of one option: systems take no longer parts of a command than some 100,000 bytes."""
 _LABELS = {
     "fdr": "Rate of false flags",
     "nonmembers": "Known non-members",
@@ -56,6 +54,27 @@ _TYPED = {
 }
 """What the help says to those who type a command, and what it says here."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models that visitors may choose: any where `free`, else those that are listed."""
+
+    listed: tuple[str, ...] = ()
+    free: bool = True
+
+    def check(self, label: str, written: str) -> None:
+        """RequestError for a model that may not be chosen; nobody looks whether there is such a one."""
+        if self.free or written in self.listed:
+            return
+        if not self.listed:
+            raise RequestError(
+                "No model can be chosen on this page: whoever serves it lists some with pretrace serve --model.",
+                403,
+            )
+        raise RequestError(
+            f"{label} is one of {', '.join(self.listed)}: no other can be chosen on this page.", 403
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +122,13 @@ class Form:
         made = [replace(one, default=given.get(one.name) or one.default) for one in self.fields]
         return replace(self, fields=tuple(made))
 
-    def arguments(self, values: Values, path_of: Callable[[str], str]) -> list[str]:
+    def arguments(
+        self, values: Values, path_of: Callable[[str], str], models: Models = Models()
+    ) -> list[str]:
         """The options of the command as they were filled in; `path_of` gives the path of an upload by its id.
 
-        RequestError, naming the field, where one that is required is empty, or where a number is none.
+        RequestError, naming the field, where one that is required is empty, where a number is none, and for a model
+        that may not be chosen.
         """
         made: list[str] = []
         for field in self.fields:
@@ -120,6 +142,8 @@ class Form:
                 continue
             for one in written:
                 _check(field, one)
+                if field.kind in ("model", "models") and one != field.default:
+                    models.check(field.label, one)
                 value = path_of(one) if field.kind in ("texts", "several texts") else one
                 made.append(f"--{field.name}={value}")
         return made
@@ -129,9 +153,10 @@ def check_part(label: str, written: str) -> None:
     """RequestError where what was written in a field of one line cannot be a part of a command."""
     if "\0" in written:
         raise RequestError(f"{label} holds a character that cannot be part of a command: take it out.", 422)
-    if len(written) > LONGEST_PART:
+    most = Limits().part_characters  # systems take no longer parts of a command than some 100,000 bytes
+    if len(written) > most:
         raise RequestError(
-            f"{label} holds {len(written):,} characters, and {LONGEST_PART:,} is the most: shorten it.", 422
+            f"{label} holds {len(written):,} characters, and {most:,} is the most: shorten it.", 422
         )
 
 
@@ -170,6 +195,4 @@ def prefilled(form: Form, row: Advised, facts: Facts, given: Mapping[str, str]) 
         known["date-column"] = names.date
     if choice.name == "options" and facts.situation.items:
         known["options"] = names.options
-    if facts.situation.drafts:
-        known["draft-column"] = names.draft
     return form.filled(known)

@@ -1,18 +1,25 @@
-"""What stands before every page: who asks (Host, Origin, token), how much is sent, and what the browser may do.
+"""What stands before every page: who asks (Host, Origin, token), how much is sent and how fast, and what the browser
+may do.
 
 A page of another site can make the browser of a visitor send requests here. Such a request carries another Host (DNS
 rebinding) or another Origin (forgery), and is refused before anything is read. Forms carry a key besides, which only
-pages of this server know.
+pages of this server know. Wrong tokens make their address wait, and whoever has not given the token may send no more
+than a login.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
+import math
 import socket
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -20,6 +27,7 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from pretrace.web.limits import Limits
 from pretrace.web.settings import ServeSettings
 from pretrace.web.workspace import RequestError
 
@@ -40,6 +48,7 @@ REPORT_POLICY = (
 )
 """That of a report, which may come from elsewhere: no script at all, no form, an origin of its own."""
 LOGIN = "/login"
+_LARGE = 1_000_000  # bytes: what is larger is kept on the disk while it arrives
 _OPEN = (LOGIN, "/static/report.css", "/static/page.css", "/static/page.js")
 _HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -51,6 +60,52 @@ _HEADERS = {
 }
 Refusal = Callable[[str], str]
 """The page that shows a sentence."""
+CONNECTION = "pretrace.connection"
+"""Where a scope holds the connection that the request came by, if it came by one of ours."""
+
+
+class Tries:
+    """Wrong tokens, by the address they came from: after the first few each makes it wait, twice as long as the one
+    before. Right ones are not looked at either while an address waits."""
+
+    _FORGOTTEN = 900.0  # seconds
+    _MOST = 10_000  # addresses
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def check(self, address: str) -> None:
+        """RequestError (429) while an address has to wait."""
+        number, last = self._wrong.get(_network(address), (0, 0.0))
+        more = number - self.limits.tries
+        wait = (
+            last + min(2.0 ** min(more, 30), self.limits.longest_wait) - time.monotonic()
+            if more >= 0
+            else 0.0
+        )
+        if wait > 0:
+            raise RequestError(
+                f"Too many wrong tokens came from your address: try again in {math.ceil(wait)} s.", 429
+            )
+
+    def note(self, address: str, right: bool) -> None:
+        """Take note of a token that was given."""
+        network, now = _network(address), time.monotonic()
+        number, last = self._wrong.pop(network, (0, now))
+        if not right:
+            self._wrong[network] = (number + 1 if now - last < self._FORGOTTEN else 1, now)
+        while len(self._wrong) > self._MOST:
+            self._wrong.popitem(last=False)
+
+
+def _network(address: str) -> str:
+    """An address; of the sixth version the network, all of which one visitor may have."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else address
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +117,8 @@ class Doors:
     port: int
     key: bytes
     refusal: Refusal
+    limits: Limits = field(default_factory=Limits)
+    tries: Tries = field(default_factory=lambda: Tries(Limits()))
 
     @property
     def cookie(self) -> str:
@@ -73,8 +130,14 @@ class Doors:
         """What the cookie holds after a login."""
         return hmac.new(self.key, self.settings.token.encode(), hashlib.sha256).hexdigest()
 
-    def knows(self, token: str) -> bool:
-        """Whether that is the token."""
+    def knows(self, token: str, address: str) -> bool:
+        """Whether that is the token; RequestError (429) where too many wrong ones came from that address."""
+        self.tries.check(address)
+        right = self._is(token)
+        self.tries.note(address, right)
+        return right
+
+    def _is(self, token: str) -> bool:
         return hmac.compare_digest(token.encode("utf-8", "replace"), self.settings.token.encode())
 
     def entered(self, headers: Headers) -> bool:
@@ -88,6 +151,10 @@ class Doors:
             return False
         found = jar.get(self.cookie)
         return found is not None and hmac.compare_digest(found.value.encode(), self.session.encode())
+
+    def most_body(self, headers: Headers) -> int:
+        """The largest body of a request, in bytes: a login, before the token was given."""
+        return self.settings.most_bytes if self.entered(headers) else self.limits.login_bytes
 
     def let_in(self, response: Response) -> Response:
         """The response, which makes the browser remember the login until it is closed."""
@@ -121,6 +188,7 @@ class Guard:
 
     def __init__(self, app: App, doors: Doors) -> None:
         self.app, self.doors = app, doors
+        self._large = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -132,21 +200,47 @@ class Guard:
         headers = Headers(scope=scope)
         answer = self._answer(scope, headers)
         sender = _with_headers(send)
+        if scope["method"] == "HEAD":  # as for GET, and nothing but the headers is sent
+            scope, sender = {**scope, "method": "GET"}, _headers_only(sender)
         if answer is not None:
             await answer(scope, receive, sender)
             return
-        await self.app(scope, _counted(receive, self.doors.settings.most_bytes), sender)
+        limits, entered = self.doors.limits, self.doors.entered(headers)
+        if entered and self.doors.settings.token and CONNECTION in scope:
+            scope[CONNECTION].known = True
+        most = self.doors.most_body(headers)
+        seconds, rate = (limits.body_seconds, limits.body_rate) if entered else (limits.head_seconds, 0)
+        try:
+            async with self._place(entered and scope["method"] == "POST", headers):
+                await self.app(scope, _counted(receive, most, seconds, rate), sender)
+        except RequestError as refused:  # before the application had its turn
+            await HTMLResponse(self.doors.refusal(str(refused)), refused.status)(scope, receive, sender)
+
+    @asynccontextmanager
+    async def _place(self, sends: bool, headers: Headers) -> AsyncIterator[None]:
+        """One of the few places for a large body; RequestError (503) where none is free."""
+        large = sends and int(headers.get("content-length", _LARGE)) >= _LARGE
+        if large and self._large >= self.doors.limits.bodies:
+            raise RequestError("Several uploads are being received: try again in a minute.", 503)
+        self._large += large
+        try:
+            yield
+        finally:
+            self._large -= large
 
     def _answer(self, scope: Scope, headers: Headers) -> Response | None:
         """What is answered instead of a page; None where the page may be shown."""
+        path = str(scope["path"])
         try:
             self._check(scope, headers)
+            token = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+            if scope["method"] == "GET" and token and self.doors.settings.token:
+                if self.doors.entered(headers):
+                    return RedirectResponse(_within(path), 303)  # out of the address bar
+                if self.doors.knows(token, address_of(scope)):
+                    return self.doors.let_in(RedirectResponse(_within(path), 303))
         except RequestError as refused:
             return HTMLResponse(self.doors.refusal(str(refused)), refused.status)
-        path = str(scope["path"])
-        token = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
-        if scope["method"] == "GET" and token and self.doors.settings.token and self.doors.knows(token):
-            return self.doors.let_in(RedirectResponse(path, 303))  # and out of the address bar
         if path not in _OPEN and not self.doors.entered(headers):
             return RedirectResponse(LOGIN, 303)
         return None
@@ -173,15 +267,18 @@ class Guard:
         ):
             raise RequestError("This request comes from another site, which may not look in here.", 403)
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self.doors.settings.most_bytes:
-            raise too_large(self.doors.settings.most_upload)
+        most = self.doors.most_body(headers)
+        if not length.isdecimal() or int(length) > most:
+            raise too_large(most)
 
 
 def too_large(most: int) -> RequestError:
-    """The answer to a body of more than so many MB."""
+    """The answer to a body of more bytes than that."""
+    if most < _LARGE:
+        return RequestError("That is more than a login holds: give the token first.", 413)
     return RequestError(
-        f"That is more than {most:,} MB, the most that is taken here: upload a part of it, or start pretrace serve "
-        "with a larger --max-upload.",
+        f"That is more than {most // 1_000_000:,} MB, the most that is taken here: upload a part of it, or start "
+        "pretrace serve with a larger --max-upload.",
         413,
     )
 
@@ -194,19 +291,49 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _counted(receive: Receive, most: int) -> Receive:
-    """The same messages; RequestError once the body has more bytes, whatever its headers said."""
-    size = 0
+def address_of(scope: Scope) -> str:
+    """Where a request comes from."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _within(path: str) -> str:
+    """A path of this server: one that begins with two strokes would name another."""
+    return f"/{path.lstrip('/')}"
+
+
+def _counted(receive: Receive, most: int, seconds: float, rate: int) -> Receive:
+    """The same messages; RequestError once the body has more bytes than that, whatever its headers said, or is slower:
+    it has `seconds`, and then one second more for every `rate` bytes (none where that is 0)."""
+    size, began, whole = 0, time.monotonic(), False
 
     async def counted() -> Message:
-        nonlocal size
-        message = await receive()
+        nonlocal size, whole
+        if whole:  # what is left to come is that the visitor is gone
+            return await receive()
+        until = began + seconds + (size / rate if rate else 0.0)
+        try:
+            message = await asyncio.wait_for(receive(), max(0.01, until - time.monotonic()))
+        except TimeoutError:
+            raise RequestError("What you sent did not arrive in time: send it again.", 408) from None
+        if message["type"] != "http.request":
+            raise RequestError("The connection was closed before all of it was sent.", 408)
         size += len(message.get("body", b""))
+        whole = not message.get("more_body", False)
         if size > most:
-            raise too_large(most // 1_000_000)
+            raise too_large(most)
         return message
 
     return counted
+
+
+def _headers_only(send: Send) -> Send:
+    """The same messages without their bodies."""
+
+    async def sent(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return sent
 
 
 def _with_headers(send: Send, more: Iterable[tuple[str, str]] = tuple(_HEADERS.items())) -> Send:

@@ -23,14 +23,11 @@ import psutil
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import FLAGS, MARKER, RESULT, VERDICT
 from pretrace.results.serialization import to_json
-from pretrace.web.settings import TOKEN_VARIABLE
+from pretrace.web.limits import Limits
+from pretrace.web.settings import ServeSettings
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
 
 PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
-AT_ONCE = 1
-"""Commands that run at a time; each holds a model in memory."""
-PATIENCE = 10.0
-"""Seconds after which a command that was asked to stop is ended."""
 _LOG_SHOWN = 20_000
 _SAME_MOMENT = 1.0
 _STOPPED = 130
@@ -97,19 +94,37 @@ def has_result(folder: Path) -> bool:
 
 
 class Jobs:
-    """The jobs of a workspace."""
+    """The jobs of a workspace; `settings` say what a command may know of this process's environment."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(
+        self, workspace: Workspace, settings: ServeSettings | None = None, limits: Limits | None = None
+    ) -> None:
         self.workspace = workspace
+        self.settings = settings or ServeSettings(workspace=workspace.folder)
+        self.limits = limits or Limits()
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._lock = threading.RLock()
 
+    def check_room(self, number: int = 1) -> None:
+        """RequestError where so many jobs more cannot wait: too many wait already, or the workspace is full."""
+        waiting = sum(self.state(job).name == "waiting" for job in self.all())
+        if waiting + number > self.limits.waiting:
+            raise RequestError(
+                f"{waiting} jobs wait for their turn, and {self.limits.waiting} is the most: stop some, or wait until "
+                "they are done.",
+                429,
+            )
+        self.workspace.left(self.settings.most_kept * 1_000_000)
+
     def add(self, title: str, command: tuple[str, ...], out: str, *, texts: str = "") -> Job:
-        """A job that waits for its turn; `texts` is the upload it is about."""
+        """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
         made = Job(fresh(command[0]), title, command, out, time.time(), str(Path.cwd()), texts=texts)
-        place = self.workspace.room("jobs") / made.id
-        place.mkdir()
-        save(place / "job.json", made)
+        with self._lock:
+            self.check_room()
+            self.workspace.check_room("jobs", self.limits.kept)
+            place = self.workspace.room("jobs") / made.id
+            place.mkdir()
+            save(place / "job.json", made)
         self.tick()
         return self.get(made.id)
 
@@ -164,12 +179,22 @@ class Jobs:
             if self._alive(job):
                 self._signal(job, signal.SIGINT)
 
+    def stop_all(self) -> None:
+        """Stop every job that is not over: those that wait never begin."""
+        with self._lock:
+            waiting_first = sorted(
+                (job for job in self.all() if not self.state(job).over), key=lambda job: job.pid
+            )
+            for job in waiting_first:
+                self.stop(job)
+
     def resume(self, job: Job) -> None:
         """Let a job that is over take its turn again."""
         with self._lock:
             job = self.get(job.id)
             if not self.state(job).over:
                 return
+            self.check_room()
             (self._place(job) / "progress.json").unlink(missing_ok=True)
             self._keep(replace(job, pid=0, born=0.0, stopped=0.0))
             self.tick()
@@ -179,16 +204,16 @@ class Jobs:
         with self._lock:
             states = [(job, self.state(job).name) for job in self.all()]
             for job, name in states:
-                if name == "stopping" and time.time() - job.stopped > PATIENCE:
+                if name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
                     self._signal(job, signal.SIGKILL)
             running = sum(name in ("running", "stopping") for _, name in states)
             waiting = [job for job, name in reversed(states) if name == "waiting"]
-            for job in waiting[: max(0, AT_ONCE - running)]:
+            for job in waiting[: max(0, self.limits.running - running)]:
                 self._start(job)
 
     def _start(self, job: Job) -> None:
         place = self._place(job)
-        environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
+        environment = self.settings.environment(os.environ)
         environment |= {PROGRESS_VARIABLE: str(place / "progress.json"), "NO_COLOR": "1", "COLUMNS": "100"}
         folder = job.folder if Path(job.folder).is_dir() else self.workspace.folder
         try:

@@ -14,13 +14,11 @@ from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_text
 from pretrace.runs import load_run
 from pretrace.types import Doubles, Run
-from pretrace.web.facts import facts_of
 from pretrace.web.jobs import Jobs, State
-from pretrace.web.uploads import upload_of
+from pretrace.web.uploads import facts_of, texts_of, upload_of
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
 
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
-MOST_CHARACTERS = 1_000_000
 FEW_KNOWN = 20
 """Known non-members below which a rank says next to nothing."""
 _TITLE = 60
@@ -69,12 +67,12 @@ class Place:
 
 def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
     """A look at a text, whose jobs wait for their turn; RequestError for an empty text or model."""
-    workspace = jobs.workspace
+    workspace, most = jobs.workspace, jobs.limits.text_characters
     if not text.strip():
         raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > most:
         raise RequestError(
-            f"The text has {len(text):,} characters, and {MOST_CHARACTERS:,} is the most here: a collection of texts "
+            f"The text has {len(text):,} characters, and {most:,} is the most here: a collection of texts "
             "belongs to the page Collections.",
             413,
         )
@@ -86,6 +84,11 @@ def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
     made = fresh("text")
     folder = workspace.room("looks") / made
     known_upload = upload_of(workspace, known) if known else None
+    if known_upload:
+        texts_of(workspace, known)  # that they can be used
+    jobs.check_room(2 if known_upload else 1)
+    workspace.check_room("looks", jobs.limits.kept)
+    workspace.check_room("jobs", jobs.limits.kept - bool(known))
     folder.mkdir()
     atomic_text(folder / "text.jsonl", json.dumps({"id": "the text", "text": text}) + "\n")
     options = (f"--model={model}", f"--scores={scores or SCORES}")
@@ -128,7 +131,7 @@ def _known(jobs: Jobs, upload: str, name: str, options: tuple[str, ...]) -> tupl
     columns = facts_of(workspace, found).column_options
     command = (
         "score",
-        str(workspace.within(found.path)),
+        texts_of(workspace, upload),
         f"--out={workspace.folder / out}",
         *columns,
         *options,

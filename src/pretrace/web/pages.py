@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -16,15 +16,13 @@ from starlette.datastructures import FormData, UploadFile
 from pretrace import __version__
 from pretrace.report.frame import fill
 from pretrace.report.wording import count
-from pretrace.web.forms import Form, check_part
+from pretrace.web.forms import Form, Models, check_part
 from pretrace.web.guard import LOGIN, Doors
 from pretrace.web.jobs import Jobs
+from pretrace.web.limits import Limits
 from pretrace.web.workspace import RequestError, Workspace
 
 PACKAGE = "pretrace.web"
-MOST_FIELD = 4_000_000
-"""Bytes of a field of a form that is no file: a text of a million characters in any script."""
-MOST_FIELDS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,18 @@ class Desk:
     jobs: Jobs
     forms: Mapping[str, Form]
     doors: Doors
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def models(self) -> Models:
+        """The models that visitors may choose."""
+        settings = self.doors.settings
+        return Models(settings.model, settings.any_model)
+
+    @property
+    def most_kept(self) -> int:
+        """The bytes of a workspace from which on nothing more is taken in."""
+        return self.doors.settings.most_kept * 1_000_000
 
     @property
     def form_key(self) -> str:
@@ -77,7 +87,8 @@ def desk_of(request: Request) -> Desk:
 
 async def posted(request: Request) -> FormData:
     """The form of a request; RequestError where it does not carry the key of this server's own pages."""
-    form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=MOST_FIELD)
+    limits = desk_of(request).limits
+    form = await request.form(max_files=1, max_fields=limits.fields, max_part_size=limits.field_bytes)
     key = form.get("form_key")
     wanted = form_key(desk_of(request).workspace, request.url.path)
     if not isinstance(key, str) or not hmac.compare_digest(key.encode("utf-8", "replace"), wanted.encode()):

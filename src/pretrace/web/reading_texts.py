@@ -41,7 +41,9 @@ def begin(desk: Here, form: Posted) -> RedirectResponse:
     file = file_in(form, "file")
     if file is not None:
         text = _decoded(file.file.read(), file.filename or "The file")
-    look = looks.begin(desk.jobs, text, line(form, "model"), line(form, "scores"), line(form, "known"))
+    model = line(form, "model")
+    desk.models.check("Model", model)
+    look = looks.begin(desk.jobs, text, model, line(form, "scores"), line(form, "known"))
     return go(f"/text/{look.id}")
 
 

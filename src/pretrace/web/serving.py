@@ -20,11 +20,14 @@ from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
 from pretrace.web import reading_texts, showing, testing_collections
+from pretrace.web.connections import BACKLOG, configured
 from pretrace.web.forms import Form
-from pretrace.web.guard import App, Doors, Guard
+from pretrace.web.guard import App, Doors, Guard, Tries
 from pretrace.web.jobs import Jobs
+from pretrace.web.limits import Limits
 from pretrace.web.pages import Desk, desk_of, refusal
 from pretrace.web.settings import ServeSettings
+from pretrace.web.uploads import sweep
 from pretrace.web.workspace import RequestError, Workspace, read
 
 EVERY = 0.5
@@ -36,14 +39,22 @@ _SAID = {
 }
 
 
-def application(settings: ServeSettings, forms: Mapping[str, Form], *, port: int | None = None) -> App:
+def application(
+    settings: ServeSettings,
+    forms: Mapping[str, Form],
+    *,
+    port: int | None = None,
+    limits: Limits | None = None,
+) -> App:
     """The site of a workspace behind its guard; OutputError where the workspace cannot be used.
 
     `port` is the one that is really bound. `forms` are the commands that can be started, by name.
     """
-    workspace = Workspace.at(settings.workspace)
-    doors = Doors(settings, settings.port if port is None else port, workspace.secret, refusal)
-    desk = Desk(workspace, Jobs(workspace), forms, doors)
+    workspace, limits = Workspace.at(settings.workspace), limits or Limits()
+    sweep(workspace)
+    bound = settings.port if port is None else port
+    doors = Doors(settings, bound, workspace.secret, refusal, limits, Tries(limits))
+    desk = Desk(workspace, Jobs(workspace, settings, limits), forms, doors, limits)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_looked_after)
     app.state.desk = desk
     for pages in (showing, reading_texts, testing_collections):
@@ -84,7 +95,11 @@ async def _http(request: Request, error: Exception) -> HTMLResponse:
 
 
 def serve(
-    settings: ServeSettings, forms: Mapping[str, Form], *, ready: Callable[[str], object] = print
+    settings: ServeSettings,
+    forms: Mapping[str, Form],
+    *,
+    ready: Callable[[str], object] = print,
+    limits: Limits | None = None,
 ) -> None:
     """Serve the workspace until the process is stopped; `ready` is given the address once it can be opened.
 
@@ -94,13 +109,8 @@ def serve(
     _claim(workspace)
     listener = _bound(settings)
     port = int(listener.getsockname()[1])
-    config = uvicorn.Config(
-        application(settings, forms, port=port),
-        log_level="warning",
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=3,
-    )
+    limits = limits or Limits()
+    config = configured(application(settings, forms, port=port, limits=limits), limits)
     try:
         ready(address(settings, port))
         uvicorn.Server(config).run(sockets=[listener])
@@ -137,7 +147,7 @@ def _bound(settings: ServeSettings) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, settings.port))
-        listener.listen(128)
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:

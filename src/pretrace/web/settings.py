@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pretrace.backends.serving.address import KEY_HOSTS, KEYS, host_of
 from pretrace.registry import require
 from pretrace.settings import check_ranges, option
 
@@ -39,8 +41,27 @@ class ServeSettings:
         f"({TOKEN_VARIABLE}), where other users of this machine do not see it.",
         essential=True,
     )
+    model: tuple[str, ...] = option(
+        (),
+        "A model that visitors may choose: a hub id, a folder, a .gguf file, smollm2, or a server. May be given "
+        "more than once. Where any is listed, and on every page that other machines reach, visitors can name no other.",
+        essential=True,
+    )
+    key_host: tuple[str, ...] = option(
+        (),
+        f"A host, or host:port, that is given the key in {KEYS[0]} when a model is named there. May be given more than "
+        "once; without it, no server gets the key from this page.",
+        essential=True,
+    )
     browser: bool = option(True, "Do not open the browser.", name="no-browser", essential=True)
     most_upload: int = option(200, "The largest upload, in MB.", name="max-upload", least=1, most=100_000)
+    most_kept: int = option(
+        20_000,
+        "The size of the workspace, in MB, from which on nothing more is taken in or started.",
+        name="max-workspace",
+        least=1,
+        most=100_000_000,
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -56,6 +77,12 @@ class ServeSettings:
             f"--host {self.host} can be reached from other machines, which needs a token: set {TOKEN_VARIABLE} "
             f"(or --token) to {SHORTEST_TOKEN} characters or more.",
         )
+        for one in self.key_host:
+            require(
+                host_of(one) is not None and "," not in one,
+                f"--key-host is a host such as api.example.com, or localhost:8000, found {one[:100]!r}: leave scheme "
+                "and path out.",
+            )
 
     @property
     def own(self) -> bool:
@@ -66,6 +93,22 @@ class ServeSettings:
             return ipaddress.ip_address(self.host.strip("[]")).is_loopback
         except ValueError:
             return False
+
+    @property
+    def any_model(self) -> bool:
+        """Whether visitors may name a model freely: on a page of this machine alone, for which no models are listed."""
+        return self.own and not self.model
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """What a command that is started from the page may know of this process's environment: not the token, and the
+        keys of servers only where there are hosts that may have them, with the names of these hosts."""
+        keys = {name: given[name] for name in KEYS if name in given and self.key_host}
+        return self.bare(given) | keys | {KEY_HOSTS: ",".join(self.key_host)}
+
+    @staticmethod
+    def bare(given: Mapping[str, str]) -> dict[str, str]:
+        """An environment without the token of the page and the keys of servers."""
+        return {name: value for name, value in given.items() if name not in (TOKEN_VARIABLE, *KEYS)}
 
     @property
     def most_bytes(self) -> int:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from importlib.resources import files as resources
 from urllib.parse import quote
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from pretrace.errors import OutputError
 from pretrace.runs import REPORT
 from pretrace.web import results
-from pretrace.web.guard import LOGIN, REPORT_POLICY
+from pretrace.web.guard import LOGIN, REPORT_POLICY, address_of
 from pretrace.web.looks import looks
 from pretrace.web.pages import Here, Posted, form_key, go, line, rendered
 from pretrace.web.workspace import RequestError, inside
 
 router = APIRouter()
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
-_WAIT = 0.5
 _LATEST = 5
 
 
@@ -65,6 +63,13 @@ def job_part(desk: Here, name: str) -> HTMLResponse:
     return desk.page(
         "job_part.html", job=found, state=desk.jobs.state(found), log=desk.jobs.log(found), looked=looked
     )
+
+
+@router.post("/jobs/stop")
+def stop_all(desk: Here, form: Posted) -> RedirectResponse:
+    """Ask all jobs to stop."""
+    desk.jobs.stop_all()
+    return go("/jobs")
 
 
 @router.post("/jobs/{name}/stop")
@@ -168,12 +173,15 @@ def login(desk: Here) -> HTMLResponse:
 
 
 @router.post(LOGIN)
-async def enter(desk: Here, form: Posted) -> Response:
-    """Let a visitor in who gives the token; wrong ones wait."""
-    if not desk.doors.knows(line(form, "token")):
-        await asyncio.sleep(_WAIT)
+def enter(desk: Here, request: Request, form: Posted) -> Response:
+    """Let a visitor in who gives the token; after some wrong ones an address has to wait."""
+    try:
+        right, status = desk.doors.knows(line(form, "token"), address_of(request.scope)), 403
         said = "That is not the token: it was set where pretrace serve was started."
-        return desk.page("login.html", 403, problem=said, form_key=form_key(desk.workspace, LOGIN))
+    except RequestError as refused:
+        right, status, said = False, refused.status, str(refused)
+    if not right:
+        return desk.page("login.html", status, problem=said, form_key=form_key(desk.workspace, LOGIN))
     return desk.doors.let_in(go("/"))
 
 

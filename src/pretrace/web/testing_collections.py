@@ -11,11 +11,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.types import Situation
 from pretrace.verdicts.advise import Advice, Advised, advise
-from pretrace.web.facts import Facts, facts_of, seen
+from pretrace.web.archives import TAKEN
+from pretrace.web.facts import Facts
 from pretrace.web.forms import COMMANDS, Form, prefilled
 from pretrace.web.languages import UNSPOKEN
 from pretrace.web.pages import Desk, Here, Posted, file_in, go, line
-from pretrace.web.uploads import TAKEN, Upload, take, upload_of, uploads
+from pretrace.web.uploads import Upload, facts_of, seen, take, texts_of, upload_of, uploads
 from pretrace.web.workspace import RequestError, fresh, slug
 
 router = APIRouter()
@@ -34,12 +35,11 @@ def form(desk: Here) -> HTMLResponse:
 
 @router.post("/collections")
 def upload(desk: Here, form: Posted) -> RedirectResponse:
-    """Take an upload in and look at it."""
+    """Take an upload in and look into it."""
     file = file_in(form, "file")
     if file is None:
         raise RequestError(f"No file was chosen: choose {TAKEN}.", 422)
-    made = take(desk.workspace, file.filename or "", file.file)
-    seen(desk.workspace, made)
+    made = take(desk.workspace, file.filename or "", file.file, desk.limits, desk.most_kept)
     return go(f"/collections/{made.id}")
 
 
@@ -71,7 +71,7 @@ def one(desk: Here, request: Request, name: str) -> HTMLResponse:
 def column(desk: Here, name: str, form: Posted) -> RedirectResponse:
     """Look again, at another column of text."""
     found = upload_of(desk.workspace, name)
-    seen(desk.workspace, found, line(form, "text_column"))
+    seen(desk.workspace, found, line(form, "text_column"), desk.limits)
     return go(f"/collections/{found.id}")
 
 
@@ -108,14 +108,12 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
     wanted = _form(desk, test)
     values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
 
-    def path_of(upload: str) -> str:
-        return str(desk.workspace.within(upload_of(desk.workspace, upload).path))
-
-    options = wanted.arguments(values, path_of)
+    texts = texts_of(desk.workspace, found.id)
+    options = wanted.arguments(values, lambda upload: texts_of(desk.workspace, upload), desk.models)
     if facts_of(desk.workspace, found).other_labels:
         options.append("--label-column=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
-    paths = (str(desk.workspace.within(found.path)), f"--out={desk.workspace.folder / out}")
+    paths = (texts, f"--out={desk.workspace.folder / out}")
     job = desk.jobs.add(
         f"{wanted.command}: {found.name}", (wanted.command, *paths, *options), out, texts=found.id
     )

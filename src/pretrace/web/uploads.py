@@ -1,36 +1,29 @@
-"""What a visitor uploads: checked against what it says it is, kept as a file, or as a folder of texts from a zip.
+"""What a visitor uploads: taken in as a whole or not at all, and what was seen in it.
 
-A zip is read entry by entry and never past the limits, whatever its table of contents says. Its names become paths
-inside the upload's own folder or the whole upload is refused.
+There is one way in (`take`), and it fails in one way: a RequestError, after which nothing is left. The bytes lie in
+`incoming/` while another process looks into them (`pretrace.web.inspection`), and become an entry of `texts/` by one
+renaming.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import lzma
+import os
 import shutil
-import stat
 import time
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from pretrace.results.atomic import explained
+from pretrace.web.archives import ending_of
+from pretrace.web.facts import Facts
+from pretrace.web.inspection import BUSY, inspected
+from pretrace.web.limits import Limits
 from pretrace.web.workspace import RequestError, Workspace, fresh, record_in, save, slug
 
-TEXT_FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
-TAKEN = "a .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), or a .zip of .txt files"
-MOST_ENTRIES = 20_000
-"""Files of a zip."""
-MOST_EXPANDED = 1_000_000_000
-"""Bytes of all files of a zip, or of a .gz file, when they are unpacked."""
-_HEAD = 65_536
 _PIECE = 1 << 20
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,42 +40,46 @@ class Upload:
     files: int = 1
 
 
-def take(workspace: Workspace, name: str, stream: BinaryIO) -> Upload:
-    """The upload, kept in the workspace; RequestError, and nothing kept, where it is empty, too large when unpacked,
-    or not what its name says."""
+def take(
+    workspace: Workspace, name: str, stream: BinaryIO, limits: Limits | None = None, most: int | None = None
+) -> Upload:
+    """The upload, kept in the workspace with what was seen in it; `most` is the size of the workspace in bytes from
+    which on nothing is taken.
+
+    RequestError, and nothing kept, where it is empty, not what its name says, too costly to look into, or cannot be
+    read.
+    """
+    limits = limits or Limits()
     name = PurePosixPath(name.replace("\\", "/")).name.strip()
-    ending = _ending(name)
+    ending = ending_of(name)
+    name = f"{name.removesuffix(ending)[:_LONGEST_NAME]}{ending}"
+    workspace.check_room("texts", limits.kept)
+    left = workspace.left(most) if most else limits.expanded
     made = fresh(name.removesuffix(ending))
-    folder = workspace.room("texts") / made
-    folder.mkdir()
-    try:
-        with explained(folder):
-            upload = _kept(workspace, folder, name, stream)
-        save(folder / "upload.json", upload)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    folder = workspace.room("incoming") / made
+    with explained(folder):
+        folder.mkdir()
+        try:
+            file = folder / f"{slug(name.removesuffix(ending))}{ending}"
+            size, digest = _copied(stream, file)
+            if not size:
+                raise RequestError(f"{name} is empty: choose a file that holds texts.")
+            found = inspected(file, name, limits, unpack=True, most_bytes=min(limits.expanded, left))
+            path = f"texts/{made}/{found.path.relative_to(folder).as_posix()}"
+            upload = Upload(made, name, path, size, digest, time.time(), found.files)
+            save(folder / "facts.json", found.facts)
+            save(folder / "upload.json", upload)
+            folder.rename(workspace.room("texts") / made)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
     return upload
 
 
-def _kept(workspace: Workspace, folder: Path, name: str, stream: BinaryIO) -> Upload:
-    """The upload, whose files lie in `folder`."""
-    ending = _ending(name)
-    stem = name.removesuffix(ending)
-    plain = folder / f"{slug(stem)}{ending}"
-    size, digest = _copied(stream, plain)
-    if not size:
-        raise RequestError(f"{name} is empty: choose a file that holds texts.")
-    files = 1
-    with _readable(name):
-        if ending.lower() == ".zip":
-            files = _unpacked(plain, folder / slug(stem))
-            plain.unlink()
-            plain = folder / slug(stem)
-        else:
-            _check(plain, name, ending)
-    path = plain.relative_to(workspace.folder).as_posix()
-    return Upload(folder.name, name, path, size, digest, time.time(), files)
+def sweep(workspace: Workspace) -> None:
+    """Delete what a server that was killed had not yet taken in."""
+    for place in workspace.room("incoming").iterdir():
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def uploads(workspace: Workspace) -> list[Upload]:
@@ -99,17 +96,40 @@ def upload_of(workspace: Workspace, name: str) -> Upload:
     raise RequestError("There is no such collection here: it may have been deleted from the workspace.", 404)
 
 
-def _ending(name: str) -> str:
-    low = name.lower()
-    for ending in (*TEXT_FILES, ".parquet"):
-        for whole in (ending, f"{ending}.gz"):
-            if low.endswith(whole):
-                return name[-len(whole) :]
-    if low.endswith(".zip"):
-        return name[-4:]
-    raise RequestError(
-        f"{name[:100] or 'A file without a name'} is of no kind that can be read here: upload {TAKEN}."
-    )
+def texts_of(workspace: Workspace, name: str) -> str:
+    """The path of the texts of the upload of that id, for a command; RequestError where they could not be read."""
+    one = upload_of(workspace, name)
+    problem = facts_of(workspace, one).problem
+    if problem:
+        raise RequestError(f"{one.name} cannot be used: {problem}", 422)
+    return str(workspace.within(one.path))
+
+
+def facts_of(workspace: Workspace, upload: Upload) -> Facts:
+    """What was seen in an upload, from its file; looked into now where that was not done. It never fails: what cannot
+    be seen is a `problem`."""
+    place = workspace.room("texts") / upload.id / "facts.json"
+    known = record_in(Facts, place)
+    if known is not None:
+        return known
+    try:
+        return seen(workspace, upload)
+    except RequestError as error:
+        found = Facts(problem=str(error))
+        if error.status != BUSY:
+            save(place, found)
+        return found
+
+
+def seen(workspace: Workspace, upload: Upload, text_column: str = "", limits: Limits | None = None) -> Facts:
+    """Look into an upload again, at another column of text, and keep what was seen; RequestError, and what was seen
+    before stays, where that cannot be."""
+    path = workspace.within(upload.path)
+    if not os.path.lexists(path):
+        raise RequestError(f"The file of {upload.name} is not there any more: upload it again.", 404)
+    found = inspected(path, upload.name, limits or Limits(), text_column=text_column).facts
+    save(workspace.room("texts") / upload.id / "facts.json", found)
+    return found
 
 
 def _copied(stream: BinaryIO, place: Path) -> tuple[int, str]:
@@ -121,109 +141,3 @@ def _copied(stream: BinaryIO, place: Path) -> tuple[int, str]:
             digest.update(piece)
             file.write(piece)
     return size, digest.hexdigest()
-
-
-@contextmanager
-def _readable(name: str) -> Iterator[None]:
-    """What the readers of archives raise for a damaged one becomes a RequestError."""
-    try:
-        yield
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, NotImplementedError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the disk, and not the archive
-            raise
-        raise RequestError(
-            f"{name} cannot be unpacked ({error}): make it again, or upload the files as they are."
-        ) from error
-
-
-def _check(place: Path, name: str, ending: str) -> None:
-    """RequestError where the first bytes are not those of such a file, or a .gz file unpacks to too much."""
-    low = ending.lower().removesuffix(".gz")
-    with gzip.open(place) if low != ending.lower() else place.open("rb") as file:
-        head = file.read(_HEAD)
-        _drained(file, name)
-    parquet = head.startswith(b"PAR1")
-    if (low == ".parquet") != parquet:
-        said = (
-            "is a parquet file: give it the ending .parquet"
-            if parquet
-            else "is no parquet file: choose another"
-        )
-        raise RequestError(f"{name} {said}.")
-    if not parquet and b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise RequestError(
-            f"{name} holds no plain text, whatever its ending says: upload {TAKEN}. Word and PDF files must be "
-            "saved as text first."
-        )
-
-
-def _drained(file: gzip.GzipFile | IO[bytes], name: str) -> None:
-    size = 0
-    while piece := file.read(_PIECE):
-        size += len(piece)
-        _check_size(size, name)
-
-
-def _check_size(size: int, name: str) -> None:
-    if size > MOST_EXPANDED:
-        raise RequestError(
-            f"{name} unpacks to more than {MOST_EXPANDED // 1_000_000:,} MB: upload a part of it, or use the command "
-            "line, which reads files of any size.",
-            413,
-        )
-
-
-def _unpacked(archive: Path, folder: Path) -> int:
-    """The number of .txt files of a zip, which lie in `folder` afterwards."""
-    folder.mkdir()
-    with zipfile.ZipFile(archive) as opened:
-        entries = [one for one in opened.infolist() if not one.is_dir() and not _litter(one.filename)]
-        if len(entries) > MOST_ENTRIES:
-            raise RequestError(
-                f"{archive.name} holds {len(entries):,} files, and {MOST_ENTRIES:,} is the most: upload them as one "
-                ".jsonl file, one text a line."
-            )
-        places = [_place(one, folder, archive.name) for one in entries]
-        names = {str(place).lower() for place in places}
-        folders = {str(parent).lower() for place in places for parent in place.parents}
-        if len(names) < len(places) or names & folders:
-            raise RequestError(
-                f"{archive.name} holds two files, or a file and a folder, of the same name: rename one of them."
-            )
-        if not places:
-            raise RequestError(f"{archive.name} holds no files: put .txt files into it.")
-        size = 0
-        for entry, place in zip(entries, places, strict=True):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with opened.open(entry) as source, place.open("xb") as file:
-                while piece := source.read(_PIECE):
-                    size += len(piece)
-                    _check_size(size, archive.name)
-                    file.write(piece)
-    return len(places)
-
-
-def _litter(name: str) -> bool:
-    """Whether file browsers put an entry there, and no author."""
-    parts = PurePosixPath(name).parts
-    return "__MACOSX" in parts or (bool(parts) and parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini"))
-
-
-def _place(entry: zipfile.ZipInfo, folder: Path, archive: str) -> Path:
-    """Where an entry goes; RequestError for one that is no text, is locked or a link, or would leave the folder."""
-    name = entry.filename
-    shown = f"{archive}: {name[:100]}"
-    parts = PurePosixPath(name).parts
-    if name.startswith("/") or ".." in parts or "\\" in name or ":" in name:
-        raise RequestError(
-            f"{shown} names a place outside of the archive: make the zip anew from the folder."
-        )
-    if entry.flag_bits & 1:
-        raise RequestError(f"{shown} is locked with a password: make the zip without one.")
-    if stat.S_ISLNK(entry.external_attr >> 16):
-        raise RequestError(f"{shown} is a link and no file: put the file itself into the zip.")
-    if not name.lower().endswith(".txt"):
-        raise RequestError(f"{shown} is no .txt file: a zip may hold nothing but .txt files, one text each.")
-    if any(len(part.encode()) > 200 for part in parts):
-        raise RequestError(f"{shown} has too long a name: shorten it.")
-    return folder.joinpath(*parts)

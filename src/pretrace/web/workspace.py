@@ -1,5 +1,6 @@
 """The folder in which the page keeps everything: texts, single texts that were looked at, jobs and results.
 
+    incoming/ID/   an upload that is being taken in; it vanishes unless it becomes one of the next
     texts/ID/      one upload: its files, upload.json (name, size, hash), facts.json (what was seen in it)
     looks/ID/      one text that was looked at: look.json, text.jsonl, and run/ when it was scored
     jobs/ID/       one command: job.json, log.txt, progress.json
@@ -8,6 +9,7 @@
     secret         the key of the forms and of the session; nobody else may read it
     server.json    the process that serves this folder
 
+Nobody but the user who made it may open the folder.
 Every name that comes from a request becomes a path through `inside`, which lets nothing out of its folder.
 """
 
@@ -17,6 +19,7 @@ import os
 import re
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,8 +30,10 @@ from pretrace.results.serialization import from_json, from_plain, to_json, to_pl
 
 T = TypeVar("T")
 MODELS_KEPT = 12
+ROOMS = ("incoming", "texts", "looks", "jobs", "results")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 200
+_BLOCK = 4096  # a file takes more room than its bytes, and so does its name
 
 
 class RequestError(PretraceError):
@@ -57,8 +62,10 @@ class Workspace:
                     f"{folder} holds files and is no workspace of pretrace: name a new or empty folder with "
                     "--workspace."
                 )
-            for name in ("texts", "looks", "jobs", "results"):
-                (place / name).mkdir(parents=True, exist_ok=True)
+            place.mkdir(parents=True, exist_ok=True)
+            place.chmod(0o700)
+            for name in ROOMS:
+                (place / name).mkdir(exist_ok=True)
             key = place / "secret"
             if not key.is_file():
                 handle = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -72,8 +79,33 @@ class Workspace:
         return (self.folder / "secret").read_bytes()
 
     def room(self, name: str) -> Path:
-        """One of its folders: texts, looks, jobs or results."""
+        """One of its folders: incoming, texts, looks, jobs or results."""
         return self.folder / name
+
+    def check_room(self, name: str, most: int) -> None:
+        """RequestError (507) where one of its folders holds so many entries that no more are taken in."""
+        if sum(1 for _ in self.room(name).iterdir()) >= most:
+            raise RequestError(
+                f"The folder {name} of the workspace holds {most:,} entries, and no more are kept: whoever serves this "
+                "page can delete old ones there.",
+                507,
+            )
+
+    def left(self, most: int) -> int:
+        """The bytes until the workspace has `most`; RequestError (507) where there are none left."""
+        used = 0
+        for root, _, files in os.walk(self.folder):
+            for name in files:
+                with suppress(OSError):  # a job may take it away meanwhile
+                    used += Path(root, name).lstat().st_size + _BLOCK
+        if used >= most:
+            raise RequestError(
+                f"The workspace holds {used // 1_000_000:,} MB, and {most // 1_000_000:,} MB is the most: whoever "
+                "serves this page can delete old texts, looks and results there, or start pretrace serve with a larger "
+                "--max-workspace.",
+                507,
+            )
+        return most - used
 
     def within(self, relative: str) -> Path:
         """A path that the workspace itself recorded, relative to its folder; RequestError where it leads out of it."""

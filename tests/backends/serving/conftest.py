@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).resolve().parents[3]))  # for benchmarks/model_servers.py
 
-from model_servers import Model, ModelServer, serving
-
+from benchmarks.model_servers import Model, ModelServer, serving
 from pretrace import open_model
 from pretrace.types import Backend
 

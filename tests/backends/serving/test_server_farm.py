@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from model_servers import Model, ModelServer, serving
 
+from benchmarks.model_servers import Model, ModelServer, serving
 from pretrace.cli import main
 from pretrace.jobs import shards
 from pretrace.runs import scan

@@ -15,11 +15,16 @@ from verdicts.collections.made import made
 from pretrace.baselines.classifiers import Words
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.collections import CollectionSettings
-from pretrace.verdicts.collections.blind import alike_check, blind_features, word_distances
-from pretrace.verdicts.collections.gathering import gathered
+from pretrace.verdicts.collections import (
+    alike_check,
+    blind_features,
+    gathered,
+    likeness,
+    spreads,
+    word_distances,
+)
 
-EASY = CollectionSettings(level=0.25)
+EASY = 0.25
 
 
 def test_features_are_means_over_documents():
@@ -56,11 +61,45 @@ def test_a_collection_that_stands_apart_is_seen(change, why):
     corpora[0] = replace(
         corpora[0], texts=tuple(replace(text, text=change(text.text)) for text in corpora[0].texts)
     )
-    check = alike_check(blind_features(gathered(corpora, CollectionSettings())), 0.05)
+    check = alike_check(blind_features(gathered(corpora, 0.05)), 0.05)
     assert check.status == "failed"
     assert check.figures["p"] == 0.05
     if why == "the words":
         assert why in check.words
+
+
+def test_spread_and_likeness_are_the_formulas():
+    found = gathered(made(4), EASY)
+    texts = [one.whole for one in found.documents]
+    lengths = np.log([len(text) for text in texts])
+    for unit, spread in enumerate(spreads(lengths, found.codes, 4)):
+        assert spread == pytest.approx(math.log(lengths[found.codes == unit].std()))
+    rows = Words(texts).learnt.toarray()
+    for unit, near in enumerate(likeness(texts, found.codes, 4)):
+        mine = rows[found.codes == unit]
+        mine = mine / np.linalg.norm(mine, axis=1)[:, None]
+        cosines = mine @ mine.T - 2 * np.eye(len(mine))
+        assert near == pytest.approx(cosines.max(axis=1).mean())
+    assert spreads(np.full(4, 2.0), np.array([0, 0, 1, 1]), 2) == pytest.approx(math.log(2e-6))
+
+
+@pytest.mark.parametrize(
+    ("change", "feature"),
+    [
+        (lambda text, i: text[: len(text) // 2] if i % 2 else f"{text} {text[::-1]}", "spread of lengths"),
+        (
+            lambda text, i: f"a text of five words {i // 3} and no other beside it {i}",
+            "likeness of documents",
+        ),
+    ],
+)
+def test_a_collection_of_other_spread_or_of_near_copies_is_seen(change, feature):
+    corpora = made(20, words=60)
+    texts = tuple(replace(text, text=change(text.text, i)) for i, text in enumerate(corpora[0].texts))
+    corpora[0] = replace(corpora[0], texts=texts)
+    check = alike_check(blind_features(gathered(corpora, 0.05)), 0.05)
+    assert check.status == "failed"
+    assert check.figures[feature] is None or check.figures[feature] > 5
 
 
 def test_dates_are_a_feature_where_they_are_read():
@@ -70,7 +109,7 @@ def test_dates_are_a_feature_where_they_are_read():
             made(20), ["2020-03-01", *["2010-03-02", "2010-03-04"] * 9, "2010-03-03"], strict=True
         )
     ]
-    found = gathered(corpora, CollectionSettings(), date_column="date")
+    found = gathered(corpora, 0.05, date_column="date")
     columns = blind_features(found)
     assert columns["mean date"][1] == pytest.approx(date(2010, 3, 2).toordinal())
     check = alike_check(columns, 0.05)
@@ -78,7 +117,7 @@ def test_dates_are_a_feature_where_they_are_read():
     assert "its dates" in check.words
     odd = replace(corpora[3], texts=(replace(corpora[3].texts[0], meta={}), *corpora[3].texts[1:]))
     with pytest.raises(TextsError, match="author 3 has no date"):
-        blind_features(gathered([*corpora[:3], odd, *corpora[4:]], CollectionSettings(), date_column="date"))
+        blind_features(gathered([*corpora[:3], odd, *corpora[4:]], 0.05, date_column="date"))
 
 
 def numbers(rng):
@@ -91,6 +130,6 @@ def test_the_gate_withholds_no_more_often_than_its_level():
     for seed in range(60):
         rng = np.random.default_rng([9, seed])
         corpora = [Corpus(f"{i}", tuple(Text(f"{j}", numbers(rng)) for j in range(5))) for i in range(20)]
-        found = gathered(corpora, CollectionSettings())
+        found = gathered(corpora, 0.05)
         failed += alike_check(blind_features(found), 0.05).status == "failed"
     assert failed <= binom.ppf(0.999, 60, 0.05)

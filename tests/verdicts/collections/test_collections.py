@@ -9,19 +9,24 @@ import numpy as np
 import pytest
 from verdicts.collections.made import contents, made
 
-from pretrace.auditing.generation import tuned_generator
-from pretrace.auditing.watch import Unwatched
 from pretrace.backends import open_model
 from pretrace.errors import ModelError, TextsError
 from pretrace.report.verdict import render
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Estimate, Power
-from pretrace.verdicts.collections import CollectionSettings, Company, collections
-from pretrace.verdicts.collections.gathering import gathered
-from pretrace.verdicts.collections.material import beside_generated
+from pretrace.verdicts import collections as module
+from pretrace.verdicts.audit.generation import tuned_generator
+from pretrace.verdicts.audit.watch import Unwatched
+from pretrace.verdicts.collections import CollectionSettings, Company, beside_generated, collections, gathered
 
 CORPORA = made(20, seed=1)
+SECOND = FakeBackend(name="second", max_tokens=4000)
+
+
+def beside(target):
+    """The target with a model that cannot have seen the texts."""
+    return Models(target, placebos=(SECOND,))
 
 
 def asked(target, settings=None, corpora=CORPORA, **how):
@@ -29,7 +34,7 @@ def asked(target, settings=None, corpora=CORPORA, **how):
 
 
 def test_the_value_of_a_collection_is_the_mean_of_its_documents():
-    found = asked(FakeBackend(contents(CORPORA[0])))
+    found = asked(beside(FakeBackend(contents(CORPORA[0]))))
     table, documents = found.table("collections").columns, found.table("documents").columns
     means = [
         np.mean(
@@ -38,9 +43,27 @@ def test_the_value_of_a_collection_is_the_mean_of_its_documents():
         for one in table["collection"]
     ]
     assert table["value"] == pytest.approx(np.array(means))
-    assert found.p == (1 + sum(mean >= means[0] for mean in means[1:])) / 20
+    away = table["standard deviations"]
+    assert found.p == (1 + sum(one >= away[0] for one in away[1:])) / 20 == 0.05
     assert found.outcome == "consistent"
     assert found.effect.value == pytest.approx(means[0] - np.mean(means[1:]))
+
+
+def test_without_a_second_model_nobody_is_accused():
+    found = asked(FakeBackend(contents(CORPORA[0])))
+    assert (found.p, found.outcome) == (0.05, "inconclusive")
+    assert "No such model was asked" in " ".join(found.reasons)
+
+
+def test_a_second_model_for_which_its_documents_differ_more_withholds():
+    """The spread of the scores of the second model is one of the features of the collections."""
+    found = asked(beside(FakeBackend(contents(CORPORA[0]))))
+    columns = next(check for check in found.checks if check.name == "alike").figures
+    assert "spread of scores" in columns
+    odd = FakeBackend(contents(CORPORA[0])[::2], name="odd", max_tokens=3000)
+    found = asked(Models(FakeBackend(contents(CORPORA[0])), placebos=(odd,)))
+    assert found.outcome == "inconclusive"
+    assert next(check for check in found.checks if check.name == "alike").status == "failed"
 
 
 def test_swapping_two_collections_swaps_their_means_alone():
@@ -66,10 +89,10 @@ def test_nothing_can_be_said_to_be_shown_without_power(monkeypatch):
     found = asked(blank)
     assert found.outcome == "inconclusive"
     planted = Power(Estimate(0.9, 0.8, 1.0), None, 4, 1, Estimate(5.0, 4.0, 6.0))
-    monkeypatch.setattr("pretrace.verdicts.collections.verdict._power", lambda *_: planted)
+    monkeypatch.setattr(module._Collections, "power", lambda *_: planted)
     assert asked(blank, CollectionSettings(power=True)).outcome == "nothing"
     small = replace(planted, effect=Estimate(0.01, 0.0, 0.02))
-    monkeypatch.setattr("pretrace.verdicts.collections.verdict._power", lambda *_: small)
+    monkeypatch.setattr(module._Collections, "power", lambda *_: small)
     assert asked(blank, CollectionSettings(power=True)).outcome == "inconclusive"
 
 
@@ -80,7 +103,7 @@ def test_texts_of_another_kind_withhold_both_answers(monkeypatch):
     assert (found.p, found.outcome) == (0.05, "inconclusive")
     assert [check.status for check in found.checks][:2] == ["failed", "passed"]
     planted = Power(Estimate(0.9, 0.8, 1.0), None, 4, 1, Estimate(5.0, 4.0, 6.0))
-    monkeypatch.setattr("pretrace.verdicts.collections.verdict._power", lambda *_: planted)
+    monkeypatch.setattr(module._Collections, "power", lambda *_: planted)
     assert asked(FakeBackend(), CollectionSettings(power=True), corpora).outcome == "inconclusive"
 
 
@@ -103,6 +126,8 @@ def test_a_reference_model_that_is_the_placebo_is_refused():
     other = FakeBackend(name="other")
     with pytest.raises(ModelError, match="is the placebo other"):
         asked(Models(FakeBackend(), placebos=(other,)), company=Company((other,)))
+    with pytest.raises(ModelError, match="the very weights of the target"):
+        asked(Models(other, placebos=(other,)))
 
 
 def test_the_report_names_the_collection_and_shows_every_mean():
@@ -116,14 +141,22 @@ def test_the_report_names_the_collection_and_shows_every_mean():
 
 
 LONG = made(4, documents=6, words=60, seed=2)
-WRITTEN = CollectionSettings(level=0.25, value="generated", tokens=16, snippets=2)
+WRITTEN = CollectionSettings(level=0.25, value="generated")
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Pieces of 16 tokens, two of a document."""
+    monkeypatch.setattr(module, "TOKENS", 16)
+    monkeypatch.setattr(module, "SNIPPETS", 2)
 
 
 def pieces_of(generator, settings=WRITTEN):
-    return beside_generated(gathered(LONG, settings), generator, settings, Unwatched())
+    return beside_generated(gathered(LONG, 0.25), generator, settings, Unwatched(), seed=0)
 
 
-def test_true_text_is_held_against_generated_text(model_folder):
+def test_true_text_is_held_against_generated_text(model_folder, short, monkeypatch):
+    monkeypatch.setattr(module, "LARGEST_SEED", 0)  # the seed of the test, modulo 1
     generator = open_model(str(model_folder))
     material = pieces_of(generator)
     own = [one for one in material.pieces if one.document < 6]
@@ -153,14 +186,14 @@ def test_true_text_is_held_against_generated_text(model_folder):
         assert documents.columns["value"][place] == pytest.approx(np.mean(mine))
 
 
-def test_each_collection_has_a_generator_tuned_on_pieces_of_its_own(model_folder, monkeypatch):
+def test_each_collection_has_a_generator_tuned_on_pieces_of_its_own(model_folder, short, monkeypatch):
     asked = []
 
     def recorded(model, texts, method, **how):
         asked.append(tuple(texts))
         return tuned_generator(model, (), "none")
 
-    monkeypatch.setattr("pretrace.verdicts.collections.material.tuned_generator", recorded)
+    monkeypatch.setattr("pretrace.verdicts.collections.tuned_generator", recorded)
     material = pieces_of(open_model(str(model_folder)), replace(WRITTEN, method="lora"))
     assert len(asked) == 4
     for unit, learnt in enumerate(asked):

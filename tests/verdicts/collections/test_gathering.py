@@ -9,25 +9,26 @@ from verdicts.collections.made import made
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.collections import CollectionSettings, divided
-from pretrace.verdicts.collections.gathering import gathered
+from pretrace.verdicts import collections
+from pretrace.verdicts.collections import CollectionSettings, divided, gathered
 
-EASY = CollectionSettings(level=0.25)
+EASY = 0.25
 
 
-def test_all_give_as_many_documents_as_the_smallest_has():
+def test_all_give_as_many_documents_as_the_smallest_has(monkeypatch):
     corpora = made(4, documents=9)
     corpora[2] = replace(corpora[2], texts=corpora[2].texts[:7])
     found = gathered(corpora, EASY)
     assert found.number == 7
     assert found.codes.tolist() == [0] * 7 + [1] * 7 + [2] * 7 + [3] * 7
     assert any("author 2" in note for note in found.notes)
-    assert gathered(corpora, replace(EASY, documents=5)).number == 5
+    monkeypatch.setattr(collections, "MOST_DOCUMENTS", 5)
+    assert gathered(corpora, EASY).number == 5
 
 
-def test_the_draw_depends_on_a_collections_texts_and_the_seed_alone():
+def test_the_draw_depends_on_a_collections_texts_alone(monkeypatch):
     corpora = made(4, documents=9)
-    chosen = replace(EASY, documents=5)
+    monkeypatch.setattr(collections, "MOST_DOCUMENTS", 5)
 
     def drawn(found):
         return {
@@ -35,9 +36,11 @@ def test_the_draw_depends_on_a_collections_texts_and_the_seed_alone():
             for name in found.names
         }
 
-    swapped = [replace(one, texts=one.texts[::-1]) for one in corpora[::-1]]
-    assert drawn(gathered(swapped, chosen)) == drawn(gathered(corpora, chosen))
-    assert drawn(gathered(corpora, replace(chosen, seed=1))) != drawn(gathered(corpora, chosen))
+    swapped = [
+        replace(one, texts=tuple(replace(text, id=f"x{i}") for i, text in enumerate(one.texts[::-1])))
+        for one in corpora[::-1]
+    ]
+    assert drawn(gathered(swapped, EASY)) == drawn(gathered(corpora, EASY))
 
 
 def test_texts_of_two_collections_are_taken_out_of_both_and_counted():
@@ -63,9 +66,9 @@ def test_texts_of_a_group_are_one_document_and_repeats_count_once():
 
 def test_the_number_of_missing_collections_is_said():
     with pytest.raises(TextsError, match="takes 19 control collections, found 17: 2 are missing"):
-        gathered(made(18), CollectionSettings())
+        gathered(made(18), 0.05)
     with pytest.raises(TextsError, match="takes 99 control collections, found 19: 80 are missing"):
-        gathered(made(20), CollectionSettings(level=0.01))
+        gathered(made(20), 0.01)
 
 
 def test_a_collection_with_too_few_documents_is_named():

@@ -10,17 +10,17 @@ import pytest
 from scipy.stats import binom, kstest
 
 from pretrace.scoring.plan import Models
+from pretrace.statistics.lots import lot_effects, lot_test
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking.check import check_marks
 from pretrace.verdicts.marking.mark import mark
 from pretrace.verdicts.marking.sealed import Seal
-from pretrace.verdicts.marking.settings import CheckSettings, MarkSettings
-from pretrace.verdicts.marking.values import Unit, Values, effect_unit, enough_check
+from pretrace.verdicts.marking.settings import MarkSettings
 from pretrace.verdicts.marking.variants import Candidates
 from pretrace.verdicts.marking.words import canaries
+from pretrace.verdicts.marks import CheckSettings, check_marks, effect_unit, enough_check
 
-SETTINGS = CheckSettings(draws=199, cache=False)
+SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")
 OWN = MarkSettings(variant_column=("other",))
 
 
@@ -36,10 +36,9 @@ def sealed(number: int = 24, variants: int = 3, seed: int = 0) -> Seal:
     return mark(corpus(number), Candidates(made), OWN, lot=random.Random(seed).randrange)
 
 
-def realised(seal: Seal, matrix: dict[str, float]) -> Values:
-    units = tuple(Unit(one.id, one.realised_first) for one in seal.documents)
-    rows = tuple(np.array([matrix[text] for text in unit.texts]) for unit in units)
-    return Values(units, rows, ("",) * len(units), 0)
+def realised(seal: Seal, matrix: dict[str, float]) -> list[np.ndarray]:
+    """The values of every text's variants, the published one first."""
+    return [np.array([matrix[text] for text in one.realised_first]) for one in seal.documents]
 
 
 def test_three_hundred_nulls_reject_as_often_as_the_level_says_and_p_is_uniform() -> None:
@@ -48,7 +47,7 @@ def test_three_hundred_nulls_reject_as_often_as_the_level_says_and_p_is_uniform(
     # The worst that a model could give: heavy tails, one variant always far ahead, neighbours alike.
     values = rng.standard_cauchy(len(texts)) + 30 * (np.arange(len(texts)) % 3 == 0) + np.arange(len(texts))
     matrix = dict(zip(texts, values.tolist(), strict=True))
-    p = np.array([realised(sealed(seed=i), matrix).test(SETTINGS).p for i in range(300)])
+    p = np.array([lot_test(realised(sealed(seed=i), matrix), draws=199, seed=i).p for i in range(300)])
     low, high = binom.ppf([0.005, 0.995], 300, 0.05)
     assert low <= np.count_nonzero(p <= 0.05) <= high
     # p takes the values 1/200 … 1, each as likely: spread over the step below it, it is uniform.
@@ -64,10 +63,9 @@ def test_p_is_the_share_of_all_draws_that_reach_the_one_made() -> None:
     draws = [sum(some) for some in itertools.product(*rows)]
     share = np.mean([draw >= observed - 1e-12 for draw in draws])
     found = realised(seal, matrix)
-    settings = CheckSettings(draws=20_000)
-    assert found.test(settings).p == pytest.approx(share, abs=0.015)
+    assert lot_test(found, draws=20_000).p == pytest.approx(share, abs=0.015)
     naive = [row[0] - (row[1] + row[2]) / 2 for row in rows]
-    assert found.effects == pytest.approx(naive)
+    assert lot_effects(found) == pytest.approx(naive)
 
 
 def test_the_lot_is_fair_and_another_one_cannot_be_seeded() -> None:
@@ -86,8 +84,8 @@ def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not()
     knows = FakeBackend([one.published for one in seal.documents])
     placebo = FakeBackend(name="earlier")
     found = check_marks(seal, Models(knows, placebos=(placebo,)), SETTINGS)
-    assert (found.outcome, found.p) == ("consistent", 1 / 200)
-    assert [check.status for check in found.checks] == ["passed"] * 4
+    assert (found.outcome, found.p) == ("consistent", 1 / 1001)
+    assert [check.status for check in found.checks] == ["passed"] * 5
     assert found.effect_unit == "nats a token"
     assert found.effect is not None
     assert found.effect.low > 0.5
@@ -121,15 +119,17 @@ def test_a_canary_is_read_as_a_sum_over_the_text() -> None:
 def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_not() -> None:
     seal = sealed()
     models = Models(FakeBackend([one.published for one in seal.documents]))
-    settings = CheckSettings(draws=199)
+    settings = CheckSettings(draws=1000)
     assert check_marks(seal, models, settings).outcome == "consistent"
     again = check_marks(seal, models, settings)
     assert again.outcome == "consistent"
     assert "1 earlier tests" in again.checks[1].words
-    other = check_marks(seal, models, CheckSettings(draws=199, score="min_k(k=0.5)"))
+    other = check_marks(seal, models, CheckSettings(draws=1000, score="min_k(k=0.5)"))
     assert other.outcome == "inconclusive"
     assert "score loss" in other.checks[1].words
-    another_model = check_marks(seal, Models(FakeBackend(name="new")), CheckSettings(draws=199, score="zlib"))
+    another_model = check_marks(
+        seal, Models(FakeBackend(name="new")), CheckSettings(draws=1000, score="zlib")
+    )
     assert another_model.checks[1].status == "passed"
 
 

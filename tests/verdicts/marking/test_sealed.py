@@ -14,10 +14,10 @@ from pretrace.corpora import open_corpus
 from pretrace.errors import OutputError, TextsError
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.seal_checks import check_published
 from pretrace.verdicts.marking.sealed import Seal, read_seal
 from pretrace.verdicts.marking.settings import MarkSettings
 from pretrace.verdicts.marking.variants import Candidates
+from pretrace.verdicts.marks import check_published
 
 TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") for i in range(6)))
 

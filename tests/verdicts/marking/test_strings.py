@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import uuid
@@ -12,16 +13,15 @@ from scipy.stats import binom, kstest
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.plan import Models
+from pretrace.statistics.lots import lot_test
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking.canaries import check_canaries, natural_canaries
-from pretrace.verdicts.marking.settings import CanarySettings
+from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries
 from pretrace.verdicts.marking.strings import random_strings
-from pretrace.verdicts.marking.values import Unit, Values
 
-SHA = hashlib.sha256(b"a").hexdigest()
-GIT = hashlib.sha1(b"b").hexdigest()
-MD5 = hashlib.md5(b"c").hexdigest()
+SHA = hashlib.sha256(b"pretrace a").hexdigest()
+GIT = hashlib.sha1(b"pretrace b").hexdigest()
+MD5 = hashlib.md5(b"pretrace c").hexdigest()
 UUID4, UUID1 = "6f1c2d3e-4a5b-4c6d-9e8f-0a1b2c3d4e5f", "6f1c2d3e-4a5b-1c6d-9e8f-0a1b2c3d4e5f"
 
 
@@ -50,12 +50,12 @@ def test_hashes_and_uuids_are_found_once_and_what_is_no_random_string_is_counted
 
 
 def test_alternatives_have_the_format_and_keep_what_is_not_random() -> None:
-    bare = UUID4.replace("-", "")
+    bare = "1e7b63a0c95d4f288c3d52f6b1e09a77"  # of version 4
     found, _ = found_in(f"{UUID4} {bare} {MD5.upper()} 0x{SHA}", alternatives=300)
     dashed, plain, upper, prefixed = found
     shape = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-9[0-9a-f]{3}-[0-9a-f]{12}")
     assert all(shape.fullmatch(one) for one in dashed.alternatives)
-    assert all((one[12], one[16]) == ("4", "9") for one in plain.alternatives)
+    assert all((one[12], one[16]) == ("4", "8") for one in plain.alternatives)
     assert all(re.fullmatch("[0-9A-F]{32}", one) for one in upper.alternatives)
     assert {one[12] for one in upper.alternatives} == set("0123456789ABCDEF")
     assert prefixed.context.endswith(" 0x")
@@ -73,12 +73,12 @@ def test_alternatives_depend_on_the_seed_alone() -> None:
 
 def test_a_pattern_draws_each_character_from_its_class_and_must_find_it_again() -> None:
     found, left = found_in(
-        "key: Ab3-xyz9Qw. key: aaaa-aaaaaa.", patterns=(r"(?<=key: )[\w-]+",), alternatives=200
+        "key: Ab3-xyz9Qwt. key: aaaa-aaaaaa.", patterns=(r"(?<=key: )[\w-]+",), alternatives=200
     )
-    assert [one.string for one in found] == ["Ab3-xyz9Qw"]
-    assert all(re.fullmatch(r"[A-Z][a-z]\d-[a-z]{3}\d[A-Z][a-z]", one) for one in found[0].alternatives)
+    assert [one.string for one in found] == ["Ab3-xyz9Qwt"]
+    assert all(re.fullmatch(r"[A-Z][a-z]\d-[a-z]{3}\d[A-Z][a-z]{2}", one) for one in found[0].alternatives)
     assert left == {"strings of fewer than 6 different characters": 1}
-    narrow, _ = found_in("id abcdefab.", patterns=(r"\b[a-f]{8}\b",), alternatives=200)
+    narrow, _ = found_in("id cbfadbeffcadebfacdbe.", patterns=(r"\b[a-f]{20}\b",), alternatives=200)
     assert {c for one in narrow[0].alternatives for c in one} == set("abcdef")
     hopeless, left = found_in("id qwertyuiop.", patterns=("qwertyuiop",))
     assert not hopeless
@@ -102,46 +102,64 @@ def test_texts_without_a_random_string_are_refused() -> None:
 def test_three_hundred_nulls_reject_as_often_as_the_level_says() -> None:
     """Texts with fresh hashes each, and a model that likes some digits far better than others, whatever the hash."""
     rng = np.random.default_rng(2)
-    settings = CanarySettings(draws=199, alternatives=4)
     weights = rng.standard_cauchy(256)
-    p = np.array([_null(rng, weights, settings) for _ in range(300)])
+    p = np.array([_null(rng, weights, i) for i in range(300)])
     low, high = binom.ppf([0.005, 0.995], 300, 0.05)
     assert low <= np.count_nonzero(p <= 0.05) <= high
     assert kstest(p - rng.random(300) / 200, "uniform").pvalue > 0.01
 
 
-def _null(rng: np.random.Generator, weights: np.ndarray, settings: CanarySettings) -> float:
-    texts = tuple(
-        Text(str(i), f"id {rng.bytes(16).hex()} {uuid.UUID(bytes=rng.bytes(16), version=4)}")
-        for i in range(2)
-    )
-    found = natural_canaries(Corpus("c", texts), settings)
+def _null(rng: np.random.Generator, weights: np.ndarray, run: int) -> float:
+    texts = [f"id {rng.bytes(16).hex()} {uuid.UUID(bytes=rng.bytes(16), version=4)}" for _ in range(3)]
+    found, _ = found_in(*texts, alternatives=4, seed=run)
     rows = [
-        np.array(
-            [weights[list(one.encode())] @ np.arange(len(one)) for one in (some.string, *some.alternatives)]
-        )
-        for some in found.strings
+        [weights[list(one.encode())] @ np.arange(len(one)) for one in (some.string, *some.alternatives)]
+        for some in found
     ]
-    units = tuple(Unit(one.id, (one.string,)) for one in found.strings)
-    return Values(units, tuple(rows), ("",) * len(units), 0).test(settings).p
+    return lot_test(rows, draws=199, seed=run).p
 
 
 def test_a_model_that_knows_the_strings_in_their_place_is_found() -> None:
     texts = tuple(
-        Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i])).hexdigest()} ends.") for i in range(12)
+        Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i, i, 7])).hexdigest()} ends.") for i in range(12)
     )
     corpus = Corpus("files", texts)
-    settings = CanarySettings(draws=999, alternatives=9, cache=False)
+    settings = CanarySettings(draws=1000, cache=False)
     knows = FakeBackend([text.text.removesuffix(" ends.") for text in texts])
-    found = check_canaries(corpus, Models(knows, placebos=(FakeBackend(name="p"),)), settings)
-    assert (found.outcome, found.p, found.units) == ("consistent", 0.001, 12)
+    second = FakeBackend(name="p")
+    found = check_canaries(corpus, Models(knows, placebos=(second,)), settings)
+    assert (found.outcome, found.p, found.units) == ("consistent", 1 / 1001, 12)
     assert found.effect is not None
     assert found.effect.value == pytest.approx(len("File 1: ") + 64 - 1, rel=0.2)  # 1 a character
-    assert "12 of 64 hexadecimal digits" in found.notes[0]
-    assert found.table("strings").columns["text"][3] == "t3"
+    assert "12 of 64 hexadecimal digits" in " ".join(found.notes)
+    assert set(found.table("strings").columns["text"]) == {f"t{i}" for i in range(12)}
+    assert "which are those of files or others" in found.statement
     assert check_canaries(corpus, Models(FakeBackend()), settings).outcome == "inconclusive"
-    own = CanarySettings(draws=199, alternatives=3, cache=False, pattern=("zz",))
-    assert (
-        "is the statement of the one who asks"
-        in check_canaries(corpus, Models(FakeBackend()), own).assumption
-    )
+    # without a second model nobody is accused, and a second one that knows the strings withholds as well
+    alone = check_canaries(corpus, Models(knows), settings)
+    assert (alone.p, alone.outcome) == (1 / 1001, "inconclusive")
+    too = FakeBackend(list(knows.familiar), name="too")
+    assert check_canaries(corpus, Models(knows, placebos=(too,)), settings).outcome == "inconclusive"
+    own = CanarySettings(draws=1000, cache=False, pattern=("zz",))
+    assert "accuses nobody" in check_canaries(corpus, Models(FakeBackend()), own).assumption
+
+
+def test_p_depends_on_the_texts_alone_and_nobody_can_choose_a_seed_or_the_alternatives() -> None:
+    texts = [
+        Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i, 9, 7])).hexdigest()} ends.") for i in range(9)
+    ]
+    settings, models = CanarySettings(draws=1000, cache=False), Models(FakeBackend())
+    first = check_canaries(Corpus("a", tuple(texts)), models, settings).p
+    renamed = tuple(Text(f"x/{i}", text.text) for i, text in enumerate(reversed(texts)))
+    assert check_canaries(Corpus("b", renamed), models, settings).p == first
+    fields = {one.name for one in dataclasses.fields(CanarySettings)}
+    assert not fields & {"seed", "alternatives"}
+    with pytest.raises(ExpressionError, match="draws"):
+        CanarySettings(draws=999)
+
+
+def test_fewer_than_five_strings_are_no_test() -> None:
+    made = [uuid.UUID(int=i * 7**40 % 2**128, version=4) for i in range(1, 5)]
+    corpus = Corpus("few", tuple(Text(f"t{one}", f"It is {one}.") for one in made))
+    with pytest.raises(TextsError, match="few holds 4 random strings, and a test takes 5 or more"):
+        natural_canaries(corpus, CanarySettings())

@@ -14,19 +14,19 @@ from scipy.stats import binom
 from pretrace.errors import TextsError
 from pretrace.statistics.lots import chance_of_hits
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking.check import check_marks
 from pretrace.verdicts.marking.mark import mark
 from pretrace.verdicts.marking.sealed import Seal
-from pretrace.verdicts.marking.settings import CheckSettings, MarkSettings
-from pretrace.verdicts.marking.triggers import (
+from pretrace.verdicts.marking.settings import MarkSettings
+from pretrace.verdicts.marking.variants import Candidates
+from pretrace.verdicts.marking.words import canaries
+from pretrace.verdicts.marks import CheckSettings, check_marks
+from pretrace.verdicts.triggers import (
     check_triggers,
     first_word,
     hits_of,
     read_answers,
     write_prompts,
 )
-from pretrace.verdicts.marking.variants import Candidates
-from pretrace.verdicts.marking.words import canaries
 
 SETTINGS = CheckSettings(cache=False)
 

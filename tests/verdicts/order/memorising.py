@@ -12,7 +12,27 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text, Trace
 
 
-class Memorising(FakeBackend):
+class Reading(FakeBackend):
+    """Its log-probability of a character depends on one further up as well, so that no two orders are alike to it; a
+    part of that, `blur`, is its own (`salt`), and the rest the same for every model of this kind."""
+
+    def __init__(self, *, blur: float = 0.3, salt: int = 1, **more: Any) -> None:
+        super().__init__(**more)
+        self.fingerprint += f" {blur} {salt}"
+        self.blur, self.salt = blur, salt
+
+    def run(self, batch: Any, want: Any, states: Any = frozenset(), /) -> list[Trace]:
+        made = super().run(batch, want, states)
+        for one, encoded in zip(made, batch, strict=True):
+            tokens = encoded.tokens.astype(np.int64)
+            before = np.concatenate([np.zeros(9, dtype=np.int64), tokens])[: len(tokens)]
+            shared = (tokens * 15485863 + before * 32452843) % 1013 / 1013
+            own = (tokens * 49979687 + before * 67867967 + self.salt * 86028121) % 1019 / 1019
+            one.logp[:] -= ((1 - self.blur) * shared + self.blur * own)[1:].astype(np.float32)
+        return made
+
+
+class Memorising(Reading):
     """Finds a character likelier where the model has seen it after the same eight characters: the more of a known
     text stands in its known order, the likelier it is."""
 

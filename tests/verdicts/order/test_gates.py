@@ -9,9 +9,8 @@ import pytest
 import scipy.stats
 from verdicts.order.memorising import WORDS, row
 
-from pretrace.verdicts.order import gates
-from pretrace.verdicts.order.gates import gate_values, neighbours, order_check
-from pretrace.verdicts.order.units import Unit
+from pretrace.verdicts import order as gates
+from pretrace.verdicts.order import Unit, gate_values, neighbours, order_check
 
 CURE = "what to do"
 
@@ -34,9 +33,9 @@ def rows_drawn(seed, number=96):
 
 def test_random_orders_pass_as_often_as_promised(monkeypatch):
     monkeypatch.setattr(gates, "MOST", 29)
-    monkeypatch.setattr(gates, "DRAWS", 1000)
+    monkeypatch.setattr(gates, "GATE_DRAWS", 1000)
     failed = sum(checked(rows_drawn(seed, 24), 6).status == "failed" for seed in range(60))
-    assert failed <= scipy.stats.binom.ppf(0.995, 60, gates.LEVEL)
+    assert failed <= scipy.stats.binom.ppf(0.995, 60, gates.GATES)
 
 
 @pytest.mark.parametrize(

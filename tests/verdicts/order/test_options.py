@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pretrace.errors import TextsError
+from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Text
-from pretrace.verdicts.order import OrderSettings
-from pretrace.verdicts.order import options as rules
-from pretrace.verdicts.order.values import CUT, asked, ranks
+from pretrace.verdicts import order as rules
+from pretrace.verdicts.order import CUT, OrderSettings, asked, check_others, ranks
+
+CHOICES = OrderSettings(options="choices")
 
 
 def item(name, *options, question="Which one?"):
@@ -58,7 +61,7 @@ def test_items_are_left_out_for_what_their_options_say(options, reason):
 
 def test_items_become_units_with_the_question_in_front():
     texts = [item("q1", "red", "blue"), item("q2", "blue ", "red"), item("q3", "red", "none of the above")]
-    found = rules.items(texts, ("choices",))
+    found = rules.items(texts, CHOICES)
     assert [unit.name for unit in found.units] == ["q1"]
     assert found.units[0].text([1, 0]) == "Which one?\nA. blue\nB. red"
     assert [(one.id, one.reason) for one in found.skipped] == [("q2", rules.TWICE), ("q3", rules.REFERRING)]
@@ -76,24 +79,84 @@ def test_options_come_from_a_list_an_object_or_columns():
 def test_items_without_options_are_an_error(cell):
     texts = [item("q1", "red", "blue"), Text("q2", "?", meta={"choices": cell})]
     with pytest.raises(TextsError, match=r"1 of 2 items have no options in choices \('q2'\)"):
-        rules.items(texts, ("choices",))
+        rules.items(texts, CHOICES)
 
 
 def test_all_orders_of_four_options_are_read_and_some_of_more():
     four, five = item("q1", "oak", "elm", "ash", "fir"), item("q2", "oak", "elm", "ash", "fir", "yew")
-    units = rules.items([four, five], ("choices",)).units
-    found = asked(units, [FakeBackend()], OrderSettings(options="choices", orders=7))
-    assert [len(texts) for texts in found.texts] == [24, 8]
+    units = rules.items([four, five], CHOICES).units
+    found = asked(units, FakeBackend(), 0)
+    assert [len(texts) for texts in found.texts] == [24, 1 + rules.OTHERS]
     assert len(set(found.texts[0])) == 24
     assert found.texts[1][0] == "Which one?\nA. oak\nB. elm\nC. ash\nD. fir\nE. yew"
-    assert found.ranked
 
 
 def test_an_item_that_a_model_would_cut_is_left_out_with_all_its_orders():
-    units = rules.items([item("q1", "oak", "elm"), item("q2", "oak " * 30, "elm " * 30)], ("choices",)).units
-    found = asked(units, [FakeBackend(), FakeBackend(max_tokens=100)], OrderSettings(options="choices"))
+    units = rules.items([item("q1", "oak", "elm"), item("q2", "oak " * 30, "elm " * 30)], CHOICES).units
+    found = asked(units, FakeBackend(max_tokens=100), 0)
     assert [unit.name for unit in found.units] == ["q1"]
     assert [(one.id, one.reason) for one in found.skipped] == [("q2", CUT)]
+
+
+def test_a_model_beside_it_that_reads_shorter_texts_is_an_error():
+    units = rules.items([item("q1", "oak", "elm"), item("q2", "oak " * 30, "elm " * 30)], CHOICES).units
+    found = asked(units, FakeBackend(), 0)
+    short = FakeBackend(name="short", max_tokens=100)
+    for models in (Models(FakeBackend(), placebos=(short,)), Models(FakeBackend(), reference=short)):
+        with pytest.raises(
+            TextsError, match="short reads at most 100 tokens at once, and 1 of 2 units are longer"
+        ):
+            check_others(found, models)
+
+
+def answered(*cells):
+    """Items of four options, with what a column says of the right answer."""
+    words = [("oak", "elm", "ash", f"fir {i}") for i in range(len(cells))]
+    return [
+        replace(item(f"q{i}", *own), meta={**item("q", *own).meta, "answer": cell})
+        for i, (own, cell) in enumerate(zip(words, cells, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "places"),
+    [
+        (("oak", "ash"), [0, 2]),
+        (("A", "c"), [0, 2]),
+        (("0", "3"), [0, 3]),
+        (("1", "4"), [0, 3]),
+        (("0", "2"), [0, 2]),
+    ],
+)
+def test_the_right_answer_keeps_its_place(cells, places):
+    units = rules.items(answered(*cells), replace(CHOICES, answer="answer")).units
+    assert [set(range(4)) - set(unit.movable[0]) for unit in units] == [{place} for place in places]
+    for unit, place in zip(units, places, strict=True):
+        orders = asked([unit], FakeBackend(), 0).texts[0]
+        assert len(orders) == 6
+        letter = "ABCD"[place]
+        assert {text.split(f"{letter}. ")[1].split("\n")[0] for text in orders} == {unit.parts[place]}
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (("yew", "oak"), "1 of 2 items have a right answer in answer that is none of their options"),
+        (("1", "2"), "counted neither from 0 nor from 1"),  # both would do
+        (("0", "4"), "counted neither from 0 nor from 1"),
+        (("", "oak"), "none of their options"),
+        (("E", "A"), "none of their options"),
+    ],
+)
+def test_a_right_answer_that_cannot_be_found_is_an_error(cells, message):
+    with pytest.raises(TextsError, match=message):
+        rules.items(answered(*cells), replace(CHOICES, answer="answer"))
+
+
+def test_items_of_one_wrong_option_are_left_out():
+    texts = [replace(item("q", "oak", "elm"), meta={"choices": '["oak", "elm"]', "answer": "elm"})]
+    found = rules.items(texts, replace(CHOICES, answer="answer"))
+    assert [one.reason for one in found.skipped] == [rules.ALONE_WRONG]
 
 
 def test_ranks_lie_between_0_and_1_and_ties_share_theirs():

@@ -9,9 +9,8 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import scipy.stats
-from verdicts.order.memorising import Memorising, made_corpus
+from verdicts.order.memorising import Memorising, Reading, made_corpus
 
-from pretrace.auditing.watch import Unwatched
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.verdicts import load_verdict
 from pretrace.runs import save_verdict
@@ -19,16 +18,13 @@ from pretrace.scoring.plan import Models
 from pretrace.statistics.lots import lot_test
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.order import OrderSettings, order
-from pretrace.verdicts.order.checks import check_enough
-from pretrace.verdicts.order.units import Unit, drawn_orders
-from pretrace.verdicts.order.values import OrderReader, asked, ranks
-from pretrace.verdicts.order.words import ROWS
+from pretrace.verdicts.draws import seed_of
+from pretrace.verdicts.order import OrderSettings, Unit, asked, check_enough, drawn_orders, order, ranks
 
-STATED = {"stated": "shuffled with a seed", "shard_rows": 5, "cache": False}
+STATED = {"stated": "shuffled with a seed", "cache": False}
 
 
-def published(corpus, rows=5):
+def published(corpus, rows=8):
     texts = [text.text for text in corpus.texts]
     return ["\n\n".join(texts[i : i + rows]) for i in range(0, len(texts), rows)]
 
@@ -55,15 +51,21 @@ def test_p_values_are_uniform_for_any_fixed_function_of_the_order():
 
 
 def test_what_is_read_is_what_the_formula_says():
-    corpus = made_corpus(15)
+    corpus = made_corpus(24)
     model, reference = Memorising(published(corpus)), FakeBackend(name="other")
-    settings = OrderSettings(shuffles=4, **STATED)
+    settings = OrderSettings(**STATED)
     verdict = order(corpus, Models(model, reference=reference), settings)
     units = [
-        Unit(str(i), tuple(text.text for text in corpus.texts[i : i + 5]), ((1, 2, 3, 4),), joint="\n\n")
-        for i in (0, 5, 10)
+        Unit(
+            str(i),
+            tuple(text.text for text in corpus.texts[i : i + 8]),
+            ((1, 2, 3, 4, 5, 6, 7),),
+            joint="\n\n",
+        )
+        for i in (0, 8, 16)
     ]
-    texts = asked(units, [model], settings).texts
+    seed = seed_of("order", [text.text for text in corpus.texts], blocks=[], answer=False)
+    texts = asked(units, model, seed).texts
     assert [found[0] for found in texts] == published(corpus)
 
     def total(backend, text):
@@ -76,13 +78,13 @@ def test_what_is_read_is_what_the_formula_says():
     assert table["others_mean"] == pytest.approx([np.mean(row[1:]) for row in values], abs=1e-3)
     assert table["effect"] == pytest.approx([row[0] - np.mean(row[1:]) for row in values], abs=1e-3)
     assert table["rank"].tolist() == [ranks(np.array(row))[0] for row in values]
-    assert verdict.p == lot_test(values, draws=10_000, seed=0).p
+    assert verdict.p == lot_test(values, draws=10_000, seed=seed).p
     assert verdict.effect.value == pytest.approx(np.mean(table["effect"]))
 
 
 def test_a_model_that_knows_the_order_is_found_and_another_is_not(tmp_path):
-    corpus = made_corpus(60)
-    knowing, innocent = Memorising(published(corpus)), FakeBackend(name="innocent")
+    corpus = made_corpus(96)
+    knowing, innocent = Memorising(published(corpus)), Reading(name="innocent", salt=2)
     found = order(corpus, Models(knowing, placebos=(innocent,)), OrderSettings(**STATED))
     assert (found.outcome, found.units, found.p) == ("consistent", 12, pytest.approx(1 / 10_001))
     assert all(check.status == "passed" for check in found.checks)
@@ -101,7 +103,7 @@ def test_a_model_that_knows_the_order_is_found_and_another_is_not(tmp_path):
 
 
 def test_nothing_is_shown_only_where_planting_would_have_been_seen(monkeypatch):
-    corpus = made_corpus(60)
+    corpus = made_corpus(96)
     copy = Memorising(published(corpus))
     monkeypatch.setattr("pretrace.verdicts.planting.planted_copy", lambda *_, **__: nullcontext(copy))
     found = order(corpus, Models(FakeBackend()), OrderSettings(power=True, **STATED))
@@ -118,7 +120,7 @@ def test_nothing_is_shown_only_where_planting_would_have_been_seen(monkeypatch):
 
 
 def test_without_a_statement_there_is_no_verdict():
-    corpus = made_corpus(60)
+    corpus = made_corpus(96)
     unstated = {**STATED, "stated": " "}
     found = order(corpus, Models(Memorising(published(corpus))), OrderSettings(**unstated))
     assert found.p < 0.001
@@ -128,12 +130,12 @@ def test_without_a_statement_there_is_no_verdict():
 
 
 def test_a_placebo_that_knows_the_order_withholds_the_accusation():
-    corpus = made_corpus(60)
+    corpus = made_corpus(96)
     placebo = Memorising(published(corpus), name="placebo")
     found = order(corpus, Models(Memorising(published(corpus)), placebos=(placebo,)), OrderSettings(**STATED))
     assert found.outcome == "inconclusive"
-    assert {check.name for check in found.checks if check.status == "failed"} == {"placebo"}
-    assert found.figures["p of placebos"]["placebo"] < 0.001
+    assert {check.name for check in found.checks if check.status == "failed"} == {"second"}
+    assert found.figures["p of placebo"] < 0.001
 
 
 def test_a_sorted_set_is_withheld_and_blocks_make_it_a_lot_again():
@@ -150,21 +152,19 @@ def test_a_sorted_set_is_withheld_and_blocks_make_it_a_lot_again():
     )
     corpus = Corpus("sorted", texts)
     model = Models(FakeBackend())
-    settings = {**STATED, "shard_rows": 12}
-    found = order(corpus, model, OrderSettings(**settings))
+    found = order(corpus, model, OrderSettings(**STATED))
     check = next(check for check in found.checks if check.name == "order")
     assert check.status == "failed"
     assert check.figures["p"]["numbers in front"] < 0.01
     assert "--block-column" in check.cure
-    blocked = order(corpus, model, OrderSettings(block_column=("day",), **settings))
+    blocked = order(corpus, model, OrderSettings(block_column=("day",), **STATED))
     check = next(check for check in blocked.checks if check.name == "order")
     assert check.status == "passed"
     assert "numbers in front" not in check.figures["p"]  # within a day there is nothing to compare
 
 
 def test_the_order_of_reading_does_not_tell_which_one_was_published():
-    units = [Unit("u", ("first", "zebra", "apple", "mango"), ((1, 2, 3),))]
-    settings = OrderSettings(shuffles=9)
+    corpus = made_corpus(24)
     seen = []
 
     class Watching(FakeBackend):
@@ -172,11 +172,12 @@ def test_the_order_of_reading_does_not_tell_which_one_was_published():
             seen.append(list(texts))
             return super().encode(texts)
 
-    backend = Watching()
-    chosen = asked(units, [backend], settings)
-    seen.clear()
-    OrderReader(chosen, Models(backend), Unwatched(), cache=False).read(backend, "reading")
-    assert all(texts == sorted(texts) for texts in seen)
+    order(corpus, Models(Watching()), OrderSettings(**STATED))
+    whole = [texts for texts in seen if len(texts) > len(corpus)]  # all orders of all shards
+    assert whole
+    for texts in whole:
+        shard = [one for one in texts if one.startswith(corpus.texts[0].text)]
+        assert shard == sorted(shard)
 
 
 def item(number, options):
@@ -197,7 +198,9 @@ def test_the_order_of_options_is_found_and_an_innocent_model_is_not():
         for text in corpus.texts
         for options in [json.loads(text.meta["choices"])]
     ]
-    found = order(corpus, Models(Memorising(texts, gain=2.0)), settings)
+    found = order(
+        corpus, Models(Memorising(texts, gain=2.0), placebos=(Reading(name="innocent", salt=2),)), settings
+    )
     assert (found.test, found.unit, found.units) == ("options", "item", 60)
     assert found.outcome == "consistent"
     assert found.table("items").columns["orders"].tolist() == [24.0] * 60
@@ -227,18 +230,18 @@ def test_too_few_orders_for_the_level_are_an_error():
         order(made_corpus(5), Models(FakeBackend()), OrderSettings(**STATED))
     with pytest.raises(TextsError, match="there is no shard whose rows may change places"):
         order(made_corpus(2), Models(FakeBackend()), OrderSettings(**STATED))
-    chosen = asked([Unit("a", tuple("abc"), ((1, 2),))] * 6, [FakeBackend()], OrderSettings())
-    check_enough(chosen, OrderSettings(), ROWS)  # 2 ** 6 results
+    chosen = asked([Unit("a", tuple("abc"), ((1, 2),))] * 6, FakeBackend(), 0)
+    check_enough(chosen, OrderSettings())  # 2 ** 6 results
     with pytest.raises(TextsError, match=r"64 results in all, and a test at the level of 0\.01 needs 200"):
-        check_enough(chosen, OrderSettings(level=0.01), ROWS)
+        check_enough(chosen, OrderSettings(level=0.01))
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"options": "a", "block_column": ("b",)}, "give one of the two"),
-        ({"shuffles": 0}, "--shuffles must be at least 1"),
-        ({"shard_rows": 2}, "--shard-rows must be at least 3"),
+        ({"answer": "a"}, "name their column with --options"),
+        ({"draws": 999}, "--draws must be at least 1000"),
         ({"level": 1.0}, "--level lies between 0 and 1"),
     ],
 )

@@ -12,9 +12,21 @@ from hypothesis import strategies as st
 
 from pretrace.testing import FakeBackend
 from pretrace.types import Text
-from pretrace.verdicts.order import OrderSettings
-from pretrace.verdicts.order.shards import EMPTY, FEW, FIXED, LONG, Row, packed, shards
-from pretrace.verdicts.order.units import Unit, drawn_orders, every_order
+from pretrace.verdicts import order
+from pretrace.verdicts.order import (
+    EMPTY,
+    FEW,
+    FIXED,
+    LONG,
+    MOST_ROWS,
+    OrderSettings,
+    Row,
+    Unit,
+    drawn_orders,
+    every_order,
+    packed,
+    shards,
+)
 
 
 def rows_of(weights):
@@ -25,7 +37,7 @@ def rows_of(weights):
 @given(
     weights=st.lists(st.integers(1, 40), min_size=1, max_size=40),
     limit=st.integers(40, 120),
-    most=st.none() | st.integers(3, 8),
+    most=st.integers(3, 8),
     seed=st.integers(0, 1000),
 )
 def test_packing_is_the_same_for_every_order_within_a_shard(weights, limit, most, seed):
@@ -55,30 +67,37 @@ def test_shards_hold_whole_rows_and_say_what_they_leave_out():
     texts.insert(2, Text("long", "x" * 200))
     texts.insert(4, Text("empty", "  "))
     backend = FakeBackend(max_tokens=90)  # a row is 15 characters, a joint 2, a margin 2
-    found = shards(texts, [backend], OrderSettings())
+    found = shards(texts, backend, OrderSettings())
     assert [len(unit.parts) for unit in found.units] == [4, 3]
     assert {one.id: one.reason for one in found.skipped} == {"long": LONG, "empty": EMPTY}
     assert found.units[0].name == "r0 to r3"
     assert found.units[0].text(range(4)) == "\n\n".join(["word " * 3] * 4)
     for unit in found.units:
         assert all(one.cut == 0 for one in backend.encode(unit.texts(every_order(unit))))
-    few = shards(texts, [backend, FakeBackend(max_tokens=60)], OrderSettings())  # the least of all models
+    few = shards(texts, FakeBackend(max_tokens=60), OrderSettings())
     assert [len(unit.parts) for unit in few.units] == [3, 3]
     assert {one.id: one.reason for one in few.skipped}["r6"] == FEW
-    capped = shards(texts, [backend], OrderSettings(shard_tokens=60))
-    assert [len(unit.parts) for unit in capped.units] == [3, 3]
+
+
+def test_nobody_chooses_how_long_a_shard_is(monkeypatch):
+    texts = [Text(f"r{i}", f"row {i}") for i in range(30)]
+    large = shards(texts, FakeBackend(max_tokens=100_000), OrderSettings())
+    assert [len(unit.parts) for unit in large.units] == [MOST_ROWS] * 3 + [6]
+    monkeypatch.setattr(order, "SHARD_TOKENS", 50)
+    fewer = shards(texts, FakeBackend(max_tokens=100_000), OrderSettings())
+    assert {len(unit.parts) for unit in fewer.units} == {5}
 
 
 def test_rows_stay_among_those_of_their_block():
-    texts = [Text(str(i), f"row {i}", meta={"day": "ab"[i % 2], "topic": "xyz"[i % 3]}) for i in range(9)]
-    found = shards(texts, [FakeBackend()], OrderSettings(block_column=("day",)))
-    assert found.units[0].movable == ((1, 3, 5, 7), (2, 4, 6, 8))  # the first row stays where it is
+    texts = [Text(str(i), f"row {i}", meta={"day": "ab"[i % 2], "topic": "xyz"[i % 3]}) for i in range(8)]
+    found = shards(texts, FakeBackend(), OrderSettings(block_column=("day",)))
+    assert found.units[0].movable == ((1, 3, 5, 7), (2, 4, 6))  # the first row stays where it is
     orders = drawn_orders(found.units[0], 50, np.random.default_rng(0))
-    assert (orders % 2 == np.arange(9) % 2).all()
+    assert (orders % 2 == np.arange(8) % 2).all()
     assert (orders[:, 0] == 0).all()
-    both = shards(texts, [FakeBackend()], OrderSettings(block_column=("day, topic",)))
-    assert both.units[0].movable == ((1, 7), (2, 8))
-    alone = shards(texts[:6], [FakeBackend()], OrderSettings(block_column=("day", "topic")))
+    both = shards(texts, FakeBackend(), OrderSettings(block_column=("day, topic",)))
+    assert both.units[0].movable == ((1, 7),)
+    alone = shards(texts[:6], FakeBackend(), OrderSettings(block_column=("day", "topic")))
     assert not alone.units
     assert {one.reason for one in alone.skipped} == {FIXED}
 

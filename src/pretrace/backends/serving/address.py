@@ -21,6 +21,9 @@ DESCRIBED = {
 
 KEYS = ("PRETRACE_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold a server's key, the first that is set counts."""
+KEY_HOSTS = "PRETRACE_KEY_HOSTS"
+"""Environment variable with the hosts, separated by commas, that alone are given the key; where it is not set, whoever
+names an address gives the key to it."""
 _GENERATED_ONLY = (
     *("openai.com", "openai.azure.com", "deepinfra.com", "ollama.com", "anthropic.com", "mistral.ai"),
     *("generativelanguage.googleapis.com", "groq.com", "perplexity.ai"),
@@ -121,9 +124,50 @@ def holds_secret(parts: SplitResult) -> bool:
     return parts.username is not None or parts.password is not None or bool(parts.query)
 
 
-def api_key() -> str:
-    """The key from the environment, "" without one."""
-    return next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
+def api_key(url: str) -> str:
+    """The key from the environment for the server at an address; "" without one, and for a host that may not have it.
+
+    A name in PRETRACE_KEY_HOSTS is a host (any port) or host:port.
+    """
+    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
+    return key if _may_have_key(url) else ""
+
+
+def wants_key(url: str) -> str:
+    """What to do where the server at an address wants a key, in half a sentence."""
+    if _may_have_key(url):
+        return f"set {KEYS[0]} (or {KEYS[1]}) to one"
+    return (
+        f"keys are given only to the hosts that {KEY_HOSTS} names (pretrace serve: --key-host), and this is none of "
+        "them"
+    )
+
+
+def _may_have_key(url: str) -> bool:
+    hosts, parts = os.environ.get(KEY_HOSTS), split_url(url)
+    if hosts is None:
+        return True
+    if parts is None:
+        return False
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return any(host_of(one) in ((parts.hostname, None), (parts.hostname, port)) for one in hosts.split(","))
+
+
+def host_of(written: str) -> tuple[str, int | None] | None:
+    """Host and port of `host`, `host:port` or `[::1]:port`, the port None where none is named; None for anything
+    else."""
+    written = written.strip()
+    try:
+        parts = urlsplit(f"//{written}")
+        plain = (
+            parts.hostname
+            and parts.netloc == written
+            and not holds_secret(parts)
+            and len(written.split()) == 1
+        )
+        return (parts.hostname or "", parts.port) if plain else None
+    except ValueError:
+        return None
 
 
 def _root(url: str, parts: SplitResult, kind: Kind) -> str:

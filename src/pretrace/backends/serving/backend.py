@@ -1,32 +1,41 @@
-"""A `Backend` whose model stands behind a server: the tokenizer is here, log-probabilities come from there."""
+"""A `Backend` whose model stands behind a server: the tokenizer is here, log-probabilities come from there.
+
+Between the requests of a run the sentences of the check are asked again, a fixed number of requests apart and once at
+the end. An answer counts when the question after it was answered as when connecting: only then is it given away, and
+so kept.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.serving.address import Address
-from pretrace.backends.serving.client import Client
-from pretrace.backends.serving.routes import Answer, Prompt, Route
-from pretrace.backends.serving.self_check import Check
+from pretrace.backends.serving.client import Asked, Client
+from pretrace.backends.serving.routes import BESIDE, Answer, Prompt, Route, Said
+from pretrace.backends.serving.self_check import Check, Probed
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
 from pretrace.types import Encoded, Quantity, States, Trace
 
-FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
+FORMAT = 2  # part of the fingerprint: raised whenever a server would be asked in another way
 BUDGET = 2048
 """Tokens a request unless told otherwise: some servers hold a whole distribution for each."""
+EVERY = 20
+"""Requests after which the check's sentences are asked again: one short request in twenty, about 0.3% more tokens."""
 _SHAPES = (
     LookupError,
     TypeError,
     ValueError,
     AttributeError,
+    ArithmeticError,
+    RecursionError,
 )  # what reading an answer of another form raises
 _MORE = (
     8  # tokens behind a cut: with as many more characters, a server cuts the beginning into the same tokens
@@ -41,40 +50,64 @@ class Passage(Encoded):
 
 
 class Connection:
-    """Asks a server for prompts' log-probabilities; `route` is how, `model` the name it knows the model by."""
+    """Asks a server for prompts' log-probabilities; `route` is how, `model` the name it knows the model by. `spare` is
+    how many tokens more than ours it may read, where a user said that its start token is none of theirs."""
 
-    def __init__(self, address: Address, client: Client, route: Route, model: str) -> None:
+    def __init__(self, address: Address, client: Client, route: Route, model: str, *, spare: int = 0) -> None:
         self.address, self.client, self.route, self.model = address, client, route, model
+        self.spare = 0 if route.asks_ids else spare
         self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
 
-    def ask(self, prompts: Sequence[Prompt]) -> list[Answer]:
+    def ask(self, prompts: Sequence[Prompt], beside: int = BESIDE) -> list[Answer]:
         """An answer to each prompt; ModelError where the server refuses or answers in another form."""
         groups = [prompts] if self.route.several else [[one] for one in prompts]
-        found = dict(self.answers(groups))
+        found: dict[int, list[Answer]] = {}
+        with self.client.asking() as asked:
+            for i, group in enumerate(groups):
+                self.send(asked, i, group, beside)
+            for i, body in asked.answers():
+                found[i] = self.read(body, groups[i])
         return [answer for i in range(len(groups)) for answer in found[i]]
 
-    def answers(self, groups: Sequence[Sequence[Prompt]]) -> Iterator[tuple[int, list[Answer]]]:
-        """The answers to each group of prompts, one request a group, as soon as they are there."""
-        bodies = [(self.route.path, self.route.request(group, self.model)) for group in groups]
-        for i, body in self.client.ask_all(bodies):
-            yield i, self.read(body, groups[i])
+    def send(self, asked: Asked, name: Any, prompts: Sequence[Prompt], beside: int = BESIDE) -> None:
+        """Send one request; its answer comes under this name."""
+        asked.send(name, self.route.path, self.route.request(prompts, self.model, beside))
 
-    def read(self, body: Any, prompts: Sequence[Prompt]) -> list[Answer]:
-        """The answers in what a server sent."""
+    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[Answer]:
+        """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
         try:
-            return self.route.answers(body, prompts)
+            found = self.route.answers(body, prompts)
         except _SHAPES as error:
-            said = self.client.plain(json.dumps(body))
             raise ModelError(
-                f"{self.client.url} does not answer as {self.route.title} does ({type(error).__name__}): check the "
-                f"address and the kind of server. It said: {said}"
+                f"{self.client.url} does not answer as {self.route.title} does "
+                f"({self.client.plain(str(error))[:80] or type(error).__name__}): check the address and the kind of "
+                f"server. It said: {self._quoted(body)}"
             ) from None
+        if whole:
+            self._read_no_more(found, prompts)
+        return found.answers
+
+    def _read_no_more(self, found: Said, prompts: Sequence[Prompt]) -> None:
+        """ModelError where the server says that it read more tokens than it was sent."""
+        sent = sum(len(one.ids) for one in prompts)
+        if found.read is not None and found.read > sent + self.spare:
+            raise ModelError(
+                f"{self.name} says that it read {found.read} tokens where {sent} were sent: it puts a start token or a "
+                "chat template around texts. Start it so that it does not, or name --start always where it is the "
+                "model's own start token."
+            )
+
+    def _quoted(self, body: Any) -> str:
+        try:
+            return self.client.plain(json.dumps(body))
+        except (RecursionError, ValueError):
+            return "nothing that can be shown"
 
 
 class Served:
     """A `Backend` behind a server, which was checked; `open_served` makes one. It offers log-probabilities only.
 
-    `known` are the numbers that name the model: its answers to the check, when it was first met.
+    `probed` holds its answers to the check, and those it gave when it was first met, which name the model.
     """
 
     offers = Quantity.LOGP
@@ -84,8 +117,8 @@ class Served:
         connection: Connection,
         tokens: Tokens,
         check: Check,
+        probed: Probed,
         *,
-        known: Sequence[float],
         facts: Mapping[str, Any],
         budget: int | None = None,
     ) -> None:
@@ -93,6 +126,8 @@ class Served:
         self.connection = connection
         self.tokens = tokens
         self.check = check
+        self.probed = probed
+        self._turn = 0  # of the sentences, the one that is asked next where a request takes one prompt
         self.budget = budget or BUDGET
         self.tokenizer_hash = tokens.hash
         self.max_tokens = tokens.max_tokens or 1 << 30
@@ -103,7 +138,7 @@ class Served:
             "model": connection.model,
             "tokenizer": tokens.hash,
             "prefix": [int(one) for one in tokens.prefix],
-            "answers": hashlib.sha256(np.asarray(known, "<f8").tobytes()).hexdigest(),
+            "answers": hashlib.sha256(np.asarray(probed.met or probed.numbers, "<f8").tobytes()).hexdigest(),
         }
         self.fingerprint = json.dumps({**named, "max_tokens": self.max_tokens})
         weights = hashlib.sha256(json.dumps(named).encode()).hexdigest()
@@ -151,8 +186,56 @@ class Served:
         if states or want & ~self.offers:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]
-        for i, answers in self.connection.answers(groups):
-            yield i, [self._trace(*one) for one in zip(batches[i], groups[i], answers, strict=True)]
+        windows = [range(start, min(start + EVERY, len(groups))) for start in range(0, len(groups), EVERY)]
+        held: list[dict[int, list[Trace]]] = [{} for _ in windows]
+        ahead = iter(range(len(groups)))
+        with self.connection.client.asking() as asked:
+            self._send_more(asked, ahead, groups)
+            for name, body in asked.answers():
+                place = name // EVERY if isinstance(name, int) else name.window
+                if isinstance(name, int):
+                    # A text that is cut is sent to a server of texts with a little more behind it.
+                    whole = self.connection.route.asks_ids
+                    answers = self.connection.read(body, groups[name], whole=whole)
+                    held[place][name] = [
+                        self._trace(*one) for one in zip(batches[name], groups[name], answers, strict=True)
+                    ]
+                    if len(held[place]) == len(windows[place]):
+                        self._ask_again(asked, place)
+                    self._send_more(asked, ahead, groups)
+                    continue
+                self._same_again(name, body)
+                self._send_more(asked, ahead, groups)
+                yield from held[place].items()
+                held[place] = {}
+
+    def _send_more(self, asked: Asked, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]) -> None:
+        """Send as many requests that the server is never idle, and no more: a question between them shall not wait."""
+        client = self.connection.client
+        while len(asked.waiting) < 2 * client.requests:
+            i = next(ahead, None)
+            if i is None:
+                return
+            self.connection.send(asked, i, groups[i])
+
+    def _ask_again(self, asked: Asked, window: int) -> None:
+        """Ask for the check's sentences, all of them where a request takes several, else the next one."""
+        which = range(len(self.check.prompts))
+        if not self.connection.route.several:
+            which = range(self._turn, self._turn + 1)
+            self._turn = (self._turn + 1) % len(self.check.prompts)
+        again = _Again(window, which)
+        self.connection.send(asked, again, [self.check.prompts[i] for i in which])
+
+    def _same_again(self, again: _Again, body: Any) -> None:
+        """ModelError where the sentences that were asked again have other numbers now."""
+        prompts = [self.check.prompts[i] for i in again.which]
+        answers = self.connection.read(body, prompts)
+        for prompt, answer in zip(prompts, answers, strict=True):
+            self.check.offered(answer)
+            self.check.same_tokens(prompt, answer)
+            self.check.consistent(answer)
+        self.check.known_again([self.probed.answers[i] for i in again.which], answers, self.probed)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -180,10 +263,11 @@ class Served:
         return text
 
     def _trace(self, encoded: Encoded, prompt: Prompt, answer: Answer) -> Trace:
-        if encoded.cut and answer.ids and not self.connection.route.asks_ids:
+        if encoded.cut and not self.connection.route.asks_ids:
             answer = _shortened(answer, len(prompt.ids))
         self.check.offered(answer)
         self.check.same_tokens(prompt, answer)
+        self.check.consistent(answer)
         start = max(1, len(encoded.prefix))
         return Trace(
             tokens=np.array(prompt.ids[start:], dtype=np.int32),
@@ -192,6 +276,21 @@ class Served:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """The name of a request for sentences of the check, after the requests of a window."""
+
+    window: int
+    which: range
+
+
 def _shortened(answer: Answer, number: int) -> Answer:
     """What was said of the first tokens."""
-    return Answer(answer.logp[:number], (answer.ids or ())[:number], cached=answer.cached)
+    return replace(
+        answer,
+        logp=answer.logp[:number],
+        ids=answer.ids and answer.ids[:number],
+        words=answer.words and answer.words[:number],
+        places=answer.places[:number],
+        best=answer.best[:number],
+    )

@@ -1,25 +1,32 @@
 """Requests to a server: several at once up to a limit, repeated where that may help, refused with the cure.
 
 The client is `openai.AsyncOpenAI`, for native routes too: it repeats what met 429 (waiting as Retry-After says),
-a server's error or a broken connection, each time after a longer wait with jitter.
+a server's error or a broken connection, each time after a longer wait with jitter. Below it, each answer is read as a
+whole: within the time limit, however slowly its bytes come, and up to a size.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future, as_completed
+from collections.abc import Coroutine, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from pretrace.backends.serving.address import KEYS, api_key
-from pretrace.errors import MissingPackageError, ModelError
+from pretrace.backends.serving.address import api_key, wants_key
+from pretrace.errors import MissingPackageError, ModelError, shown
 
 RETRIES = 6
 """How often a request is repeated: the waits, each twice the last up to 8 s, come to about half a minute."""
+SLOW_RETRIES = 1
+"""How often a request is repeated whose answer was not there in time: a longer wait is what helps, not another try."""
+MOST_BYTES = 64 * 2**20
+"""Bytes of an answer, unpacked: those of 250,000 tokens in the longest of the forms."""
+_SAID = 4000  # characters of what a server said that are looked at for a message
 _FOR_GOOD = ("validation error", "logits_all")
 """Words in an answer 500 of llama-cpp-python that blames the request: it would be answered alike a second time."""
 _MARKUP = re.compile(r"<(script|style).*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
@@ -27,6 +34,10 @@ _MARKUP = re.compile(r"<(script|style).*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECA
 
 class NotTakenError(ModelError):
     """The server understood the request and does not take one of this form (400 or 422)."""
+
+
+class _TooLongError(ValueError):
+    """An answer is larger than any that is waited for."""
 
 
 class Client:
@@ -40,8 +51,8 @@ class Client:
             import openai
         except ImportError:
             raise MissingPackageError("openai", "a model on a server", "server") from None
-        self.url = url
-        self._key = api_key()
+        self.url, self.requests = url, requests
+        self._key = api_key(url)
         self._limit = asyncio.Semaphore(requests)
         self._client = openai.AsyncOpenAI(
             base_url=url,
@@ -49,8 +60,8 @@ class Client:
             timeout=seconds,
             max_retries=RETRIES if retries is None else retries,
             # A redirect could carry texts and key elsewhere, so none is followed.
-            http_client=openai.DefaultAsyncHttpxClient(
-                follow_redirects=False, event_hooks={"response": [_not_repeated]}
+            http_client=_whole_answers(seconds)(
+                follow_redirects=False, headers={"Accept-Encoding": "identity"}
             ),
         )
         self._loop = asyncio.new_event_loop()
@@ -73,20 +84,16 @@ class Client:
 
     def ask(self, path: str, body: Mapping[str, Any]) -> Any:
         """The server's answer as JSON; ModelError where there is none."""
-        return next(self.ask_all([(path, body)]))[1]
+        return self.found(self.start(path, body))
 
-    def ask_all(self, requests: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[int, Any]]:
-        """Each answer as soon as it is there, with the number of its request; ModelError at the first without one."""
-        waiting: dict[Future[Any], int] = {
-            self._run(self._post(path, body)): i for i, (path, body) in enumerate(requests)
-        }
+    @contextmanager
+    def asking(self) -> Iterator[Asked]:
+        """Requests that are sent one after the other while answers come in; what is under way at the end is left."""
+        asked = Asked(self)
         try:
-            for done in as_completed(waiting):
-                with self._explained():
-                    answer = done.result()
-                yield waiting[done], self._json(answer)
+            yield asked
         finally:
-            for one in waiting:
+            for one in asked.waiting:
                 one.cancel()
 
     def close(self) -> None:
@@ -98,10 +105,21 @@ class Client:
             self._loop.close()
 
     def plain(self, message: str) -> str:
-        """What a server said, on one line, short, without markup, and without the key."""
+        """What a server said, on one line, short, without markup, without the key, and nothing a terminal obeys."""
+        message = message[:_SAID]
         if self._key:
             message = message.replace(self._key, "(the key)")
-        return " ".join(_MARKUP.sub(" ", message).split())[:200]
+        return shown(" ".join(_MARKUP.sub(" ", message).split()))[:200]
+
+    def found(self, done: Future[Any]) -> Any:
+        """The JSON of an answer that is there; ModelError, with the cure, where it is none."""
+        with self._explained():
+            answer = done.result()
+        return self._json(answer)
+
+    def start(self, path: str, body: Mapping[str, Any]) -> Future[Any]:
+        """Send a request as soon as there is room for one more; `found` reads its answer."""
+        return self._run(self._post(path, body))
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         async with self._limit:
@@ -117,6 +135,11 @@ class Client:
 
         try:
             yield
+        except _TooLongError as error:
+            raise ModelError(
+                f"{self.url} answers with more than {MOST_BYTES >> 20} MiB, more than any request here calls for: it "
+                "is not the server that was named, or it is out of order."
+            ) from error
         except openai.APIConnectionError as error:  # a timeout is one too
             slow = isinstance(error, openai.APITimeoutError)
             what = (
@@ -128,7 +151,9 @@ class Client:
         except openai.APIStatusError as error:
             kind = NotTakenError if self._blames_request(error) else ModelError
             raise kind(self._refusal(error)) from None
-        except (openai.OpenAIError, ValueError) as error:
+        except RecursionError:
+            raise ModelError(self._no_json("lists within lists, too deep to be read")) from None
+        except (openai.OpenAIError, ValueError, OverflowError) as error:
             raise ModelError(self._no_json(str(error))) from None
 
     def _blames_request(self, error: Any) -> bool:
@@ -138,11 +163,13 @@ class Client:
 
     def _refusal(self, error: Any) -> str:
         status, reason = int(error.status_code), self.plain(str(error.message))
+        tried = _repeated(error.request)
+        more = f", after {tried} more {'try' if tried == 1 else 'tries'}" if tried else ""
         if 300 <= status < 400:
-            host = urlsplit(error.response.headers.get("location", "")).hostname or "another path"
+            host = _host(error.response.headers.get("location", ""))
             return f"{self.url} redirects to {host}, and no redirect is followed: give the address itself."
         if status in (401, 403):
-            return f"{self.url} wants a key it knows ({status}): set {KEYS[0]} (or {KEYS[1]}) to one."
+            return f"{self.url} wants a key it knows ({status}): {wants_key(self.url)}."
         if status == 404:
             return (
                 f"{self.url} has no such route or model (404): check the address, the kind of server and "
@@ -150,14 +177,11 @@ class Client:
             )
         if status == 429:
             return (
-                f"{self.url} is too busy or the key's allowance is spent (429), after {RETRIES} more tries: go on "
+                f"{self.url} is too busy or the key's allowance is spent (429){more}: go on "
                 "later with the same command, or ask less at once (--requests). What it has answered is kept."
             )
         if status >= 500 and not self._blames_request(error):
-            return (
-                f"{self.url} fails ({status}), after {RETRIES} more tries: {reason} "
-                "What it has answered so far is kept."
-            )
+            return f"{self.url} fails ({status}){more}: {reason} What it has answered so far is kept."
         long = any(
             word in reason.lower()
             for word in ("context length", "too long", "max_model_len", "must have less")
@@ -184,9 +208,80 @@ def _is_for_good(said: str) -> bool:
     return any(words in said for words in _FOR_GOOD)
 
 
-async def _not_repeated(response: Any) -> None:
-    """Tell the client not to repeat a request that the server blames, although it answers 500."""
-    if response.status_code == 500:
-        await response.aread()
-        if _is_for_good(response.text):
-            response.headers["x-should-retry"] = "false"  # a header that the client obeys
+class Asked:
+    """Requests under way, and their answers as they come."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.waiting: dict[Future[Any], Any] = {}
+
+    def send(self, name: Any, path: str, body: Mapping[str, Any]) -> None:
+        """Send one request; its answer comes under this name."""
+        self.waiting[self._client.start(path, body)] = name
+
+    def answers(self) -> Iterator[tuple[Any, Any]]:
+        """Name and JSON of each answer until none is awaited; more may be sent meanwhile. ModelError at the first
+        request without an answer."""
+        while self.waiting:
+            for done in wait(self.waiting, return_when=FIRST_COMPLETED).done:
+                yield self.waiting.pop(done), self._client.found(done)
+
+
+def _whole_answers(seconds: float) -> Any:
+    """The client's own transport, whose answers are read here: as a whole within `seconds`, and up to a size.
+
+    Its time limits alone hold for each piece of an answer, so that a byte now and then would hold a run for ever.
+    """
+    import openai
+
+    class WholeAnswers(openai.DefaultAsyncHttpxClient):
+        async def send(self, request: Any, **more: Any) -> Any:
+            try:
+                async with asyncio.timeout(seconds):
+                    response = await super().send(request, **{**more, "stream": True})
+                    try:
+                        content = await _content(response)
+                    finally:
+                        await response.aclose()
+            except TimeoutError:
+                if _repeated(request) < SLOW_RETRIES:
+                    raise _read_timeout(request) from None  # which the client repeats
+                raise openai.APITimeoutError(request=request) from None
+            headers = [
+                (name, value)
+                for name, value in response.headers.multi_items()
+                if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+            ]
+            if response.status_code == 500 and _is_for_good(content.decode("utf-8", "replace")):
+                headers.append(("x-should-retry", "false"))  # a header that the client obeys
+            return type(response)(response.status_code, headers=headers, content=content, request=request)
+
+    return WholeAnswers
+
+
+async def _content(response: Any) -> bytes:
+    found = bytearray()
+    async for part in response.aiter_bytes():
+        found += part
+        if len(found) > MOST_BYTES:
+            raise _TooLongError
+    return bytes(found)
+
+
+def _read_timeout(request: Any) -> Exception:
+    """The exception of the library that the request is of: httpx, or what has taken its place."""
+    module = sys.modules[type(request).__module__.partition(".")[0]]
+    made: Exception = module.ReadTimeout("the whole answer took too long", request=request)
+    return made
+
+
+def _repeated(request: Any) -> int:
+    """How often this request was sent before, as the client counts it in a header."""
+    return int(request.headers.get("x-stainless-retry-count", 0))
+
+
+def _host(address: str) -> str:
+    try:
+        return shown(urlsplit(address).hostname or "another path")[:100]
+    except ValueError:
+        return "another path"

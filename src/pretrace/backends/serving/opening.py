@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ from pretrace.backends.serving.address import Address, parse_address
 from pretrace.backends.serving.backend import Connection, Served
 from pretrace.backends.serving.client import Client, NotTakenError
 from pretrace.backends.serving.known_answers import recognised
+from pretrace.backends.serving.packaged import compared
 from pretrace.backends.serving.routes import ROUTES, TEXT_REQUESTS, Answer, Prompt, Route
 from pretrace.backends.serving.self_check import SENTENCES, Check, Probed
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
-from pretrace.errors import ModelError
+from pretrace.errors import ModelError, shown
 
+_TOLD = 1e-3  # nats: what moves by less is said in the record alone
 REQUESTS, SECONDS = 8, 120.0
 """Requests under way at once, and seconds for each, unless told otherwise."""
 _LOCAL = ("revision", "dtype", "device", "device_map", "allow_pickle")
@@ -64,19 +67,27 @@ def _opened(address: Address, client: Client, settings: ModelSettings) -> Served
     whole = Tokens(found, start=settings.start)
     limits = [n for n in (settings.max_tokens, _limit(facts) or (limit and limit - 1)) if n]
     tokens = Tokens(found, start=settings.start, max_tokens=min(limits, default=None))
-    connection, check, probed = _checked(address, client, name, whole)
+    rows = max(vocabulary or 0, whole.rust.get_vocab_size(with_added_tokens=True))
+    connection, check, probed = _checked(address, client, name, whole, rows)
+    plain = not len(whole.prefix)  # the known numbers are those of texts without a start token
+    model = compared(connection.name, [one.ids for one in check.prompts], probed.numbers) if plain else ""
     named = {"kind": address.kind, "model": name, "tokenizer": tokens.hash, "prefix": tokens.prefix.tolist()}
     return Served(
         connection,
         tokens,
         check,
-        known=recognised(probed, url=address.url, named=named),
+        replace(probed, met=recognised(probed, url=address.url, named=named)),
         facts={
             "server": address.url,
             "kind": address.kind,
             "served_model": name,
             "tokenizer_from": tokenizer,
             "moved": probed.wobble,
+            "bit_identical": probed.identical,
+            "likeliest_compared": probed.beside,
+            **({"rounded": probed.rounded} if probed.rounded else {}),
+            "known_model": model or "none",
+            "unseen": unseen(probed, address, model),
             "vocabulary": vocabulary or whole.rust.get_vocab_size(with_added_tokens=True),
         },
         budget=settings.token_budget,
@@ -90,6 +101,11 @@ def _held(address: Address, client: Client) -> dict[str, Mapping[str, Any]]:
         return {str(found["model_id"]): found} if isinstance(found, dict) and "model_id" in found else {}
     found = client.find("/v1/models" if address.kind == "sglang" else "/models")
     listed = found.get("data") if isinstance(found, dict) else found
+    if listed is not None and not isinstance(listed, list):
+        raise ModelError(
+            f"{address.url} answers the question for its models with something else than a list: check the address and "
+            "the kind of server."
+        )
     held: dict[str, Mapping[str, Any]] = {
         str(one["id"]): one
         for one in listed or ()
@@ -104,7 +120,7 @@ def _held(address: Address, client: Client) -> dict[str, Mapping[str, Any]]:
 
 def _chosen(wanted: str, held: Mapping[str, Any], address: Address) -> str:
     """The name of the model; ModelError where it is not served, or none was named and there are several."""
-    names = ", ".join(sorted(held)[:10]) + (", …" if len(held) > 10 else "")
+    names = ", ".join(shown(one)[:200] for one in sorted(held)[:10]) + (", …" if len(held) > 10 else "")
     if wanted and held and wanted not in held:
         raise ModelError(f"{address.url} serves no model {wanted!r}: it has {names}.")
     if wanted:
@@ -124,8 +140,8 @@ def _own_tokenizer(name: str, facts: Mapping[str, Any]) -> str:
     source = str(facts.get("root") or facts.get("model_id") or name)
     if Path(source).is_absolute() and not Path(source).is_dir():
         raise ModelError(
-            f"the tokenizer of {name} is wanted here, to know its tokens: name a hub id or a folder with --tokenizer "
-            f"(the server has {source}, which is no folder on this machine)."
+            f"the tokenizer of {shown(name)[:200]} is wanted here, to know its tokens: name a hub id or a folder with "
+            f"--tokenizer (the server has {shown(source)[:200]}, which is no folder on this machine)."
         )
     return source
 
@@ -133,20 +149,28 @@ def _own_tokenizer(name: str, facts: Mapping[str, Any]) -> str:
 def _limit(facts: Mapping[str, Any]) -> int | None:
     """The longest prompt that a server takes beside the one token it writes, None where it does not say."""
     for field, more in (("max_model_len", 1), ("max_input_tokens", 0), ("max_input_length", 0)):
-        if isinstance(facts.get(field), int) and facts[field] > more:
+        if isinstance(facts.get(field), int) and more < facts[field] < 1 << 40:
             return int(facts[field]) - more
     return None
 
 
 def _checked(
-    address: Address, client: Client, model: str, tokens: Tokens
+    address: Address, client: Client, model: str, tokens: Tokens, rows: int
 ) -> tuple[Connection, Check, Probed]:
     """The first route that the server takes, with what it answered; ModelError where none can be used."""
     prompts = tuple(_prompt(text, tokens) for text in SENTENCES)
     routes = ROUTES[address.kind]
     for route in routes:
-        connection = Connection(address, client, route, model)
-        check = Check(connection.name, route, prompts, _extending(tokens, route))
+        connection = Connection(address, client, route, model, spare=tokens.start == "never")
+        check = Check(
+            name=connection.name,
+            route=route,
+            prompts=prompts,
+            extend=_extending(tokens, route),
+            make=partial(_prompt, tokens=tokens),
+            vocabulary=rows,
+            pieces=_pieces(tokens),
+        )
         try:
             _check_tokenizer(connection, check, tokens)
             return connection, check, check.run(connection.ask)
@@ -154,6 +178,36 @@ def _checked(
             if route is routes[-1]:
                 raise
     raise AssertionError("every kind of server has a route")
+
+
+def unseen(probed: Probed, address: Address, model: str) -> str:
+    """What the server could have done without being noticed, for the record and the first page of a report."""
+    if model:
+        hidden = "answers changed for some texts and not for the known ones"
+    else:
+        hidden = (
+            "other weights, text or a start token put in front of each text, numbers rescaled or moved alike, or "
+            "answers changed for some texts and not for the known ones"
+        )
+    made = f"The model answered from behind a server ({address.kind}), where this would not have been seen: {hidden}."
+    if probed.wobble > _TOLD:
+        made += f" Its numbers moved by up to {probed.wobble:.1g} nats when the same text was asked again."
+    if probed.rounded:
+        made += f" They are rounded to {probed.rounded}."
+    return made
+
+
+def _pieces(tokens: Tokens) -> Callable[[int], tuple[str, ...]]:
+    """What gives the ways in which servers write a token: decoded, and as the vocabulary has it."""
+
+    @cache
+    def pieces(id_: int) -> tuple[str, ...]:
+        return (
+            tokens.rust.decode([id_], skip_special_tokens=False),
+            tokens.rust.id_to_token(id_) or "",
+        )
+
+    return pieces
 
 
 def _check_tokenizer(connection: Connection, check: Check, tokens: Tokens) -> None:
@@ -168,10 +222,13 @@ def _check_tokenizer(connection: Connection, check: Check, tokens: Tokens) -> No
             body = connection.client.ask(connection.route.path, make([prompt], connection.model))
         except NotTakenError:
             return
-        answer, own = connection.read(body, [prompt])[0], prompt.ids[start:]
-        found = answer.ids or own
-        if answer.ids is None or not _begins(found, own):
-            check.same_cut(Prompt(own, words=prompt.words), answer)
+        own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
+        answer = connection.read(body, [own], whole=False)[0]
+        if answer.ids is not None:
+            if not _begins(answer.ids, own.ids):
+                check.same_cut(own, answer)
+        elif answer.words and not any(check.same_words(own, answer.words[skip:]) for skip in range(3)):
+            check.same_cut(own, answer)
 
 
 def _begins(found: tuple[int, ...], own: tuple[int, ...]) -> bool:

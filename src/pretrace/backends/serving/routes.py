@@ -2,17 +2,23 @@
 
 Pure functions between token ids and JSON. Every prompt is followed by one generated token, because most servers
 want to write at least one; the self-check compares it with what the server then says of it as part of a prompt.
+Beside each token's own number stand those of the likeliest tokens, where a server gives them: probabilities that come
+to more than 1 are none.
 """
 
 from __future__ import annotations
 
+import base64
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 Json = dict[str, Any]
-_DROPPED = -9998.0
-"""Servers write -9999 for what they do not compute."""
+BESIDE = 2
+"""Likeliest tokens that every request asks for beside each token's own: a made-up 0 shows next to any second one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +33,26 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The token that a server wrote after a prompt; None where it does not say."""
+    """The token that a server wrote after a prompt; None where it does not say. `top` are the numbers of the likeliest
+    tokens there, itself among them."""
 
     id: int | None = None
     text: str | None = None
     logp: float | None = None
+    top: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a server says of one place besides the number of the token that stands there.
+
+    `top` are the numbers of the likeliest tokens and of the token itself, each token once; `own` is the token's own
+    number among them, None where it is not listed; `rank` 1 for the likeliest.
+    """
+
+    top: tuple[float, ...] = ()
+    own: float | None = None
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,199 +61,359 @@ class Answer:
 
     `logp` has one entry a token, None where nothing was predicted; it is empty where the server offers none. `ids`
     are the tokens as the server has them and `words` the same as text, with what it wrote, None where it does not
-    say. `likeliest` says of each token whether it is the likeliest at its place, and `best` is the text of the token
-    that is, None where the server does not say. `cached` counts tokens that were not computed but remembered.
+    say. `places` holds what else is said of each token; `best` is the text of the likeliest token beside each, None
+    where the server does not say. `cached` counts tokens that were not computed but remembered.
     """
 
     logp: tuple[float | None, ...]
     ids: tuple[int, ...] | None = None
     words: tuple[str, ...] | None = None
-    likeliest: tuple[bool | None, ...] = ()
+    places: tuple[Place, ...] = ()
     best: tuple[str | None, ...] = ()
     generated: Generated = Generated()
     cached: int = 0
+
+    def likeliest(self, place: int) -> bool | None:
+        """Whether the token at a place is the likeliest there; None where the server does not say."""
+        said, own = self.places[place] if place < len(self.places) else Place(), self.logp[place]
+        if said.rank is not None:
+            return said.rank == 1
+        return None if own is None or not said.top else own >= max(said.top) - 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """All answers of one request, in the order of the prompts. `read` is the number of tokens that the server says it
+    read for them, None where it does not say."""
+
+    answers: list[Answer]
+    read: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """How one kind of server is asked.
 
-    `asks_ids` says that token ids are sent, and not text; `several`, that a request takes several prompts. `request`
-    makes the body for prompts and a model's name, `answers` reads what came back, in the order of the prompts; it
-    raises LookupError, TypeError or ValueError for an answer of another form. `cure` tells how a server of this kind
-    is started so that it gives log-probabilities of prompts.
+    `asks_ids` says that token ids are sent, and not text; `several`, that a request takes several prompts; `most`, how
+    many likeliest tokens may be asked for at a place, 0 where none are given. `request` makes the body for prompts, a
+    model's name and a number of likeliest tokens; `answers` reads what came back. It raises LookupError, TypeError or
+    ValueError for an answer of another form. `cure` tells how a server of this kind is started so that it gives
+    log-probabilities of prompts.
     """
 
     title: str
     path: str
     asks_ids: bool
     several: bool
-    request: Callable[[Sequence[Prompt], str], Json]
-    answers: Callable[[Any, Sequence[Prompt]], list[Answer]]
+    most: int
+    request: Callable[[Sequence[Prompt], str, int], Json]
+    answers: Callable[[Any, Sequence[Prompt]], Said]
     cure: str
 
 
-def _vllm_request(prompts: Sequence[Prompt], model: str) -> Json:
+def _number(found: Any) -> float:
+    """A number as JSON has them; ValueError for anything else, also for what Python would take for one."""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise ValueError(f"{str(found)[:20]!r} where a number belongs")
+    try:
+        made = float(found)
+    except OverflowError:
+        made = math.inf
+    if not math.isfinite(made):
+        raise ValueError("a number without end")
+    return made
+
+
+def _or_none(found: Any) -> float | None:
+    return None if found is None else _number(found)
+
+
+def _whole(found: Any) -> int:
+    if isinstance(found, bool) or not isinstance(found, int):
+        raise ValueError(f"{str(found)[:20]!r} where a token id belongs")
+    return found
+
+
+def _used(body: Any) -> int | None:
+    """The tokens that the server says it read."""
+    usage = body.get("usage") if isinstance(body, dict) else None
+    found = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+
+
+def _vllm_request(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
     return {
         "model": model,
         "prompt": [list(one.ids) for one in prompts],
         "max_tokens": 1,
         "temperature": 0,
         "logprobs": 1,
-        "prompt_logprobs": 0,
+        "prompt_logprobs": beside,
         "return_token_ids": True,
         "add_special_tokens": False,
     }
 
 
 def _vllm_text(prompts: Sequence[Prompt], model: str) -> Json:
-    return {**_vllm_request(prompts, model), "prompt": [one.text for one in prompts]}
+    return {**_vllm_request(prompts, model, 0), "prompt": [one.text for one in prompts]}
 
 
-def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> list[Answer]:
-    return [_vllm_answer(choice) for choice in _choices(body, prompts)]
+def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
+    choices = _choices(body, prompts)
+    return Said(
+        [_vllm_answer(choice, prompt) for choice, prompt in zip(choices, prompts, strict=True)], _used(body)
+    )
 
 
-def _vllm_answer(choice: Json) -> Answer:
-    ids = tuple(int(one) for one in choice.get("prompt_token_ids") or ())
+def _vllm_answer(choice: Json, prompt: Prompt) -> Answer:
+    told = choice.get("prompt_token_ids")
+    ids = tuple(_whole(one) for one in told) if told else None
     written = choice.get("token_ids") or [None]
     generated = Generated(written[0], choice.get("text"), _first(choice.get("logprobs")))
     said = choice.get("prompt_logprobs")
     if not said:
-        return Answer((), ids or None, generated=generated)
-    entries = [_own(entry, ids, i) for i, entry in enumerate(said)]
-    return Answer(
-        logp=tuple(None if one is None else float(one["logprob"]) for one in entries),
-        ids=ids or None,
-        likeliest=tuple(None if one is None or not one.get("rank") else one["rank"] == 1 for one in entries),
-        generated=generated,
+        return Answer((), ids, generated=generated)
+    keys = _keys(said, ids or prompt.ids)
+    places, logp = [], []
+    for key, entry in zip(keys, said, strict=True):
+        own = None if entry is None else entry[str(key)]
+        logp.append(None if own is None else _number(own["logprob"]))
+        places.append(_entry(entry, own))
+    # Where the list of ids and the keys of the entries differ, what is not the prompt's is shown to the check.
+    ids = ids if ids and (ids != prompt.ids or ids[: len(keys)] == keys) else keys
+    return Answer(logp=tuple(logp), ids=ids, places=tuple(places), generated=generated)
+
+
+def _keys(said: Sequence[Json | None], ids: Sequence[int]) -> tuple[int, ...]:
+    """The tokens that the entries themselves are of: those asked for where they are among their keys, else the keys;
+    nothing stands at the first place, so that its token is taken from the ids."""
+    found = []
+    for place, entry in enumerate(said):
+        asked = ids[place] if place < len(ids) else None
+        if entry is None:
+            found.append(-1 if asked is None else asked)
+        elif asked is not None and str(asked) in entry:
+            found.append(asked)
+        else:
+            found.append(int(next(iter(entry), "")))
+    return tuple(found)
+
+
+def _entry(entry: Mapping[str, Json] | None, own: Json | None) -> Place:
+    if entry is None or own is None:
+        return Place()
+    rank = own.get("rank")
+    return Place(
+        top=tuple(_number(one["logprob"]) for one in entry.values()),
+        own=_number(own["logprob"]),
+        rank=_whole(rank) if rank else None,
     )
-
-
-def _own(entry: Mapping[str, Json] | None, ids: Sequence[int], place: int) -> Json | None:
-    """The entry of the token that stands there: the only one, unless the server adds the likeliest."""
-    if entry is None:
-        return None
-    if len(entry) == 1 and not ids:
-        return next(iter(entry.values()))
-    return entry[str(ids[place])]
 
 
 def _first(logprobs: Mapping[str, Any] | None) -> float | None:
     found = (logprobs or {}).get("token_logprobs") or [None]
-    return None if found[0] is None else float(found[0])
+    return _or_none(found[0])
 
 
-def _sglang_request(prompts: Sequence[Prompt], model: str) -> Json:
-    return {"input_ids": [list(one.ids) for one in prompts], **_SGLANG}
+def _sglang_request(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+    return {"input_ids": [list(one.ids) for one in prompts], **_SGLANG, "top_logprobs_num": beside}
+
+
+def _sglang_flat(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+    return {**_sglang_request(prompts, model, beside), **_FLAT}
 
 
 def _sglang_text(prompts: Sequence[Prompt], model: str) -> Json:
-    return {"text": [one.text for one in prompts], **_SGLANG}
+    return {"text": [one.text for one in prompts], **_SGLANG, "top_logprobs_num": 1}
 
 
 _SGLANG: Json = {
     "sampling_params": {"max_new_tokens": 1, "temperature": 0},
     "return_logprob": True,
     "logprob_start_len": 0,
-    "top_logprobs_num": 1,
 }
+_FLAT: Json = {"return_flat_raw_top_logprobs": True, "return_flat_raw_top_logprobs_b64": True}
+"""Asks for shorter answers. Servers from before these forms answer in lists; one that refuses is asked without."""
 
 
-def _sglang_answers(body: Any, prompts: Sequence[Prompt]) -> list[Answer]:
+def _sglang_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
     answers = [body] if isinstance(body, dict) else body
     if len(answers) != len(prompts):
         raise ValueError(f"{len(answers)} answers for {len(prompts)} prompts")
-    return [_sglang_answer(one) for one in answers]
+    read = [one["meta_info"].get("prompt_tokens") for one in answers]
+    known = all(isinstance(one, int) and one > 0 for one in read)
+    return Said([_sglang_answer(one) for one in answers], sum(read) if known else None)
 
 
 def _sglang_answer(answer: Json) -> Answer:
     meta = answer["meta_info"]
     entries = meta.get("input_token_logprobs") or ()
-    logp = tuple(None if entry[0] is None else float(entry[0]) for entry in entries)
-    tops = meta.get("input_top_logprobs") or ()
-    best = [float(top[0][0]) if top else None for top in tops] or [None] * len(logp)
+    logp = tuple(_or_none(entry[0]) for entry in entries)
+    with_ids = all(entry[1] is not None for entry in entries)
+    ids = tuple(_whole(entry[1]) for entry in entries) if with_ids else ()
+    places = []
+    for own, id_, top in zip(logp, ids, _sglang_tops(meta) or [None] * len(logp), strict=False):
+        listed = dict(top or ())
+        if top and own is not None:
+            places.append(Place(tuple({id_: own, **listed}.values()), listed.get(id_)))
+        else:
+            places.append(Place())
     written = (meta.get("output_token_logprobs") or [(None, None, None)])[0]
     return Answer(
         logp=logp,
-        ids=tuple(int(entry[1]) for entry in entries),
-        likeliest=tuple(_is_best(own, top) for own, top in zip(logp, best, strict=True)),
-        generated=Generated(written[1], answer.get("text"), written[0]),
+        ids=ids or None,
+        words=None if with_ids else tuple(str(entry[2] or "") for entry in entries),
+        places=tuple(places),
+        generated=Generated(written[1], answer.get("text"), _or_none(written[0])),
         cached=int(meta.get("cached_tokens") or 0),
     )
 
 
-def _is_best(own: float | None, best: float | None) -> bool | None:
-    return None if own is None or best is None else own >= best - 1e-6
+def _sglang_tops(meta: Json) -> list[list[tuple[int, float]] | None]:
+    """Id and number of the likeliest tokens at each place: from lists, or from the flat form, which may be base64
+    (SGLang's changes 32078, 31960 and 32223). Its `shape` counts the places with entries, in its first version those
+    without as well, which `null_prefix` counts."""
+    shape = meta.get("input_top_logprobs_shape")
+    if shape is None:
+        return [
+            None if top is None else [(_whole(one[1]), _number(one[0])) for one in top]
+            for top in meta.get("input_top_logprobs") or ()
+        ]
+    beside, skipped = _whole(shape[1]), _whole(meta.get("input_top_logprobs_null_prefix") or 0)
+    values, ids = (_flat(meta, f"input_top_logprobs_{name}_flat") for name in ("val", "idx"))
+    if len(values) != len(ids) or (beside and len(values) % beside):
+        raise ValueError("flat lists of different lengths")
+    pairs = [(_whole(id_), _number(value)) for id_, value in zip(ids, values, strict=True)]
+    rows = [pairs[i : i + beside] for i in range(0, len(pairs), beside)] if beside else []
+    return [*[None] * skipped, *rows]
 
 
-def _tgi_request(prompts: Sequence[Prompt], model: str) -> Json:
+def _flat(meta: Json, name: str) -> list[Any]:
+    packed = meta.get(f"{name}_b64")
+    if packed is None:
+        return list(meta[name])
+    kind = str(meta.get(f"{name}_b64_dtype") or ("float32" if "_val_" in name else "int32"))
+    if kind not in ("float16", "float32", "float64", "int32", "int64"):
+        raise ValueError(f"numbers of the kind {kind[:20]!r}")
+    made = np.frombuffer(base64.b64decode(packed, validate=True), np.dtype(kind).newbyteorder("<"))
+    return list(made.tolist())
+
+
+def _tgi_request(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
     parameters = {"max_new_tokens": 1, "do_sample": False, "details": True, "decoder_input_details": True}
     return {"inputs": prompts[0].text, "parameters": parameters}
 
 
-def _tgi_answers(body: Any, prompts: Sequence[Prompt]) -> list[Answer]:
+def _tgi_beside(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+    """Asks for the likeliest tokens as well, which it names for what it writes alone."""
+    asked = _tgi_request(prompts, model, beside)
+    return {**asked, "parameters": {**asked["parameters"], "top_n_tokens": 5}}
+
+
+def _tgi_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
     details = (body[0] if isinstance(body, list) else body)["details"]
     prefill = details.get("prefill") or ()
     written = (details.get("tokens") or [{}])[0]
-    return [
-        Answer(
-            logp=tuple(None if one.get("logprob") is None else float(one["logprob"]) for one in prefill),
-            ids=tuple(int(one["id"]) for one in prefill),
-            words=tuple(str(one["text"]) for one in prefill),
-            generated=Generated(written.get("id"), written.get("text"), written.get("logprob")),
-        )
-    ]
+    with_ids = all(one.get("id") is not None for one in prefill)
+    top = (details.get("top_tokens") or [()])[0]
+    return Said(
+        [
+            Answer(
+                logp=tuple(_or_none(one.get("logprob")) for one in prefill),
+                ids=(tuple(_whole(one["id"]) for one in prefill) or None) if with_ids else None,
+                words=tuple(str(one["text"]) for one in prefill),
+                generated=Generated(
+                    written.get("id"),
+                    written.get("text"),
+                    _or_none(written.get("logprob")),
+                    tuple(_number(one["logprob"]) for one in top),
+                ),
+            )
+        ]
+    )
 
 
-def _echo_ids(prompts: Sequence[Prompt], model: str) -> Json:
-    return {**_ECHO, "model": model, "prompt": [list(one.ids) for one in prompts]}
+def _echo_ids(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+    return {
+        **_ECHO,
+        "model": model,
+        "prompt": [list(one.ids) for one in prompts],
+        "logprobs": max(1, beside),
+    }
 
 
-def _echo_text(prompts: Sequence[Prompt], model: str) -> Json:
-    return {**_ECHO, "model": model, "prompt": prompts[0].text}
+def _echo_text(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+    return {**_ECHO, "model": model, "prompt": prompts[0].text, "logprobs": max(1, beside)}
+
+
+def _echo_tokens(prompts: Sequence[Prompt], model: str) -> Json:
+    return _echo_text(prompts, model, 1)
 
 
 _ECHO: Json = {
     "max_tokens": 1,
     "temperature": 0,
     "echo": True,
-    "logprobs": 1,
     "return_token_ids": True,
     "add_special_tokens": False,
 }
 
 
-def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> list[Answer]:
+def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
     choices = _choices(body, prompts)
     if isinstance(body.get("prompt"), list):  # Together answers beside the choices, not within them
         parts = [one["logprobs"] for one in body["prompt"]]
+        if len(parts) != len(prompts):
+            raise ValueError(f"{len(parts)} answers for {len(prompts)} prompts")
         rest = [_written(choice.get("logprobs") or {}, 0, choice, "") for choice in choices]
-        return [_echo_answer(part, None, after) for part, after in zip(parts, rest, strict=True)]
+        return Said([_echo_answer(part, None, after) for part, after in zip(parts, rest, strict=True)])
     answers = []
     for prompt, choice in zip(prompts, choices, strict=True):
         said, own = choice.get("logprobs") or {}, choice.get("prompt_token_ids")
         said, number = {"token_ids": own, **said}, len(own or prompt.ids)
+        if "tokens" not in said:
+            said = {**said, "tokens": _pieces(choice.get("text"), said.get("text_offset"))}
         answers.append(_echo_answer(said, number, _written(said, number, choice, prompt.text)))
-    return answers
+    return Said(answers, _used(body))
+
+
+def _pieces(text: Any, offsets: Any) -> list[str] | None:
+    """The tokens as text, cut out of the whole where each begins; None where that is not told."""
+    if not isinstance(text, str) or not offsets:
+        return None
+    ends = [*offsets[1:], len(text)]
+    return [text[_whole(start) : _whole(end)] for start, end in zip(offsets, ends, strict=True)]
 
 
 def _echo_answer(said: Json, number: int | None, after: Generated) -> Answer:
     """The first entries are the prompt's, all of them for None."""
-    logp = [None if one is None else float(one) for one in said.get("token_logprobs") or ()][:number]
-    tops = said.get("top_logprobs") or [None] * len(logp)
-    words = [max(top, key=top.__getitem__) if top else None for top in tops]
-    best = [
-        float(top[word]) if top and word is not None else None for top, word in zip(tops, words, strict=True)
+    logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
+    words = [str(word) for word in said.get("tokens") or ()]
+    tops: list[Mapping[str, Any] | None] = list(said.get("top_logprobs") or [None] * len(logp))
+    best = [max(top, key=lambda word: _number(top[word])) if top else None for top in tops]
+    places = [
+        _listed(own, words[i] if i < len(words) else None, tops[i] if i < len(tops) else None)
+        for i, own in enumerate(logp)
     ]
     return Answer(
         logp=tuple(logp),
-        ids=tuple(int(one) for one in said.get("token_ids") or ())[:number] or None,
-        words=tuple(str(word) for word in said.get("tokens") or ()) or None,
-        likeliest=tuple(_is_best(own, top) for own, top in zip(logp, best, strict=False)),
-        best=tuple(words),
+        ids=tuple(_whole(one) for one in said.get("token_ids") or ())[:number] or None,
+        words=tuple(words) or None,
+        places=tuple(places),
+        best=tuple(best),
         generated=after,
     )
+
+
+def _listed(own: float | None, word: str | None, top: Mapping[str, Any] | None) -> Place:
+    """What is listed beside a token: by words, of which two tokens may share one, as pieces of characters do."""
+    if own is None or not top:
+        return Place()
+    values = [_number(one) for one in top.values()]
+    nearest = min(values, key=lambda one: abs(one - own))
+    named = word is not None and word in top and "\ufffd" not in word
+    listed = nearest if abs(nearest - own) < 1e-6 else _number(top[word]) if named else None  # type: ignore[index]
+    return Place(tuple(values) if listed is not None else (*values, own), listed)
 
 
 def _written(said: Json, place: int, choice: Json, text: str) -> Generated:
@@ -243,10 +424,10 @@ def _written(said: Json, place: int, choice: Json, text: str) -> Generated:
         return found[place] if len(found) > place else None
 
     ids = choice.get("token_ids")
-    logp, word = at("token_logprobs"), at("tokens")
+    word = at("tokens")
     if word is None:
         word = str(choice.get("text") or "").removeprefix(text)
-    return Generated(ids[-1] if ids else at("token_ids"), word, None if logp is None else float(logp))
+    return Generated(ids[-1] if ids else at("token_ids"), word, _or_none(at("token_logprobs")))
 
 
 def _choices(body: Any, prompts: Sequence[Prompt]) -> list[Json]:
@@ -254,15 +435,13 @@ def _choices(body: Any, prompts: Sequence[Prompt]) -> list[Json]:
     choices = sorted(body["choices"], key=lambda one: int(one.get("index") or 0))
     if len(choices) != len(prompts):
         raise ValueError(f"{len(choices)} choices for {len(prompts)} prompts")
+    told = [one["index"] for one in choices if one.get("index") is not None]
+    if len(set(told)) < len(told):
+        raise ValueError("several choices with one index")
     return choices
 
 
-def sound(answer: Answer) -> bool:
-    """Whether every entry after the first could be a log-probability."""
-    return all(one is not None and _DROPPED < one <= 1e-3 for one in answer.logp[1:])
-
-
-_VLLM_CURE = "log-probabilities of prompts are part of vLLM's own server since 0.4 and need --max-logprobs of 1 or more"
+_VLLM_CURE = "log-probabilities of prompts are part of vLLM's own server since 0.4 and need --max-logprobs of 2 or more"
 _SGLANG_CURE = "start SGLang with --disable-radix-cache, and let nothing in front of it drop return_logprob"
 _TGI_CURE = "start Text Generation Inference with --enable-prefill-logprobs (they are off since 3.0)"
 _ECHO_CURE = (
@@ -270,16 +449,26 @@ _ECHO_CURE = (
     "vllm:URL; many services give them for generated tokens only"
 )
 ROUTES: Mapping[str, tuple[Route, ...]] = {
-    "vllm": (Route("vLLM", "/completions", True, True, _vllm_request, _vllm_answers, _VLLM_CURE),),
-    "sglang": (Route("SGLang", "/generate", True, True, _sglang_request, _sglang_answers, _SGLANG_CURE),),
+    "vllm": (Route("vLLM", "/completions", True, True, 20, _vllm_request, _vllm_answers, _VLLM_CURE),),
+    "sglang": (
+        Route("SGLang", "/generate", True, True, 20, _sglang_flat, _sglang_answers, _SGLANG_CURE),
+        Route("SGLang", "/generate", True, True, 20, _sglang_request, _sglang_answers, _SGLANG_CURE),
+    ),
     "tgi": (
-        Route("Text Generation Inference", "/generate", False, False, _tgi_request, _tgi_answers, _TGI_CURE),
+        Route(
+            "Text Generation Inference", "/generate", False, False, 0, _tgi_beside, _tgi_answers, _TGI_CURE
+        ),
+        Route(
+            "Text Generation Inference", "/generate", False, False, 0, _tgi_request, _tgi_answers, _TGI_CURE
+        ),
     ),
     "completions": (
-        Route("completions with echo", "/completions", True, True, _echo_ids, _echo_answers, _ECHO_CURE),
-        Route("completions with echo", "/completions", False, False, _echo_text, _echo_answers, _ECHO_CURE),
+        Route("completions with echo", "/completions", True, True, 5, _echo_ids, _echo_answers, _ECHO_CURE),
+        Route(
+            "completions with echo", "/completions", False, False, 5, _echo_text, _echo_answers, _ECHO_CURE
+        ),
     ),
 }
 """The routes of each kind of server, in the order in which they are tried."""
-TEXT_REQUESTS = {"vllm": _vllm_text, "sglang": _sglang_text, "completions": _echo_text}
+TEXT_REQUESTS = {"vllm": _vllm_text, "sglang": _sglang_text, "completions": _echo_tokens}
 """The same question with text instead of ids, which shows the tokens of the server's own tokenizer."""

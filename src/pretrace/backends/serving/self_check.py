@@ -1,8 +1,9 @@
 """What is asked of a server before any text of the user: are its numbers log-probabilities of these tokens?
 
-Six sentences of ours are sent three times: as they are, in reverse order, and each with the token that the server
-itself wrote after it. From the answers follows whether the tokens are ours, whether every token has one number,
-whether numbers depend on what else was asked, and whether they belong to the tokens beside which they stand:
+Six sentences of ours are sent together; in reverse order; together with longer texts; two of them alone; and each with
+the token that the server itself wrote after it. From the answers follows whether the tokens are ours, whether every
+token has one number, whether numbers depend on what else was asked or on what comes later, and
+whether they belong to the tokens beside which they stand:
 
 - Two sentences begin alike. Up to where they part their numbers must agree, and there they must differ. A server
   whose list is moved by one place is wrong at one of the two.
@@ -10,17 +11,24 @@ whether numbers depend on what else was asked, and whether they belong to the to
   that takes the distribution after a token for the one before it (llama-cpp-python without a start token) fails.
   Where it names the likeliest token beside each, that shows in one answer: beside a text's last token stands the one
   that it wrote after it.
+- What stands at the beginning of a longer text has the numbers that it has by itself: a model reads from left to right.
+- The probabilities of the likeliest tokens come to no more than 1, and to no less than 1 together with the most that
+  all the others can have. In a sentence that is said again and again both bounds are close.
+
+What an answer carries of its tokens (ids, the keys of its entries, words) is compared in every request of a run, and
+so are the bounds. Between them the sentences are asked again: their numbers must be those of the first time.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pretrace.backends.serving.routes import Answer, Prompt, Route, sound
+from pretrace.backends.serving.routes import BESIDE, Answer, Place, Prompt, Route
 from pretrace.errors import ModelError
 
 SENTENCES = (
@@ -32,65 +40,158 @@ SENTENCES = (
     "Rain is expected over the hills tonight.",
 )
 """Written for this check; the first two begin alike."""
+REPEATED = "The bell rang twice." + " The bell rang twice." * 9
+"""A text whose end any trained model knows."""
 WOBBLE = 1e-2
-"""By how much a log-probability may move, in nats, between one request and another."""
+"""By how much a log-probability may move, in nats, between one request and another of the same size."""
+COMPANY = 1e-1
+"""The same alone and in company, or with more text behind it: in bfloat16 the size of a request decides how it is
+computed. What moves is recorded and told; vLLM's VLLM_BATCH_INVARIANT=1 makes it 0."""
+STILL = 1e-3
+"""By how much the known sentences may move during a run, where they stood still when connecting."""
+LOWEST = -1000.0
+"""No model gives a token of ordinary text less; servers write -9999 for what they do not compute."""
 _WRITTEN = (
     0.1  # nats: a token's number when written and when read; bfloat16 computes the two in different ways
+)
+_CONSTANT = (
+    0.01  # nats: where all tokens written differ by as much from the same tokens read, it is no rounding
 )
 _EXACT = (
     1e-5  # nats: two tokens with the same number at the place where two sentences part are the same entry
 )
+_SAME = 1e-4  # nats: one number of one token, told twice
 _TIES = 1  # of the sentences, one may be followed by another token: two may be equally likely
+_SLACK, _COARSE_SLACK = 1e-3, 2e-2  # of a sum of probabilities; the second for numbers rounded to 8 bits
+_PADDING = 1.1  # a model may have more rows than its tokenizer has tokens
+_MANY = 40  # numbers that say how many decimals there are
 
-Ask = Callable[[Sequence[Prompt]], list[Answer]]
+Ask = Callable[..., list[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a server answered: `numbers` of all sentences in a row, and how far they moved (`wobble`, nats)."""
+    """What a server answered: `numbers` of all sentences in a row, and how far they moved (`wobble`, nats).
+
+    `identical`: the same to the last bit, alone, in company and in another order. `beside`: how many likeliest
+    tokens it named at each place. `rounded`: what its numbers are rounded to, "" where they are not. `answers` are
+    those to each sentence, in order; `met` the numbers that name the model, from when it was first met.
+    """
 
     numbers: tuple[float, ...]
     wobble: float
+    identical: bool
+    beside: int
+    rounded: str
+    answers: tuple[Answer, ...] = field(repr=False, default=())
+    met: tuple[float, ...] = field(repr=False, default=())
+
+    @property
+    def allowed(self) -> float:
+        """By how much a known sentence may move during the run."""
+        return min(COMPANY, max(STILL, 3 * self.wobble))
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """The check of one server. `name` is what messages call it; `extend` is the prompt with one token more, None
-    where the token cannot be told from its text."""
+    where the token cannot be told from its text; `make` is the prompt of a text. `vocabulary` is the number of tokens
+    that the tokenizer knows, `pieces` gives the ways in which a token may be written."""
 
     name: str
     route: Route
     prompts: tuple[Prompt, ...]
     extend: Callable[[Prompt, Answer], Prompt | None]
+    make: Callable[[str], Prompt]
+    vocabulary: int
+    pieces: Callable[[int], tuple[str, ...]]
 
     def run(self, ask: Ask) -> Probed:
-        """What the server answered; ModelError, with the reason, where its numbers cannot be used."""
-        first = ask(self.prompts)
+        """What the server answered; ModelError, with the reason, where its numbers cannot be used. `ask` takes prompts
+        and the number of likeliest tokens wanted beside each."""
+        first = ask(self.prompts, BESIDE)
         self._in_order(self.prompts, first)
         for prompt, answer in zip(self.prompts, first, strict=True):
             self.offered(answer)
-            self.same_tokens(prompt, answer)
+            self.same_cut(prompt, answer)
         self._not_constant(first)
+        for prompt, answer in zip(self.prompts, first, strict=True):
+            self.same_tokens(prompt, answer)
         self._not_after(first)
         self._not_moved(first)
-        turned = ask(self.prompts[::-1])[::-1]
+        pairs, deep, asked = self._asked_again(first, ask)
         longer = {i: made for i, one in enumerate(first) if (made := self.extend(self.prompts[i], one))}
-        followed = dict(zip(longer, ask(tuple(longer.values())), strict=True)) if longer else {}
-        self._in_order(self.prompts, turned)
-        for i, answer in enumerate(turned):
-            self.same_tokens(self.prompts[i], answer)
+        followed = dict(zip(longer, ask(tuple(longer.values()), BESIDE), strict=True)) if longer else {}
         for i, answer in followed.items():
             self.same_tokens(longer[i], answer)
-        begun = {i: replace(one, logp=one.logp[: len(self.prompts[i].ids)]) for i, one in followed.items()}
-        wobble = max(_difference(first[i], other) for i, other in (*enumerate(turned), *begun.items()))
-        if wobble > WOBBLE:
+        pairs += [(first[i], answer) for i, answer in followed.items()]
+        wobble = max(_difference(*pair) for pair in pairs)
+        in_order = max(_difference(*pair) for pair in pairs[: len(first)])
+        if in_order > WOBBLE or wobble > COMPANY:
             raise ModelError(
-                f"{self.name} gives other numbers for the same text when it is asked again or in another order (up to "
-                f"{wobble:.2g} nats): answers are mixed up or depend on what else is computed. {_STEADY}"
+                f"{self.name} gives other numbers for the same text when it is asked again, in another order or with "
+                f"more text behind it (up to {wobble:.2g} nats): answers are mixed up or depend on what else is "
+                f"computed. {_STEADY}"
             )
-        self._written_and_read(first, followed)
-        numbers = tuple(float(one) for answer in first for one in answer.logp if one is not None)
-        return Probed(numbers, wobble)
+        self._written_and_read(first, followed, wobble)
+        for answer in (*first, *deep, *(answer for _, answer in pairs)):
+            self.consistent(answer)
+        # Beside the likeliest tokens stands the one that is asked about, so that a server that names fewer shows it.
+        named = max((len(place.top) for answer in deep for place in answer.places), default=0)
+        beside = max(0, min(asked, named - 1))
+        for answer in deep if beside > 1 else ():
+            self._comes_to_one(answer, beside)
+        return Probed(
+            numbers=tuple(float(one) for answer in first for one in answer.logp if one is not None),
+            wobble=wobble,
+            identical=all(
+                _difference(*pair) == 0 for pair in pairs if len(pair[0].logp) == len(pair[1].logp)
+            ),
+            beside=beside,
+            rounded=self.not_rounded(first),
+            answers=tuple(first),
+        )
+
+    def _asked_again(
+        self, first: Sequence[Answer], ask: Ask
+    ) -> tuple[list[tuple[Answer, Answer]], list[Answer], int]:
+        """The first answers beside those to the same texts, asked again in another order, then in other company: pairs,
+        of which the second may go on. Then all answers for which as many likeliest tokens were asked as the server
+        names, and how many."""
+        backwards = self.prompts[::-1]
+        again = ask(backwards, BESIDE)
+        self._in_order(backwards, again)
+        for prompt, answer in zip(backwards, again, strict=True):
+            self.same_tokens(prompt, answer)
+        joined = [(i, self.make(f"{SENTENCES[i]} {SENTENCES[i + 2]}")) for i in (0, 3)]
+        joined = [(i, one) for i, one in joined if one.ids[: len(self.prompts[i].ids)] == self.prompts[i].ids]
+        company = (*self.prompts, *(one for _, one in joined), self.make(REPEATED))
+        answers, beside = self._deep(company, ask)
+        for prompt, answer in zip(company, answers, strict=True):
+            self.same_tokens(prompt, answer)
+        number = len(first)
+        pairs = list(zip(first, again[::-1], strict=True))
+        pairs += list(zip(first, answers[:number], strict=True))
+        pairs += [(first[i], answers[number + place]) for place, (i, _) in enumerate(joined)]
+        if self.route.several:
+            for i in (0, 3):
+                [alone] = ask(self.prompts[i : i + 1], BESIDE)
+                self.same_tokens(self.prompts[i], alone)
+                pairs.append((first[i], alone))
+        return pairs, answers, beside
+
+    def _deep(self, prompts: Sequence[Prompt], ask: Ask) -> tuple[list[Answer], int]:
+        """The answers with as many likeliest tokens as the server names, and how many; many take 20, some 5."""
+        from pretrace.backends.serving.client import NotTakenError
+
+        for beside in sorted({self.route.most, min(self.route.most, 5)}, reverse=True):
+            if beside <= BESIDE:
+                break
+            try:
+                return ask(prompts, beside), beside
+            except NotTakenError:
+                continue
+        return ask(prompts, BESIDE), min(BESIDE, self.route.most)
 
     def offered(self, answer: Answer) -> None:
         """ModelError where there are no log-probabilities, or some were remembered and not computed."""
@@ -119,25 +220,114 @@ class Check:
                 f"{self.name} gives a log-probability for the very first token, which nothing precedes: it puts a "
                 "token of its own in front, or its numbers are shifted by one. They cannot be used."
             )
-        if not sound(answer):
-            raise ModelError(
-                f"{self.name} gives numbers that are no log-probabilities (above 0, missing, or -9999): what it "
-                "computes is not passed on. They cannot be used."
-            )
+        for place, one in enumerate(answer.logp[1:], 1):
+            if one is None or not LOWEST <= one <= 1e-3:
+                raise ModelError(
+                    f"{self.name} gives numbers that are no log-probabilities (above 0, missing, or -9999): what it "
+                    "computes is not passed on. They cannot be used."
+                )
+            if one > -1e-9 and not _expected(prompt, answer, place):
+                raise ModelError(
+                    f"{self.name} gives exactly 0 for a token, as if nothing else could stand there, and names no "
+                    "other token beside it that would show it: a number that was not computed cannot be told from "
+                    "one that was. They cannot be used."
+                )
 
     def same_cut(self, prompt: Prompt, answer: Answer) -> None:
-        """ModelError unless the server cuts a text into the tokens that the tokenizer here gives."""
+        """ModelError unless the answer is about the prompt's tokens, by all that it says of them: ids or the keys of
+        its entries, and where it has neither, words."""
         if answer.ids is not None and answer.ids != prompt.ids:
             raise ModelError(
-                f"{self.name} reads other tokens than the tokenizer here gives: name the server's own with --tokenizer "
-                f"(or another start rule with --start). Of one text it has {_ids(answer.ids)}, here it is "
-                f"{_ids(prompt.ids)}."
+                f"{self.name} reads other tokens than the tokenizer here gives, or answers another text than it was "
+                "asked: name the server's own with --tokenizer (or another start rule with --start). Of one text it "
+                f"has {_ids(answer.ids)}, here it is {_ids(prompt.ids)}."
             )
-        if answer.ids is None and not _same_words(prompt.words, answer.words):
+        if answer.ids is not None or not answer.logp:
+            return
+        if not answer.words:
             raise ModelError(
-                f"{self.name} cuts a text into other tokens than the tokenizer here does: name the server's own with "
-                "--tokenizer (or another start rule with --start)."
+                f"{self.name} gives numbers without saying of which tokens, neither as ids nor as words: answers that "
+                "were mixed up could not be told. They cannot be used."
             )
+        if _without_start(prompt, answer):
+            return  # told by name afterwards
+        if not self.same_words(prompt, answer.words):
+            raise ModelError(
+                f"{self.name} cuts a text into other tokens than the tokenizer here does, or answers another text than "
+                "it was asked: name the server's own with --tokenizer (or another start rule with --start)."
+            )
+
+    def consistent(self, answer: Answer) -> None:
+        """ModelError where what is said of one place does not go together: two numbers for one token, a rank that its
+        number does not have, probabilities that come to more than 1."""
+        slack = _COARSE_SLACK if _eight_bits([one for one in answer.logp if one is not None]) else _SLACK
+        after = answer.generated
+        numbers = [*zip(answer.logp, answer.places, strict=False), (after.logp, Place(after.top))]
+        for own, place in numbers:
+            if own is None or not place.top:
+                continue
+            if place.own is not None and abs(place.own - own) > _SAME:
+                self._contradicts(f"two numbers for one token, {own:.4g} and {place.own:.4g}")
+            best = max(place.top)
+            if place.rank == 1 and own < best - _SAME:
+                self._contradicts(
+                    f"{own:.4g} for a token that it calls the likeliest, and {best:.4g} for another"
+                )
+            if place.rank is not None and place.rank > 1 and _leads(own, place):
+                self._contradicts(
+                    f"{own:.4g} for a token that it calls number {place.rank}, and less for all others"
+                )
+            whole = math.fsum(math.exp(min(one, 1.0)) for one in place.top)
+            if whole > 1 + slack:
+                self._contradicts(f"probabilities of tokens at one place that come to {whole:.4g}")
+
+    def known_again(self, numbers: Sequence[Answer], asked: Sequence[Answer], probed: Probed) -> None:
+        """ModelError where known sentences have other numbers during the run than when connecting."""
+        moved = max(_difference(one, other) for one, other in zip(numbers, asked, strict=True))
+        if moved > probed.allowed:
+            raise ModelError(
+                f"{self.name} gives other numbers for a sentence of the check than when it was connected (by "
+                f"{moved:.2g} nats, where {probed.allowed:.2g} are allowed): its model or its settings changed, or its "
+                "numbers depend on what else it computes. The run stops; what was answered since the last such "
+                f"question is not kept. {_STEADY}"
+            )
+        if not probed.rounded:
+            self.not_rounded(asked)
+
+    def not_rounded(self, answers: Sequence[Answer]) -> str:
+        """What the numbers are rounded to, "" where nothing is seen of it; ModelError for two decimals or fewer."""
+        numbers = np.array([one for answer in answers for one in answer.logp if one is not None])
+        if len(numbers) < _MANY:
+            return ""
+        for decimals in (1, 2, 3):
+            scaled = numbers * 10**decimals
+            if np.abs(scaled - np.rint(scaled)).max() < 1e-4:
+                if decimals < 3:
+                    raise ModelError(
+                        f"{self.name} rounds its numbers to {decimals} decimal{'s' if decimals > 1 else ''}, which is "
+                        "too coarse to compare texts: let nothing between here and the model round them."
+                    )
+                return "3 decimals"
+        return "8 bits (bfloat16)" if _eight_bits(numbers) else ""
+
+    def same_words(self, prompt: Prompt, words: Sequence[str]) -> bool:
+        """Whether an answer's words are the prompt's tokens: none may be another, and most must be told."""
+        own = prompt.ids
+        if len(words) < len(own):
+            return False
+        told = 0
+        for place, (id_, word) in enumerate(zip(own, words, strict=False)):
+            known, said = {_bare(one) for one in self.pieces(id_)}, _bare(word)
+            if word.startswith("token_id:"):
+                if word != f"token_id:{id_}":
+                    return False
+                told += 1
+            elif said in known:
+                told += bool(said)
+            elif said and not _broken(word) and not any(map(_broken, self.pieces(id_))) and place:
+                return False  # at the first place a start token may be written in any way
+        readable = sum(any(_bare(one) for one in self.pieces(id_)) for id_ in own)
+        return 2 * told >= readable - 2
 
     def _in_order(self, prompts: Sequence[Prompt], answers: Sequence[Answer]) -> None:
         """Whether each answer is that to its own prompt, as far as the tokens show it."""
@@ -167,7 +357,7 @@ class Check:
         last = [
             (answer.best[place], answer.generated.text)
             for prompt, answer in zip(self.prompts, answers, strict=True)
-            if len(answer.best) > (place := len(prompt.ids) - 1) and not answer.likeliest[place]
+            if len(answer.best) > (place := len(prompt.ids) - 1) and not answer.likeliest(place)
         ]
         known = [(best, written) for best, written in last if best and written]
         same = sum(best == written for best, written in known)
@@ -189,30 +379,65 @@ class Check:
         if gaps[-1] < _EXACT:
             self._shifted("each stands one token too late")
 
-    def _written_and_read(self, first: Sequence[Answer], followed: Mapping[int, Answer]) -> None:
+    def _written_and_read(
+        self, first: Sequence[Answer], followed: Mapping[int, Answer], wobble: float
+    ) -> None:
         """The token that the server wrote, when it is read as part of the text."""
-        known, wrong = 0, 0
+        known, others, doubtful = 0, 0, 0
+        apart: list[float] = []
         for i, answer in followed.items():
             place, written = len(self.prompts[i].ids), first[i].generated.logp
-            read = answer.logp[place]
-            likeliest = answer.likeliest[place] if place < len(answer.likeliest) else None
+            read, likeliest = answer.logp[place], answer.likeliest(place)
             if read is not None and written is not None:
-                agrees = abs(read - written) <= _WRITTEN
+                apart.append(read - written)
+                wrong = abs(apart[-1]) > _WRITTEN
             elif likeliest is not None:
-                agrees = likeliest
+                wrong = not likeliest
             else:
                 continue
-            known, wrong = known + 1, wrong + (not agrees)
+            known, others, doubtful = known + 1, others + wrong, doubtful + (wrong and not likeliest)
         if not known:
             warnings.warn(
                 f"{self.name} does not say enough to see whether its numbers are shifted by one token: compare a few "
                 "with a model of known weights.",
                 stacklevel=2,
             )
-        if wrong > _TIES:
-            self._shifted(
-                f"{wrong} of {known} tokens that it wrote as the likeliest are not when it reads them; {_AFTER}"
+        if others > _TIES and not doubtful:
+            self._contradicts(
+                "other numbers for tokens that it reads than for the same tokens when it writes them"
             )
+        if others > _TIES:
+            self._shifted(
+                f"{others} of {known} tokens that it wrote as the likeliest are not when it reads them; {_AFTER}"
+            )
+        middle = float(np.median(apart)) if len(apart) > 3 else 0.0
+        if wobble <= STILL and abs(middle) > _CONSTANT and np.ptp(apart) < abs(middle) / 2:
+            self._contradicts(
+                f"numbers of a text that lie {middle:+.3f} beside those of the same tokens written"
+            )
+
+    def _comes_to_one(self, answer: Answer, beside: int) -> None:
+        """Whether the likeliest tokens, `beside` of them, and the most that all others can have, come to 1 at least."""
+        rows = self.vocabulary * _PADDING + 64
+        slack = _COARSE_SLACK if _eight_bits([one for one in answer.logp if one is not None]) else _SLACK
+        for own, place in zip(answer.logp, answer.places, strict=False):
+            number = len(place.top)
+            # In a list by words two tokens may share one. Where the token itself is not the last, none is missing.
+            if own is None or not (number > beside or (number == beside and own > min(place.top))):
+                continue
+            least = sorted(place.top, reverse=True)[beside - 1]
+            most = math.fsum(map(math.exp, place.top)) + rows * math.exp(least)
+            if most < 1 - slack:
+                self._contradicts(
+                    f"probabilities of tokens at one place that come to {most:.4g} at most, with all that are not named"
+                )
+
+    def _contradicts(self, what: str) -> None:
+        raise ModelError(
+            f"{self.name} contradicts itself: it gives {what}. These are no log-probabilities of its model, or were "
+            "changed on the way (another base of the logarithm, a factor, a constant, a made-up entry). They cannot be "
+            "used."
+        )
 
     def _shifted(self, how: str) -> None:
         raise ModelError(
@@ -224,32 +449,60 @@ class Check:
 
 _AFTER = "each number is that of the distribution after its token"
 _STEADY = (
-    "Start the server without a prefix cache (vLLM: --no-enable-prefix-caching) and with "
-    "--dtype float32 or bfloat16."
+    "Start the server without a prefix cache (vLLM: --no-enable-prefix-caching) and so that numbers do not depend on "
+    "other requests (vLLM: VLLM_BATCH_INVARIANT=1; --dtype float32 where that is not possible)."
 )
 
 
 def _difference(one: Answer, other: Answer) -> float:
+    """The most by which an answer's numbers differ from the first ones of another, which may go on."""
     return max(
-        (abs(a - b) for a, b in zip(one.logp, other.logp, strict=True) if a is not None and b is not None),
+        (abs(a - b) for a, b in zip(one.logp, other.logp, strict=False) if a is not None and b is not None),
         default=0.0,
     )
 
 
-def _same_words(ours: Sequence[str], theirs: Sequence[str] | None) -> bool:
-    """Whether tokens stand among others in the same order, as text, apart from how a space is written."""
-    if not ours or not theirs:
+def _expected(prompt: Prompt, answer: Answer, place: int) -> bool:
+    """Whether a token can be so certain that its number is 0: others are named beside it, whose numbers are compared
+    elsewhere, or the text repeats itself there."""
+    if place < len(answer.places) and len(answer.places[place].top) > 1:
         return True
-    own, other = ([word.strip(" \u0120\u2581") for word in some] for some in (ours, theirs))
-    return any(other[start : start + len(own)] == own for start in range(len(other) - len(own) + 1))
+    ids = prompt.ids
+    return any(ids[i - 1 : i + 1] == ids[place - 1 : place + 1] for i in range(1, place))
+
+
+def _leads(own: float, place: Place) -> bool:
+    others = sorted(place.top, reverse=True)
+    return len(others) > 1 and own > others[1] + _SAME
+
+
+def _eight_bits(numbers: Sequence[float] | np.ndarray) -> bool:
+    """Whether numbers are rounded to the 8 bits of bfloat16."""
+    made = np.asarray(numbers, dtype=np.float32)
+    return len(made) > 3 and not np.any(made.view(np.uint32) & 0xFFFF) and bool(np.all(made == numbers))
+
+
+def _bare(word: str) -> str:
+    """A token as text, apart from how a space, a line break or a tab is written."""
+    for sign, meant in _SIGNS.items():
+        word = word.replace(sign, meant)
+    return word.strip()
+
+
+_SIGNS = {"\u0120": " ", "\u2581": " ", "\u010a": "\n", "\u0109": "\t"}
+
+
+def _broken(word: str) -> bool:
+    """Whether a token is a part of a character, which every server writes in its own way."""
+    return "\ufffd" in word or word.startswith(("bytes:", "<0x")) or not word
 
 
 def _without_start(prompt: Prompt, answer: Answer) -> bool:
     """Whether the server's list begins with the text, and not with the start token before it."""
     number = len(prompt.words)
-    if not number or not answer.words or len(prompt.ids) == number:
+    if not number or not answer.words or len(prompt.ids) == number or answer.ids is not None:
         return False
-    return answer.ids is None and _same_words(prompt.words, answer.words[:number])
+    return [_bare(one) for one in answer.words[:number]] == [_bare(one) for one in prompt.words]
 
 
 def _ids(ids: Sequence[int]) -> str:

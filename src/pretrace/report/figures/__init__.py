@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pretrace.report.figures import cutoff, marks, samples, twins
+from pretrace.report.figures import cutoff, marks, samples
 from pretrace.report.figures.collections import collections
 from pretrace.report.figures.drawn import Drawn
 from pretrace.report.figures.order import order_figures
-from pretrace.types import Verdict, VerdictTest
+from pretrace.types import Verdict
 
-_DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {
+_DRAWN: Mapping[str, Callable[[Verdict], Sequence[Drawn]]] = {
     "marks": marks.differences,
     "canaries": marks.differences,
     "triggers": marks.hits,
@@ -18,7 +18,6 @@ _DRAWN: Mapping[VerdictTest, Callable[[Verdict], Sequence[Drawn]]] = {
     "options": order_figures,
     "collections": collections,
     "cutoff": cutoff.drawn,
-    "twins": twins.drawn,
     "samples": samples.accuracies,
 }
 """What draws the figures of a test; a test without an entry has only that of its null distribution."""

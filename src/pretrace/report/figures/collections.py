@@ -26,8 +26,11 @@ def collections(verdict: Verdict) -> Sequence[Drawn]:
     """The figure of all collections; none where the result has no table of them."""
     if not any(table.name == "collections" for table in verdict.tables):
         return ()
-    values = verdict.table("collections").columns["value"]
+    columns = verdict.table("collections").columns
+    ranked = "standard deviations" in columns  # an earlier pretrace ranked the means as they are
+    values = columns["standard deviations" if ranked else "value"]
     assert not isinstance(values, tuple)
+    unit = "standard deviations above the others" if ranked else verdict.effect_unit
     own, others = float(values[0]), values[1:]
     above = verdict.figures.get("controls at least as high", 0)
     label = (
@@ -40,7 +43,7 @@ def collections(verdict: Verdict) -> Sequence[Drawn]:
         "the collection in question. Without training on it, each of them has the same chance of being the one "
         "furthest to the right."
     )
-    return (Drawn(drawn(own, others, verdict.corpus, verdict.effect_unit), label, caption),)
+    return (Drawn(drawn(own, others, verdict.corpus, unit), label, caption),)
 
 
 def drawn(own: float, others: Doubles, name: str, unit: str) -> Figure:

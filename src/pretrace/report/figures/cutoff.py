@@ -30,8 +30,9 @@ def drawn(verdict: Verdict) -> Sequence[Drawn]:
     changes = Drawn(
         at_every_date(verdict),
         f"The change at the stated cut-off and at {number} other dates.",
-        "The drop of the mean at every date that was compared. The filled mark is the stated cut-off, hollow marks are "
-        "dates at which nothing is known to have happened. The dotted lines are the largest of these, up and down.",
+        "The drop of the mean at every date that was compared, over its standard error. The filled mark is the stated "
+        "cut-off, hollow marks are dates at which nothing is known to have happened. The dotted lines are the largest "
+        "of these, up and down.",
     )
     return series, changes
 
@@ -62,7 +63,8 @@ def at_every_date(verdict: Verdict) -> Figure:
     """The jump at every cut-off: the stated one filled, placebo ones hollow."""
     table = verdict.table("cutoffs")
     times = [date.fromisoformat(one) for one in table.columns["cut-off"]]
-    jumps = np.asarray(table.columns["jump"], dtype=np.float64)
+    ranked = "standard errors" in table.columns  # an earlier pretrace ranked the drops as they are
+    jumps = np.asarray(table.columns["standard errors" if ranked else "jump"], dtype=np.float64)
     own = np.array([kind == "stated" for kind in table.columns["kind"]], dtype=bool)
     with canvas(WIDTH, 2.4) as (figure, axes):
         _marks(axes, times, jumps, own, size=30)
@@ -71,7 +73,7 @@ def at_every_date(verdict: Verdict) -> Figure:
             largest = float(np.abs(jumps[~own]).max())
             for height in (largest, -largest):
                 axes.axhline(height, color=SOFT, linewidth=0.8, linestyle=(0, (1, 2)))
-        axes.set_ylabel(f"drop, {verdict.effect_unit}")
+        axes.set_ylabel("drop, standard errors" if ranked else f"drop, {verdict.effect_unit}")
     return figure
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pretrace.scoring.plan import Models
-from pretrace.types import Power
-from pretrace.verdicts.marking.sealed import Marked, Seal
+from pretrace.statistics.lots import lot_effects
+from pretrace.types import Backend, Doubles, Power
+from pretrace.verdicts.audit.watch import Watch
+from pretrace.verdicts.frame import watched
+from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.settings import Lot
-from pretrace.verdicts.marking.values import Unit, effects_under, timed_watch, values_of
+from pretrace.verdicts.marks import variant_values
 from pretrace.verdicts.planting import paired_power, planted_shift
-from pretrace.verdicts.reading import Reader, Watched
+from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.settings import TestSettings
 
 FACTOR = 6.2
@@ -44,25 +46,42 @@ def sample_size(
     settings: TestSettings,
     *,
     lot: Lot = secrets.randbelow,
-    watch: Watched | None = None,
+    watch: Watch | None = None,
 ) -> SampleSize:
     """The sample size for a model like `models.target`, of which a copy reads half of the texts.
 
     The copy reads variants of a fresh draw by `lot`, so that nothing of the sealed one gets into a model. ModelError
     without weights here, TextsError for fewer than eight texts.
     """
-    units = [_drawn_anew(one, lot) for one in seal.documents]
-    reader = Reader(models, seal.score, timed_watch(watch), settings.cache)
-    values = values_of(reader, units, totals=seal.totals, stage="reading with the model")
-    again = effects_under(reader, units, totals=seal.totals)
-    texts = [unit.texts[0] for unit in units]
-    shift = planted_shift(models.target, texts, values.effects, again, settings, reader.watch)
-    power = paired_power(values.effects, shift, settings)
+    anew = replace(
+        seal, documents=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents)
+    )
+    reader = Reader(models, seal.score, watched(watch), settings.cache)
+
+    def effects(model: Backend, stage: str) -> Doubles:
+        rows, _ = variant_values(anew, reader, model, stage, totals=seal.totals)
+        found = np.full(len(rows), np.nan)
+        whole = [i for i, row in enumerate(rows) if np.isfinite(row).all()]
+        found[whole] = lot_effects([rows[i] for i in whole])
+        return found
+
+    before = effects(models.target, "reading with the model")
+    texts = [one.published for one in anew.documents]
+    shift = planted_shift(
+        models.target,
+        texts,
+        before,
+        lambda copy: effects(copy, "reading with the copy"),
+        settings,
+        reader.watch,
+        seed=lot(2**32),
+    )
+    power = paired_power(before, shift, settings)
     places = list(shift.units)
-    after = values.effects[places] + shift.moved
+    after = before[places] + shift.moved
     spread = float(np.std(after[np.isfinite(after)], ddof=1))
     d = power.effect.value / spread if spread > 0 else 0.0
-    return SampleSize(d, len(values.usable), power)
+    return SampleSize(d, int(np.isfinite(before).sum()), power)
 
 
 def words_of(found: SampleSize | None, level: float) -> tuple[str, ...]:
@@ -95,9 +114,3 @@ def words_of(found: SampleSize | None, level: float) -> tuple[str, ...]:
         f"[{power.probability.low:.2f}, {power.probability.high:.2f}]. {said}",
         "This is the favourable case: texts that are read among billions of others leave a fainter trace.",
     )
-
-
-def _drawn_anew(one: Marked, lot: Lot) -> Unit:
-    place = lot(len(one.variants))
-    others: Sequence[str] = one.variants[:place] + one.variants[place + 1 :]
-    return Unit(one.id, (one.variants[place], *others))

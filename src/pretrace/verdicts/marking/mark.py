@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,9 +14,12 @@ from pretrace.corpora import Columns
 from pretrace.corpora.columns import USUAL
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes, check_writable, new_folder
+from pretrace.results.output_checks import NEW
 from pretrace.types import Corpus, Instructed, Proposer, Text
 from pretrace.verdicts.marking import generated, variants, words
+from pretrace.verdicts.marking.beacon import named
 from pretrace.verdicts.marking.sealed import (
+    UNDRAWN,
     Marked,
     Seal,
     Source,
@@ -26,7 +30,8 @@ from pretrace.verdicts.marking.sealed import (
 )
 from pretrace.verdicts.marking.settings import Lot, MarkSettings
 
-PUBLISHED, COMMITMENT = "published.jsonl", "commitment.txt"
+PUBLISHED, COMMITMENT, BEACON = "published.jsonl", "commitment.txt", "beacon.txt"
+FURTHER = "further columns"
 _SOURCES: dict[str, Source] = {
     "--variant-column": "columns",
     "--variant-texts": "texts",
@@ -38,6 +43,18 @@ _SAID = (
     "This is the SHA-256 of the sealed file of {name}, which holds all variants of the texts and which of them was "
     "drawn. Publish this line, or have it timestamped, before or together with the texts: it shows later that the "
     "draw was made beforehand. Keep the sealed file secret and unchanged."
+)
+
+
+_TO_COME = (
+    "This is the SHA-256 of the sealed file of {name}, which holds all variants of the texts. Which of them is "
+    "published will follow from this line and from {beacon}, which comes {when}. Publish this line, or have it "
+    "timestamped, BEFORE that: it shows later that nobody could choose the draw. Keep the sealed file secret and "
+    "unchanged."
+)
+_CAME = (
+    "This is {beacon}, published {when}. Together with the commitment {commitment} it decided which variants of "
+    "{name} were published. Compare it with {where}."
 )
 
 
@@ -81,13 +98,16 @@ def mark(
     *,
     lot: Lot = secrets.randbelow,
 ) -> Seal:
-    """The seal of texts whose variants are known: for each one variant is drawn by `lot`, all equally likely.
+    """The seal of texts whose variants are known: for each one variant is drawn by `lot`, all equally likely, or with
+    `settings.beacon` nothing is drawn yet (`drawn_by`).
 
     Another `lot` than the default is for tests and simulations: what is to be an evidence must not be predictable.
-    TextsError where no text has variants.
+    TextsError where no text has variants, ExpressionError for a beacon that is none or lies in the past.
     """
+    beacon = named(settings.beacon) if settings.beacon is not None else None
+    take: Lot = lot if beacon is None else lambda _: UNDRAWN
     documents = tuple(
-        _marked(text, candidates, lot) for text in corpus.texts if text.id in candidates.variants
+        _marked(text, candidates, take) for text in corpus.texts if text.id in candidates.variants
     )
     if not documents:
         raise TextsError(
@@ -111,6 +131,7 @@ def mark(
         totals=source == "canary",
         notes=(*candidates.notes, *_unmarked_note(len(unmarked), len(corpus))),
         about=candidates.about,
+        beacon=beacon,
     )
 
 
@@ -123,29 +144,42 @@ def _marked(text: Text, candidates: variants.Candidates, lot: Lot) -> Marked:
 def check_places(out: Path, sealed: Path) -> None:
     """OutputError where the folder or the sealed file could not be written; for use before the work."""
     check_seal_place(sealed, out)
+    check_folder(out)
+    check_writable(sealed, NEW)
+
+
+def check_folder(out: Path) -> None:
+    """OutputError where the folder of what is published could not be written."""
     if out.is_dir() and any(out.iterdir()):
         raise OutputError(
             f"--out {out} is not empty, and what was published is never replaced: give a new name."
         )
     check_writable(out)
-    check_writable(sealed, folder=False)
 
 
-def publish(seal: Seal, out: Path, sealed: Path) -> str:
+def publish(
+    seal: Seal, out: Path, sealed: Path, further: Mapping[str, Mapping[str, object]] | None = None
+) -> str:
     """Write the sealed file and the folder with what is to be published, both or neither; the commitment.
 
-    The folder holds `published.jsonl` and `commitment.txt`. OutputError where one of the two is there already, or
-    cannot be written.
+    The folder holds `commitment.txt` and, unless a beacon is still to decide, `published.jsonl`. `further` are the
+    other columns of the texts by their ids, which are published with them: all but those that would give a variant
+    away. OutputError where one of the two is there already, or cannot be written.
     """
     check_places(out, sealed)
+    if not seal.is_drawn:  # they are published when the beacon has come
+        seal = replace(
+            seal, about={**seal.about, FURTHER: json.loads(json.dumps(further or {}, default=str))}
+        )
     content = sealed_bytes(seal)
     commitment = hashlib.sha256(content).hexdigest()
     missing = [parent for parent in sealed.parents if not parent.exists()]
     written = False
     try:
         with new_folder(out) as partial:
-            atomic_bytes(partial / PUBLISHED, _published(seal))
-            atomic_bytes(partial / COMMITMENT, f"{commitment}\n\n{_SAID.format(name=seal.name)}\n".encode())
+            if seal.is_drawn:
+                atomic_bytes(partial / PUBLISHED, _published(seal, further or {}))
+            atomic_bytes(partial / COMMITMENT, _commitment(seal, commitment))
             # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
             write_seal(content, sealed)
             written = True
@@ -157,18 +191,48 @@ def publish(seal: Seal, out: Path, sealed: Path) -> str:
     return commitment
 
 
+def publish_drawn(seal: Seal, out: Path) -> None:
+    """Write the folder with what is to be published of a seal that was read and drawn by its beacon: `published.jsonl`,
+    `commitment.txt` and `beacon.txt`. OutputError where it is there already or cannot be written."""
+    if seal.beacon is None or not seal.beacon.value:
+        raise TextsError(
+            "nothing was drawn by a beacon: give the value of the beacon that the sealed file names."
+        )
+    check_folder(out)
+    beacon = seal.beacon
+    said = _CAME.format(
+        beacon=beacon.words, when=beacon.when, where=beacon.where, commitment=seal.sha256[:16], name=seal.name
+    )
+    with new_folder(out) as partial:
+        atomic_bytes(partial / PUBLISHED, _published(seal, seal.about.get(FURTHER, {})))
+        atomic_bytes(partial / COMMITMENT, _commitment(seal, seal.sha256))
+        atomic_bytes(partial / BEACON, f"{beacon.value}\n\n{said}\n".encode())
+
+
+def _commitment(seal: Seal, sha256: str) -> bytes:
+    said = _SAID.format(name=seal.name)
+    if seal.beacon is not None:
+        said = _TO_COME.format(name=seal.name, beacon=seal.beacon.words, when=seal.beacon.when)
+    return f"{sha256}\n\n{said}\n".encode()
+
+
 def with_advice(seal: Seal, advice: tuple[str, ...]) -> Seal:
     """The seal with what was said of its sample size."""
     return replace(seal, about={**seal.about, "advice": list(advice)})
 
 
-def _published(seal: Seal) -> bytes:
-    """The published texts as JSON lines."""
-    rows = (
-        {"id": one.id, "text": one.text, **({"group": one.group} if one.group else {})}
-        for one in seal.published
-    )
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes:
+    """The published texts as JSON lines, with their further columns."""
+    telling = {"id", "text", "group"}
+    for document in seal.documents:  # a column that repeats a variant would say which one was not drawn
+        variants = [text.strip() for text in document.variants]
+        row = further.get(document.id, {})
+        telling |= {name for name, value in row.items() if any(text in str(value) for text in variants)}
+    rows = []
+    for one in seal.published:
+        more = {name: value for name, value in further.get(one.id, {}).items() if name not in telling}
+        rows.append({"id": one.id, "text": one.text, **({"group": one.group} if one.group else {}), **more})
+    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
     return lines.encode("utf-8", "backslashreplace")
 
 

@@ -9,7 +9,8 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,9 +18,14 @@ from pretrace.errors import OutputError, TextsError
 from pretrace.results.atomic import explained
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.types import Corpus, Text
+from pretrace.verdicts.marking.beacon import Beacon, drawn, with_value
 from pretrace.verdicts.marking.variants import Trigger, collapsed
 
-FORMAT, KEY = 1, "pretrace_seal"
+FORMAT, UNDRAWN_FORMAT, KEY = 1, 2, "pretrace_seal"
+"""A sealed file holds the draw (1), or names the public value that the draw will follow from (2)."""
+UNDRAWN = -1
+FUTURE = timedelta(days=1)
+"""By how much a sealed file may be younger than now: clocks differ."""
 Source = Literal["columns", "texts", "rewriter", "words", "canary"]
 """Where variants come from."""
 _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
@@ -28,8 +34,8 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text with its variants; `drawn` is the place of the one that is published. With a trigger, the variant k ends
-    the trigger's sentence with its word k."""
+    """A text with its variants; `drawn` is the place of the one that is published, -1 before the draw. With a trigger,
+    the variant k ends the trigger's sentence with its word k."""
 
     id: str
     variants: tuple[str, ...]
@@ -39,7 +45,11 @@ class Marked:
 
     @property
     def published(self) -> str:
-        """The variant that is published."""
+        """The variant that is published; TextsError before the draw."""
+        if self.drawn == UNDRAWN:
+            raise TextsError(
+                f"for the text {self.id!r} nothing was drawn yet: make the draw with pretrace draw."
+            )
         return self.variants[self.drawn]
 
     @property
@@ -64,8 +74,9 @@ class Seal:
     """What a sealed file holds.
 
     `score` is the score that is advised for the test, and `totals` whether it is summed over a text and not averaged.
-    `order` holds the ids as the texts came. `about` says how the variants were made. `sha256` is that of the file, ""
-    for one that is not written yet.
+    `order` holds the ids as the texts came. `about` says how the variants were made. `beacon` is the public value that
+    decides the draw, None where it was drawn when the file was made. `sha256` is that of the file, "" for one that is
+    not written yet.
     """
 
     name: str
@@ -79,7 +90,24 @@ class Seal:
     totals: bool = False
     notes: tuple[str, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
+    beacon: Beacon | None = None
     sha256: str = ""
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is known which variants are published."""
+        return all(one.drawn != UNDRAWN for one in self.documents)
+
+    @property
+    def made_at(self) -> datetime:
+        """When the file says that it was made."""
+        return datetime.fromisoformat(self.made)
+
+    @property
+    def earliest(self) -> datetime:
+        """Before this nobody can have read the published variants: the time of the public value that decided them, or
+        the time that the file itself says."""
+        return self.beacon.time if self.beacon is not None else self.made_at
 
     @property
     def published(self) -> tuple[Text, ...]:
@@ -97,14 +125,48 @@ class Seal:
     @property
     def described(self) -> dict[str, Any]:
         """What a result records of the seal."""
-        return {"sha256": self.sha256, "made": self.made, "source": self.source, "about": dict(self.about)}
+        more = {"beacon": asdict(self.beacon)} if self.beacon is not None else {}
+        return {
+            "sha256": self.sha256,
+            "made": self.made,
+            "source": self.source,
+            "about": dict(self.about),
+            **more,
+        }
 
 
 def sealed_bytes(seal: Seal) -> bytes:
     """The content of the sealed file."""
     plain = to_plain(seal, "seal")
     del plain["sha256"]
-    return to_json({KEY: FORMAT, **plain})
+    if seal.beacon is None:
+        del plain["beacon"]  # as sealed files were before there were beacons
+    return to_json({KEY: FORMAT if seal.beacon is None else UNDRAWN_FORMAT, **plain})
+
+
+def drawn_by(seal: Seal, value: str) -> Seal:
+    """The seal with the draw that follows from its commitment and from the beacon's `value`, which is written or stands
+    in a file. TextsError for a seal that names no beacon, and for what cannot be its value."""
+    if seal.beacon is None:
+        raise TextsError(
+            "this sealed file holds its draw and names no beacon: leave the beacon's value away."
+        )
+    beacon = with_value(seal.beacon, value)
+    documents = tuple(
+        replace(one, drawn=drawn(seal.sha256, beacon, one.id, len(one.variants))) for one in seal.documents
+    )
+    return replace(seal, documents=documents, beacon=beacon)
+
+
+def drawn_seal(seal: Seal, value: str | None) -> Seal:
+    """The seal with its draw, which takes the beacon's `value` where it names one; TextsError where the value is
+    missing, has no use, or cannot be one."""
+    if seal.beacon is not None and value is None:
+        raise TextsError(
+            f"this sealed file was drawn by {seal.beacon.words}: give its value with --beacon-value, or the file "
+            "beacon.txt that pretrace draw wrote."
+        )
+    return seal if value is None else drawn_by(seal, value)
 
 
 def check_seal_place(path: Path, folder: Path) -> None:
@@ -142,7 +204,8 @@ def write_seal(content: bytes, path: Path) -> None:
 def read_seal(path: Path, commitment: str | None = None) -> Seal:
     """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.
 
-    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another.
+    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another, or that says
+    that it was made more than a day after now.
     """
     with explained_reading(path):
         content = path.read_bytes()
@@ -154,14 +217,21 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
         )
     try:
         plain = from_json(content)
-        if plain.pop(KEY, None) != FORMAT:
-            raise ValueError(f"it is no sealed file of format {FORMAT}")
+        form = plain.pop(KEY, None)
+        if form not in (FORMAT, UNDRAWN_FORMAT):
+            raise ValueError(f"it is no sealed file of format {FORMAT} or {UNDRAWN_FORMAT}")
         seal = from_plain(Seal, plain, "seal")
-        _check(seal)
+        _check(seal, undrawn=form == UNDRAWN_FORMAT)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise OutputError(
             f"{path} is damaged or no sealed file ({error}): give the one that mark wrote."
         ) from None
+    now = datetime.now(UTC)
+    if seal.made_at > now + FUTURE:
+        raise TextsError(
+            f"{path} says that it was made {seal.made}, and this machine's clock says {now:%Y-%m-%d %H:%M} UTC: set "
+            "the clock right, or give the file that mark wrote."
+        )
     return replace(seal, sha256=found)
 
 
@@ -223,13 +293,21 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _check(seal: Seal) -> None:
+def _check(seal: Seal, *, undrawn: bool) -> None:
     """ValueError for a seal that `mark` cannot have made."""
+    if seal.made_at.tzinfo is None:
+        raise ValueError("its time has no time zone")
+    if undrawn != (seal.beacon is not None):
+        raise ValueError("it holds a draw and names a beacon, or neither")
+    if seal.beacon is not None and (seal.beacon.value or seal.beacon.time <= seal.made_at):
+        raise ValueError("the beacon that it names was known when it was made")
     ids = [one.id for one in seal.documents] + [one.id for one in seal.unmarked]
     if not seal.documents or len(set(ids)) < len(ids) or sorted(ids) != sorted(seal.order):
         raise ValueError("it holds no marked text, or one twice")
     for one in seal.documents:
-        if len(one.variants) < 2 or not 0 <= one.drawn < len(one.variants):
+        if len(one.variants) < 2 or not (
+            one.drawn == UNDRAWN if undrawn else 0 <= one.drawn < len(one.variants)
+        ):
             raise ValueError(f"the text {one.id!r} has no variant {one.drawn}")
         if len({collapsed(text) for text in one.variants}) < len(one.variants):
             raise ValueError(f"two variants of the text {one.id!r} are equal")

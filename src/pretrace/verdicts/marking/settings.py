@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
-from pretrace.scoring.plan import ScorePlan
-from pretrace.settings import TEXTS, cache_option, check_ranges, option, seed_option
+from pretrace.settings import RUN, cache_option, check_ranges, option, seed_option
+from pretrace.verdicts.marking.beacon import named
 from pretrace.verdicts.marking.words import MOST_CHOICES
-from pretrace.verdicts.settings import TEST, TestSettings
 
 VARIANTS = "Variants (one kind)"
 """The group of options on where variants come from."""
@@ -69,11 +68,20 @@ class MarkSettings:
         name="no-original",
         panel=VARIANTS,
     )
+    beacon: str | None = option(
+        None,
+        "Let a public value of the future decide what is published: drand:ROUND or bitcoin:HEIGHT. Then publish the "
+        "commitment before it comes, and make the draw with pretrace draw.",
+        panel=RUN,
+        essential=True,
+    )
     seed: int = seed_option()
     cache: bool = cache_option()
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.beacon is not None:
+            named(self.beacon)
         require(0 < self.share <= 1, f"--share lies between 0 and 1, found {self.share}.")
         given = self.given
         if len(given) != 1:
@@ -98,51 +106,3 @@ class MarkSettings:
             "--canary": self.canary,
         }
         return [name for name, value in sources.items() if value]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckSettings(TestSettings):
-    """How marks are tested. `score` "" is the one that the sealed file advises."""
-
-    score: str = option(
-        "",
-        "The score of a text, one expression, chosen before you look at a result. loss unless given, ref with "
-        "--reference-model.",
-        panel=TEST,
-        essential=True,
-    )
-
-    def plan(self, *, reference: bool) -> ScorePlan:
-        """The score as a plan, before a model is open; a PretraceError where it is wrong or needs what is not there."""
-        plan = ScorePlan.parse(self.score or ("ref" if reference else "loss"))
-        if len(plan.scores) != 1:
-            raise ExpressionError(
-                f"a test reads with one score, found {len(plan.scores)} in {self.score!r}: name one."
-            )
-        plan.require(["reference"] if reference else [])
-        if reference and "reference" not in plan.uses:
-            raise ExpressionError(f"--reference-model has no use: --score {self.score} does not ask it.")
-        return plan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CanarySettings(TestSettings):
-    """Which strings are tested, and with how many others of their format."""
-
-    pattern: tuple[str, ...] = option(
-        (),
-        "A regular expression for further strings that were drawn at random, such as 'key-[a-z0-9]{16}'; may be given "
-        "more than once.",
-        panel=TEXTS,
-        essential=True,
-    )
-    alternatives: int = option(
-        19,
-        "Fresh strings of the same format that each string is compared with.",
-        panel=TEST,
-        least=1,
-        most=999,
-    )
-    context: int = option(
-        200, "Characters before a string that the model reads with it.", panel=TEST, least=0, most=100_000
-    )

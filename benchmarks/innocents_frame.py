@@ -1,0 +1,330 @@
+"""How often the tests of an order reject and accuse where nobody trained on anything, and how often they find it.
+
+Run it as `python -m benchmarks.innocents_frame`, with `--runs` nulls a cell, or with `--models MODEL SECOND` for real
+models. Writes benchmarks/results/innocents_frame.json; killed at any time it goes on where it was.
+
+"rejected" counts p at or below 5%; "accused" counts what ends in exit code 3: the blind gates see nothing in the texts
+(where the cell makes texts), and the second model does not find the same. "before" is the rule of commit 26362c5 on the
+same draws: no second model is asked.
+
+Simulated cells take what a model makes of an order as a sum over neighbours: what stands in the texts for every model
+(`gain` times the pattern), and preferences of its own, which two models share in part (`SHARED`). The second model sees
+the pattern as clearly as the target, half or a quarter as clearly, or not at all. The tests are the functions that the
+command calls: `lot_test`, `beyond_by_lot`, `gate_values`, `order_check`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from benchmarks.experiments import RESULTS
+from benchmarks.machine import commit, machine
+from pretrace.statistics.lots import lot_test
+from pretrace.types import Doubles
+from pretrace.verdicts.frame import Rows, beyond_by_lot
+from pretrace.verdicts.order import MOST_ROWS, Unit, gate_values, order_check
+
+LEVEL, DRAWS = 0.05, 1000
+SHARED = 0.5
+"""Correlation of what two models prefer without a reason in the pattern."""
+SHARDS, ITEMS = 24, 40
+SEES = {"as clearly": 1.0, "half as clearly": 0.5, "a quarter as clearly": 0.25, "not at all": 0.0}
+BEGIN = "<!-- innocents: written by benchmarks/innocents_frame.py -->"
+END = "<!-- end of innocents -->"
+Rng = np.random.Generator
+ORDERS = np.array(list(itertools.permutations(range(4))))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One innocent, or one who read the set: the units' values under both models, the published order first, and the
+    units themselves where texts were made."""
+
+    own: Rows
+    second: Rows
+    units: tuple[Unit, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A kind of texts, and how to draw one case of it; `members` is the same for a model that read the set."""
+
+    test: str
+    kind: str
+    draw: Callable[[Rng], Case]
+    member: bool = False
+    texts: bool = False
+
+
+def shards(rng: Rng, pattern: Doubles, see: float, gain: float, memory: float = 0.0) -> tuple[Rows, Rows]:
+    """Shards of 8 rows in 19 random orders; `pattern` [shards, rows, rows] is what one row is worth in front of
+    another, for every model that sees it; `memory` is what the target adds where two rows stand as published."""
+    number, rows = pattern.shape[:2]
+    places = np.arange(rows)
+    common, own, other = rng.standard_normal((3, number, rows, rows))
+    first = gain * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
+    first[:, places[:-1], places[1:]] += memory
+    second = gain * see * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
+    orders = np.broadcast_to(places, (number, 20, rows)).copy()
+    orders[:, 1:, 1:] = rng.permuted(orders[:, 1:, 1:], axis=2)
+    shard = np.arange(number)[:, None, None]
+    read = [values[shard, orders[..., :-1], orders[..., 1:]].sum(axis=2) for values in (first, second)]
+    return tuple(read[0]), tuple(read[1])
+
+
+def alike(rng: Rng, autocorrelation: float, see: float, *, gain: float = 0.3) -> Case:
+    """Rows in an order of which a model sees that neighbours are alike, and no word shows it."""
+    return Case(*shards(rng, _alike(rng, autocorrelation), see, gain))
+
+
+def fair(rng: Rng, memory: float = 0.0, *, number: int = SHARDS) -> Case:
+    """Rows in an order by lot."""
+    return Case(*shards(rng, np.zeros((number, MOST_ROWS, MOST_ROWS)), 1.0, 0.0, memory))
+
+
+def textual(rng: Rng, arranged: Callable[[Rng, list[str]], list[str]], see: float) -> Case:
+    """Rows that were put in order by what they say; models find rows likelier behind such as share their words and are
+    as long."""
+    texts = arranged(rng, [sentence(rng) for _ in range(SHARDS * MOST_ROWS)])
+    parts = [tuple(texts[i : i + MOST_ROWS]) for i in range(0, len(texts), MOST_ROWS)]
+    units = tuple(Unit("", part, (tuple(range(1, MOST_ROWS)),), "\n\n") for part in parts)
+    pattern = np.array([[[_like(a, b) for b in part] for a in part] for part in parts])
+    return Case(*shards(rng, pattern - pattern.mean(), see, 1.0), units)
+
+
+def scales(rng: Rng, see: float, *, items: int = ITEMS, gain: float = 0.5) -> Case:
+    """Items whose four options form a scale (freezing, cool, mild, scorching), published from one end to the other."""
+    steps = -np.abs(np.diff(ORDERS, axis=1)).sum(axis=1).astype(float)
+    pattern = np.broadcast_to((steps - steps.mean()) / steps.std(), (items, 24)).copy()
+    return Case(*_items(rng, pattern, see, gain))
+
+
+def middle(rng: Rng, see: float, *, known: bool, gain: float = 0.5, items: int = ITEMS) -> Case:
+    """Items with the right answer at B or C in 60% of them, and a model that likes it there; `known`: the right answer
+    keeps its place in all orders that are read."""
+    places = rng.choice(4, items, p=[0.2, 0.3, 0.3, 0.2])
+    where = np.argsort(ORDERS, axis=1)
+    pattern = np.isin(where[:, places].T, (1, 2)).astype(float)
+    pattern = 2 * (pattern - pattern.mean(axis=1, keepdims=True))
+    own, second = _items(rng, pattern, see, gain)
+    if not known:
+        return Case(own, second)
+    kept = [where[:, place] == place for place in places]
+    return Case(*(tuple(row[keep] for row, keep in zip(rows, kept, strict=True)) for rows in (own, second)))
+
+
+def learnt(rng: Rng, memory: float, *, items: int = ITEMS) -> Case:
+    """Items whose published order the target has read: it is likelier by so much, and orders near it by a part."""
+    near = (np.arange(4) == ORDERS).mean(axis=1)
+    pattern = np.zeros((items, 24))
+    own, second = _items(rng, pattern, 0.0, 0.0)
+    return Case(tuple(row + memory * near for row in own), second)
+
+
+def sentence(rng: Rng) -> str:
+    """A made-up row; words of a vocabulary of 300."""
+    return " ".join(f"w{int(i)}" for i in rng.integers(300, size=int(rng.integers(5, 14))))
+
+
+def near_copies(rng: Rng, rows: list[str]) -> list[str]:
+    """Every row is followed by a copy of it with one other word."""
+    found = []
+    for row in rows[::2]:
+        words = row.split()
+        words[int(rng.integers(len(words)))] = f"w{int(rng.integers(300))}"
+        found += [row, " ".join(words)]
+    return found[: len(rows)]
+
+
+def templated(rng: Rng, rows: list[str]) -> list[str]:
+    """Three templates in turn, filled with one word each."""
+    forms = (
+        "Question: what is {}?",
+        "Name the capital of {} in one word.",
+        "Is {} larger than the sun, yes or no?",
+    )
+    return [forms[i % 3].format(row.split()[0]) for i, row in enumerate(rows)]
+
+
+def drifting(rng: Rng, rows: list[str]) -> list[str]:
+    """The vocabulary moves on through the file."""
+    share = np.linspace(0, 600, len(rows))
+    return [" ".join(f"w{int(i + at)}" for i in rng.integers(60, size=9)) for at in share]
+
+
+def sets() -> Iterator[Cell]:
+    """All cells."""
+    yield Cell("order", "an order by lot", fair)
+    yield Cell("order", "an order by lot, 4 shards", partial(fair, number=4))
+    for how, see in SEES.items():
+        for auto in (0.2, 0.4, 0.7, 0.9):
+            kind = f"neighbours alike, autocorrelation {auto}; the second model sees it {how}"
+            yield Cell("order", kind, partial(alike, autocorrelation=auto, see=see))
+    arranged: dict[str, Callable[[Rng, list[str]], list[str]]] = {
+        "sorted by length": lambda _, rows: sorted(rows, key=len),
+        "alphabetical": lambda _, rows: sorted(rows),
+        "near copies side by side": near_copies,
+        "three templates in turn": templated,
+        "drift over the file": drifting,
+    }
+    for name, how in arranged.items():
+        kind = f"{name}; the second model sees half of it"
+        yield Cell("order", kind, partial(textual, arranged=how, see=0.5), texts=True)
+    yield Cell("options", "an order by lot", partial(learnt, memory=0.0))
+    for items in (8, 40):
+        for how, see in SEES.items():
+            kind = f"options form a scale, {items} items; the second model sees it {how}"
+            yield Cell("options", kind, partial(scales, see=see, items=items))
+    for how, see in SEES.items():
+        kind = f"the right answer at B or C in 60%, a model likes it there; the second model sees it {how}"
+        yield Cell("options", kind, partial(middle, see=see, known=False))
+    kind = "the right answer at B or C in 60%, a model likes it there; --answer keeps its place"
+    yield Cell("options", kind, partial(middle, see=0.0, known=True))
+    for memory in (0.25, 0.5, 1.0):
+        kind = f"read: two rows as published are likelier by {memory} sd"
+        yield Cell("order", kind, partial(fair, memory=memory), member=True)
+    for memory in (0.5, 1.0, 2.0):
+        kind = f"read: the published order is likelier by {memory} sd"
+        yield Cell("options", kind, partial(learnt, memory=memory), member=True)
+
+
+def counted(cell: Cell, runs: range) -> dict[str, int]:
+    """What these runs of a cell gave."""
+    found = dict.fromkeys(("runs", "rejected", "before", "accused"), 0)
+    for run in runs:
+        found["runs"] += 1
+        rng = np.random.default_rng([sum(map(ord, cell.kind)), run])
+        case = cell.draw(rng)
+        if lot_test(case.own, draws=DRAWS, seed=run).p > LEVEL:
+            continue
+        found["rejected"] += 1
+        if case.units:
+            gates = gate_values(case.units, seed=run)
+            if order_check(gates, cure="", seed=run).status == "failed":
+                continue
+        found["before"] += 1
+        if lot_test(case.second, draws=DRAWS, seed=run).p > LEVEL:
+            found["accused"] += beyond_by_lot(case.own, case.second, draws=DRAWS, seed=run).p <= LEVEL
+    return found
+
+
+def row(cell: Cell, sums: dict[str, int]) -> dict[str, Any]:
+    """The row of a cell as every branch writes it."""
+    runs, rejected = sums["runs"], sums["rejected"]
+    before = {"runs": runs, "rejected": rejected, "accused": sums["before"]}
+    own = {"test": cell.test, "kind": cell.kind, "how": "simulated"}
+    if cell.member:
+        members = {"kind": cell.kind, "runs": runs, "found": sums["accused"]}
+        return own | {"runs": 0, "rejected": 0, "accused": 0, "members": members, "before": before}
+    return own | {
+        "runs": runs,
+        "rejected": rejected,
+        "accused": sums["accused"],
+        "members": None,
+        "before": before,
+    }
+
+
+def _alike(rng: Rng, autocorrelation: float) -> Doubles:
+    rows = SHARDS * MOST_ROWS
+    noise, values = rng.standard_normal(rows), np.empty(rows)
+    values[0] = noise[0]
+    for i in range(1, rows):
+        values[i] = autocorrelation * values[i - 1] + np.sqrt(1 - autocorrelation**2) * noise[i]
+    by_shard = values.reshape(SHARDS, MOST_ROWS)
+    pattern = -((by_shard[:, :, None] - by_shard[:, None, :]) ** 2)
+    return np.asarray(pattern - pattern.mean(axis=(1, 2), keepdims=True))
+
+
+def _like(one: str, other: str) -> float:
+    """Shared words, and likeness of length."""
+    a, b = set(one.split()), set(other.split())
+    return 2 * len(a & b) / max(1, len(a | b)) - abs(len(a) - len(b)) / 6
+
+
+def _items(rng: Rng, pattern: Doubles, see: float, gain: float) -> tuple[Rows, Rows]:
+    """Ranks of the 24 orders of each item under both models."""
+    common, own, other = rng.standard_normal((3, *pattern.shape))
+    first = gain * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
+    second = gain * see * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
+    return tuple(rankdata(first, axis=1) / 24), tuple(rankdata(second, axis=1) / 24)
+
+
+def main() -> None:
+    """Count on, all cells alike, until each has its runs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--texts", type=int, default=300, help="runs of cells with texts: gates take a while")
+    parser.add_argument("--members", type=int, default=500)
+    parser.add_argument("--out", type=Path, default=RESULTS / "innocents_frame.json")
+    parser.add_argument("--table", type=Path, help="write what is counted into this page, and count nothing")
+    given = parser.parse_args()
+    if given.table:
+        table(json.loads(given.out.read_text()), given.table)
+        return
+    old = json.loads(given.out.read_text())["rows"] if given.out.exists() else []
+    sums = {(one["test"], one["kind"]): _sums(one) for one in old if one["how"] == "simulated"}
+    others = [one for one in old if one["how"] != "simulated"]
+    cells = list(sets())
+    rounds = itertools.product((100, 300, 500, 1000, 2000), (cell for cell in cells if not cell.texts))
+    textual_rounds = itertools.product((50, 100, 300), (cell for cell in cells if cell.texts))
+    for stop, cell in (*rounds, *textual_rounds):
+        most = given.members if cell.member else given.texts if cell.texts else given.runs
+        had = sums.get((cell.test, cell.kind), {"runs": 0, "rejected": 0, "before": 0, "accused": 0})
+        more = counted(cell, range(had["runs"], min(stop, most)))
+        if not more["runs"]:
+            continue
+        sums[cell.test, cell.kind] = {name: had[name] + more[name] for name in had}
+        rows = [row(one, sums[one.test, one.kind]) for one in cells if (one.test, one.kind) in sums]
+        found = {"machine": machine(), "commit": commit(), "rows": [*rows, *others]}
+        part = given.out.with_suffix(".part")
+        part.write_text(json.dumps(found, indent=1) + "\n")
+        part.replace(given.out)
+        print(cell.test, cell.kind, sums[cell.test, cell.kind], flush=True)
+
+
+def table(found: dict[str, Any], page: Path) -> None:
+    """Write the rows into the page, between its two comments."""
+    nulls = ["| test | nulls | runs | rejected | accused before | accused |", "|---|---|---|---|---|---|"]
+    members = ["| test | models that read the set | runs | found before | found |", "|---|---|---|---|---|"]
+    for one in found["rows"]:
+        old = one["before"]
+        if one["members"]:
+            runs, share = one["members"]["runs"], one["members"]["found"]
+            members.append(
+                f"| {one['test']} | {one['kind']} | {runs:,} | {old['accused'] / runs:.1%} | {share / runs:.1%} |"
+            )
+            continue
+        runs = one["runs"]
+        shares = [f"{number / runs:.1%}" for number in (one["rejected"], old["accused"], one["accused"])]
+        nulls.append(f"| {one['test']} | {one['kind']} | {runs:,} | {' | '.join(shares)} |")
+    text = page.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    _, tail = rest.split(END)
+    made = "\n".join(["", "", *nulls, "", *members, "", ""])
+    page.write_text(f"{head}{BEGIN}{made}{END}{tail}", encoding="utf-8")
+
+
+def _sums(one: dict[str, Any]) -> dict[str, int]:
+    before = one["before"]
+    accused = one["members"]["found"] if one["members"] else one["accused"]
+    return {
+        "runs": before["runs"],
+        "rejected": before["rejected"],
+        "before": before["accused"],
+        "accused": accused,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,507 @@
+"""Servers of ours that speak as vLLM, SGLang, TGI and completions with echo do, from a tiny model, and misbehave on
+demand. What llama-cpp-python answers was taken from a real one (0.3.36), its shift included."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+Lie = Callable[["ModelServer", list[int]], dict[str, Any]]
+"""What a server says of a prompt's token ids instead of what its model says."""
+
+MOST = 20
+"""Likeliest tokens that a server names at most."""
+
+
+class Model:
+    """A model and its tokenizer from a folder; what it says of token ids, by a plain pass of transformers. An answer
+    is computed once: `said` only reads."""
+
+    def __init__(self, folder: Path | None = None, *, net: Any = None, tokenizer: Any = None) -> None:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        self.net = net or AutoModelForCausalLM.from_pretrained(str(folder)).eval()
+        self.tokenizer = tokenizer or AutoTokenizer.from_pretrained(str(folder))
+        self.rust = self.tokenizer.backend_tokenizer
+        self.lock = threading.Lock()
+        self.kept: dict[Any, dict[str, Any]] = {}
+        self.word = functools.cache(lambda id_: str(self.rust.decode([id_], skip_special_tokens=False)))
+
+    def said(
+        self,
+        ids: list[int],
+        *,
+        before: tuple[int, ...] = (),
+        after: tuple[int, ...] = (),
+        temperature: float = 1.0,
+    ) -> dict[str, Any]:
+        """Log-probabilities [n - 1], ranks, the likeliest at each place, and the token written after them; of a text
+        that is read between other tokens, at a temperature."""
+        key = (tuple(ids), before, after, temperature)
+        with self.lock:
+            if key not in self.kept:
+                self.kept[key] = self._computed(list(ids), before, after, temperature)
+            return self.kept[key]
+
+    @torch.inference_mode()
+    def _computed(
+        self, ids: list[int], before: tuple[int, ...], after: tuple[int, ...], temperature: float
+    ) -> dict[str, Any]:
+        logits = self.net(torch.tensor([[*before, *ids, *after]])).logits[0].float()
+        whole = (logits / temperature).log_softmax(-1)
+        table, end = whole[len(before) : len(before) + len(ids)], whole[-1]
+        own = table[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
+        top = table.topk(min(MOST, table.shape[1]))
+        listed = [
+            list(zip(some, values, strict=True))
+            for some, values in zip(top.indices.tolist(), top.values.tolist(), strict=True)
+        ]
+        return {
+            "ids": ids,
+            "logp": [None, *own.tolist()],
+            "ranks": [None, *((table[:-1] > own[:, None]).sum(1) + 1).tolist()],
+            "tops": [None, *listed[:-1]],
+            "after": table[range(len(ids)), ids].tolist(),  # under the distribution that follows each token
+            "after_tops": listed,
+            "written": int(end.argmax()),
+            "written_tops": list(zip(*(one.tolist() for one in reversed(end.topk(5))), strict=True)),
+            "written_logp": float(end.max()),
+            "read": len(before) + len(ids) + len(after),
+        }
+
+    def ids(self, text: str, *, special: bool) -> list[int]:
+        return list(self.tokenizer(text, add_special_tokens=special)["input_ids"])
+
+    def words(self, ids: list[int]) -> list[str]:
+        return [self.word(one) for one in ids]
+
+
+class ModelServer(ThreadingHTTPServer):
+    """One server; `trouble` names what is wrong with it, `fail` how many requests fail first."""
+
+    daemon_threads = True
+
+    def __init__(self, model: Model, *, name: str = "tiny", port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.model = model
+        self.names = [name]
+        self.limit: int | None = 256
+        self.owner = "vllm"
+        self.trouble = ""
+        self.fail: list[str] = []
+        self.flavour = "vllm"  # of /v1/completions: vllm, llama-cpp-python or together
+        self.with_ids = True  # whether answers name the tokens by their ids, where they need not
+        self.most = MOST  # likeliest tokens that may be asked for
+        self.flat = True  # whether SGLang's flat forms are known
+        self.lie: Lie | None = None
+        self.words = ""  # that it says where it refuses
+        self.shift = 0.0  # added to every number: another model
+        self.key = ""
+        self.slow = 0.0
+        self.over = threading.Event()
+        self.ends: int | None = None  # so many more answers, then none until the end
+        self.held: list[dict[str, Any]] = []
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.keys: set[str | None] = set()
+        self.active = self.busiest = 0
+        self.count = threading.Lock()
+
+    @property
+    def root(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Whoever asked went away: that is not a mistake of ours."""
+
+    def prompts(self, since: int = 0) -> list[Any]:
+        """All prompts that were asked, one entry each."""
+        found: list[Any] = []
+        for _, body in self.asked[since:]:
+            given = body.get("prompt", body.get("input_ids", body.get("text", body.get("inputs"))))
+            found += given if isinstance(given, list) else [given]
+        return found
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ModelServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        server = self.server
+        server.keys.add(self.headers["Authorization"])
+        if self._hindered():
+            return None
+        if self.path == "/info":
+            return self._json(200, {"model_id": server.names[0], "max_input_tokens": server.limit})
+        if self.path == "/v1/models":
+            models = [
+                {"id": name, "object": "model", "owned_by": server.owner, "max_model_len": server.limit}
+                for name in server.names
+            ]
+            return self._json(200, {"object": "list", "data": models})
+        return self._json(404, {"detail": "Not Found"})
+
+    def do_POST(self) -> None:
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server.keys.add(self.headers["Authorization"])
+        if self._hindered():
+            return
+        with server.count:
+            server.asked.append((self.path, body))
+            server.active += 1
+            server.busiest = max(server.busiest, server.active)
+        try:
+            if self._held(body):
+                server.over.wait()
+            if server.slow:
+                server.over.wait(server.slow)
+            status, answer = self._answer(body)
+        finally:
+            with server.count:
+                server.active -= 1
+        self._json(status, answer)
+
+    def _held(self, body: dict[str, Any]) -> bool:
+        """Whether no more answers are given; those that wait are written down."""
+        server = self.server
+        with server.count:
+            if server.ends is None:
+                return False
+            server.ends -= 1
+            if server.ends < 0:
+                server.held.append(body)
+            return server.ends < 0
+
+    def _hindered(self) -> bool:  # noqa: C901 - one branch a trouble
+        """Whether something else than an answer was sent."""
+        server = self.server
+        with server.count:
+            trouble = server.fail.pop(0) if server.fail else server.trouble
+        if server.key and self.headers["Authorization"] != f"Bearer {server.key}":
+            said = f"Incorrect API key provided: {(self.headers['Authorization'] or '')[7:]}"
+            self._json(401, {"error": {"message": said}})
+        elif trouble == "busy":
+            self._send(
+                429, b'{"error": {"message": "slow down"}}', "application/json", {"Retry-After": "0.05"}
+            )
+        elif trouble == "500":
+            self._json(500, {"error": {"message": "out of memory"}})
+        elif trouble == "500 for good":
+            said = json.dumps({"error": {"message": "out of memory"}}).encode()
+            self._send(500, said, "application/json", {"x-should-retry": "false"})
+        elif trouble == "400":
+            self._json(400, {"error": {"message": server.words}})
+        elif trouble == "redirect away":
+            self._send(307, b"", "text/plain", {"Location": "http://[bad"})
+        elif trouble == "html":
+            said = f"<html><body>Welcome to nginx{server.words}</body></html>".encode()
+            self._send(200, said, "text/html")
+        elif trouble == "broken json":
+            self._send(200, b'{"choices": [', "application/json")
+        elif trouble == "redirect":
+            self._send(307, b"", "text/plain", {"Location": "http://elsewhere.example/v1?token=abc"})
+        elif trouble == "cut":
+            self.wfile.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
+            )
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+        else:
+            return False
+        return True
+
+    def _answer(self, body: dict[str, Any]) -> tuple[int, Any]:
+        server = self.server
+        if self.path == "/v1/completions":
+            if body["model"] not in server.names:
+                return 404, {"error": {"message": f"The model `{body['model']}` does not exist."}}
+            return self._completions(body)
+        if self.path == "/generate":
+            return self._tgi(body) if "inputs" in body else self._sglang(body)
+        return 404, {"detail": "Not Found"}
+
+    def _read(self, ids: list[int]) -> dict[str, Any]:
+        """What is said of a prompt, as the trouble or the lie has it."""
+        server = self.server
+        if server.lie is not None:
+            return server.lie(server, ids)
+        own_ids = [ids[0], *((one + 1) % 400 for one in ids[1:])] if server.trouble == "other ids" else ids
+        said = dict(server.model.said(own_ids))
+        said["logp"] = [None, *(one + server.shift for one in said["logp"][1:])]
+        said["tops"] = [top and [(id_, one + server.shift) for id_, one in top] for top in said["tops"]]
+        said["written_logp"] += server.shift
+        return troubled(server.trouble, said, len(server.asked))
+
+    def _token_ids(self, prompt: Any, *, special: bool = False) -> list[int]:
+        return self.server.model.ids(prompt, special=special) if isinstance(prompt, str) else list(prompt)
+
+    def _completions(self, body: dict[str, Any]) -> tuple[int, Any]:  # noqa: C901 - one branch a misbehaviour
+        server, prompts = self.server, body["prompt"]
+        textual = server.flavour in ("llama-cpp-python", "together")
+        if isinstance(prompts, str) or isinstance(prompts[0], int):
+            prompts = [prompts]
+        if textual and not isinstance(body["prompt"], str):
+            said = "1 validation error: 'loc': ('body', 'prompt', 'str'), 'msg': 'Input should be a valid string'"
+            return (422 if server.flavour == "together" else 500), {"error": {"message": said}}
+        if server.trouble == "no logits":
+            said = "logprobs is not supported for models created with logits_all=False"
+            return 500, {"error": {"message": said}}
+        if server.flavour == "llama-cpp-python":
+            return self._llama(prompts[0], body)
+        if max(body.get("prompt_logprobs") or 0, body.get("logprobs") or 0) > server.most:
+            said = f"Requested prompt logprobs, which is greater than max allowed: {server.most}"
+            return 400, {"error": {"message": said}}
+        choices, read = [], 0
+        for i, prompt in enumerate(prompts):
+            said = self._read(self._token_ids(prompt, special=textual))
+            read += said["read"]
+            make = {"vllm": self._vllm, "legacy": self._legacy}.get(server.flavour, self._legacy)
+            if server.flavour == "vllm" and body.get("echo"):
+                make = self._legacy
+            choices.append({"index": i, **make(said, body), "finish_reason": "length"})
+        if server.trouble == "reordered":
+            for i, choice in enumerate(reversed(choices)):
+                choice["index"] = i
+        answer: dict[str, Any] = {
+            "id": "c",
+            "object": "text_completion",
+            "model": "tiny",
+            "choices": choices[::-1],
+            "usage": {"prompt_tokens": read, "completion_tokens": len(choices)},
+        }
+        if server.flavour == "together" and choices[0]["logprobs"]:
+            part = choices[0].pop("logprobs")
+            choices[0]["logprobs"] = {name: some[-1:] for name, some in part.items()}
+            answer["prompt"] = [{"text": prompts[0], "logprobs": {k: v[:-1] for k, v in part.items()}}]
+        return 200, answer
+
+    def _vllm(self, said: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        beside = body.get("prompt_logprobs")
+        entries = [
+            self._entry(*one, beside or 0)
+            for one in zip(said["ids"], said["logp"], said["ranks"], said["tops"], strict=False)
+        ]
+        text = self.server.model.words([said["written"]])[0]
+        with_ids = body.get("return_token_ids") and self.server.with_ids
+        return {
+            "text": text,
+            "prompt_logprobs": entries if beside is not None and entries else None,
+            "prompt_token_ids": said["ids"] if with_ids else None,
+            "token_ids": [said["written"]] if with_ids else None,
+            "logprobs": {
+                "tokens": [text],
+                "token_logprobs": [said["written_logp"]],
+                "top_logprobs": [{text: said["written_logp"]}],
+                "text_offset": [0],
+            },
+        }
+
+    def _entry(
+        self, id_: int, logp: Any, rank: int | None, top: list[tuple[int, float]] | None, beside: int
+    ) -> dict[str, Any] | None:
+        if logp is None:
+            return None
+        listed = {
+            one: {"logprob": value, "rank": i} for i, (one, value) in enumerate((top or [])[:beside], 1)
+        }
+        listed[id_] = {"logprob": logp, "rank": rank}
+        words = self.server.model.words(list(listed))
+        return {
+            str(one): {**said, "decoded_token": word}
+            for (one, said), word in zip(listed.items(), words, strict=True)
+        }
+
+    def _legacy(self, said: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        server = self.server
+        words, written = server.model.words(said["ids"]), server.model.words([said["written"]])
+        if server.trouble == "none":
+            return {"text": "".join(words + written), "logprobs": None}
+        logprobs = self._echoed(
+            words + written,
+            [*said["logp"], said["written_logp"]],
+            [*said["tops"][: len(said["logp"])], [(said["written"], said["written_logp"])]],
+            body["logprobs"],
+        )
+        if server.flavour == "fireworks":
+            logprobs["token_ids"] = [*said["ids"], said["written"]]
+        found: dict[str, Any] = {"text": "".join(words + written), "logprobs": logprobs}
+        if server.flavour == "vllm" and server.with_ids:
+            found |= {"prompt_token_ids": said["ids"], "token_ids": [said["written"]]}
+        return found
+
+    def _echoed(self, words: list[str], logp: list[Any], tops: list[Any], beside: int) -> dict[str, Any]:
+        """The list of an echo: beside each token the likeliest and its own."""
+        listed = []
+        for word, own, top in zip(words, logp, tops, strict=False):
+            if own is None or top is None:
+                listed.append(None)
+                continue
+            some = top[:beside]
+            named = self.server.model.words([id_ for id_, _ in some])
+            listed.append({**dict(zip(named, (value for _, value in some), strict=True)), word: own})
+        offsets = [sum(map(len, words[:i])) for i in range(len(words))]
+        return {"tokens": words, "token_logprobs": logp, "top_logprobs": listed, "text_offset": offsets}
+
+    def _llama(self, prompt: str, body: dict[str, Any]) -> tuple[int, Any]:
+        """As llama-cpp-python: entry i has the distribution after the prompt's token i, start token included, and the
+        token i of a list that leaves the start token out. So all are shifted where there is none."""
+        model = self.server.model
+        ids = self._token_ids(prompt, special=True)
+        said = model.said(ids)
+        started = ids[0] == model.tokenizer.bos_token_id
+        listed = [*ids[1:], said["written"]] if started else ids
+        logp = [*said["logp"][1:], said["written_logp"]] if started else list(said["after"])
+        logprobs = self._echoed(model.words(listed), logp, said["after_tops"], body["logprobs"])
+        logprobs["token_logprobs"][0] = logprobs["top_logprobs"][0] = None
+        text = prompt + model.words([said["written"]])[0]
+        choice = {"text": text, "index": 0, "logprobs": logprobs, "finish_reason": "length"}
+        usage = {"prompt_tokens": len(ids), "completion_tokens": 1, "total_tokens": len(ids) + 1}
+        return 200, {
+            "id": "cmpl-1",
+            "object": "text_completion",
+            "model": body["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
+
+    def _sglang(self, body: dict[str, Any]) -> tuple[int, Any]:
+        server = self.server
+        beside, with_ids = body["top_logprobs_num"], server.with_ids
+        if "return_flat_raw_top_logprobs" in body and server.flat is None:
+            return 422, {"error": {"message": "unexpected keyword argument return_flat_raw_top_logprobs"}}
+        prompts = body.get("input_ids") or [self._token_ids(one, special=True) for one in body["text"]]
+        answers = []
+        for prompt in prompts:
+            said = self._read(prompt)
+            texts = [None] * len(said["ids"]) if with_ids else server.model.words(said["ids"])
+            tops = [top and top[:beside] for top in said["tops"][: len(said["logp"])]]
+            meta = {
+                "id": "r",
+                "prompt_tokens": said["read"],
+                "completion_tokens": 1,
+                "cached_tokens": 3 if server.trouble == "cached" else 0,
+                "input_token_logprobs": [
+                    [a, b if with_ids else None, c]
+                    for a, b, c in zip(said["logp"], said["ids"], texts, strict=False)
+                ],
+                "output_token_logprobs": [[said["written_logp"], said["written"], None]],
+                "output_top_logprobs": [[[said["written_logp"], said["written"], None]]],
+                **self._tops(tops, flat=bool(body.get("return_flat_raw_top_logprobs") and server.flat)),
+            }
+            answers.append({"text": "?", "output_ids": [said["written"]], "meta_info": meta})
+        if server.trouble == "reordered":
+            answers.reverse()
+        return 200, answers
+
+    def _tops(self, tops: list[Any], *, flat: bool) -> dict[str, Any]:
+        """The likeliest tokens as SGLang names them, in lists or in its flat form, as numbers packed in base64."""
+        if not flat:
+            return {
+                "input_top_logprobs": [top and [[value, id_, None] for id_, value in top] for top in tops]
+            }
+        rows = [top for top in tops if top]
+        values, ids = ([one[i] for top in rows for one in top] for i in (1, 0))
+        packed = {"val": (values, "float32"), "idx": (ids, "int32")}
+        named = {"input_top_logprobs_shape": [len(rows), len(rows[0]) if rows else 0]}
+        named["input_top_logprobs_null_prefix"] = len(tops) - len(rows)
+        for name, (some, kind) in packed.items():
+            key = f"input_top_logprobs_{name}_flat_b64"
+            named[key] = base64.b64encode(np.array(some, dtype=kind).tobytes()).decode()
+            named[f"{key}_dtype"] = kind
+        return named
+
+    def _tgi(self, body: dict[str, Any]) -> tuple[int, Any]:
+        said = self._read(self._token_ids(body["inputs"], special=True))
+        words, written = self.server.model.words(said["ids"]), self.server.model.words([said["written"]])[0]
+        prefill = [
+            {**({"id": a} if self.server.with_ids else {}), "text": b, "logprob": c}
+            for a, b, c in zip(said["ids"], words, said["logp"], strict=False)
+        ]
+        token = {"id": said["written"], "text": written, "logprob": said["written_logp"], "special": False}
+        details = {
+            "finish_reason": "length",
+            "generated_tokens": 1,
+            "seed": None,
+            "prefill": prefill,
+            "tokens": [token],
+        }
+        if body["parameters"].get("top_n_tokens"):
+            details["top_tokens"] = [
+                [
+                    {"id": id_, "text": "", "logprob": one, "special": False}
+                    for id_, one in said["written_tops"]
+                ]
+            ]
+        return 200, {"generated_text": written, "details": details}
+
+    def _json(self, status: int, answer: Any) -> None:
+        self._send(status, json.dumps(answer).encode(), "application/json")
+
+    def _send(self, status: int, content: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": str(len(content)),
+            **(headers or {}),
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def troubled(trouble: str, said: dict[str, Any], asked: int) -> dict[str, Any]:  # noqa: C901 - one branch a trouble
+    """What a server in trouble makes of what the model says."""
+    logp, tops = list(said["logp"]), list(said["tops"])
+    if trouble == "early":
+        logp = [None, *logp[2:], said["written_logp"]]
+    elif trouble == "late":
+        logp = [None, logp[1], *logp[1:-1]]
+    elif trouble == "after":  # llama-cpp-python without a start token
+        logp, tops = [None, *said["after"][1:]], [None, *said["after_tops"][1:]]
+        ranks = [1 if a >= top[0][1] else 2 for a, top in zip(logp[1:], tops[1:], strict=True)]
+        return {**said, "logp": logp, "tops": tops, "ranks": [None, *ranks]}
+    elif trouble == "constant":
+        logp = [None] + [-9999.0] * (len(logp) - 1)
+    elif trouble == "equal":
+        logp = [None] + [-1.5] * (len(logp) - 1)
+    elif trouble == "zero":
+        logp = [None] + [0.0] * (len(logp) - 1)
+    elif trouble == "no null":
+        logp[0] = -3.0
+    elif trouble == "one less":
+        logp = logp[:-1]
+    elif trouble == "moving":
+        logp = [None, *(one - 0.05 * asked for one in logp[1:])]
+    elif trouble == "none":
+        logp = []
+    return {**said, "logp": logp}
+
+
+@contextmanager
+def serving(server: ModelServer) -> Iterator[ModelServer]:
+    """The server answers while the context lasts."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

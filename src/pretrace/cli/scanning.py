@@ -1,0 +1,132 @@
+"""`pretrace scan`: are these texts in this corpus? Plan or search, write, print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text as Plain
+
+from pretrace.cli.answer import Answer, lines, of_folder
+from pretrace.cli.options import Given
+from pretrace.cli.paths import Source
+from pretrace.cli.progress import said
+from pretrace.corpora import open_corpus
+from pretrace.errors import ExpressionError
+from pretrace.results.atomic import check_writable
+from pretrace.results.verdicts import VERDICTS
+from pretrace.scan.scan import ScanSettings
+from pretrace.settings import TEXTS, option
+from pretrace.types import Verdict
+from pretrace.types.audit import COMPARED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """Which corpus is searched, for which control texts, and where the result goes."""
+
+    corpus: tuple[str, ...] = option(
+        (),
+        "What is searched: a .jsonl, .parquet, .txt, .warc or .wet file (also .gz, .zst), a folder, a pattern, or an "
+        "address such as hf://datasets/NAME or s3://BUCKET. May be given more than once.",
+        panel=TEXTS,
+        path="in",
+        essential=True,
+    )
+    heldout: str | None = option(
+        None,
+        "Control texts of the same kind, searched for in the same pass: what is found of them too is common.",
+        panel=COMPARED,
+        path="in",
+        essential=True,
+    )
+    plan: bool = option(
+        False, "Say what would be read and how long it takes, and stop.", panel=TEXTS, essential=True
+    )
+    out: Path | None = option(
+        None,
+        "Folder for report.html, result.json, texts.csv and hits.csv; an earlier scan there is replaced.",
+        panel=TEXTS,
+        path="out",
+        essential=True,
+    )
+
+
+def scan(source: Source, searched: Searched, settings: ScanSettings, given: Given) -> Answer:
+    """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
+    shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
+    be read."""
+    from pretrace.runs import save_verdict
+    from pretrace.scan import scan as room
+    from pretrace.scan.corpus import files_of
+
+    if not searched.corpus:
+        raise ExpressionError("name what is searched with --corpus: files, folders, patterns or addresses.")
+    if searched.out is None and not searched.plan:
+        raise ExpressionError(
+            "name the folder of the result with --out, or ask for the plan alone with --plan."
+        )
+    if searched.out is not None:
+        check_writable(searched.out, VERDICTS.of("scan"))
+    columns = replace(source.columns, label=source.columns.label or "")
+    corpus = open_corpus(source.texts, columns)
+    heldout = open_corpus(searched.heldout, columns) if searched.heldout else None
+    texts = room.Texts.of(corpus, heldout, exact=settings.match == "exact")
+    asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
+    if searched.plan or searched.out is None:
+        plan = room.plan_scan(asked)
+        return Answer(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
+    parts = room.parts_of(searched.out)
+    with _shown() as watch:
+        found = room.scan(asked, parts, watch=watch)
+    if found is None:
+        words = (
+            f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
+        )
+        return Answer(say=lines(words), outcome="part", statement=words)
+    save_verdict(replace(found, settings={**found.settings, "command": dict(given)}), searched.out)
+    if not found.settings["searched"]["not read"]:
+        room.forget(parts)
+    return of_folder(searched.out, partial(_said, found, searched.out))
+
+
+def _said(found: Verdict, out: Path, console: Console) -> None:
+    """What was found, for people."""
+    console.print(Plain(found.statement, style="bold"))
+    for reason in found.reasons:
+        console.print(Plain(f"- {reason}"))
+    for advice in found.advice:
+        console.print(Plain(f"What would help: {advice}"))
+    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
+    """Says every 30 seconds how much was read, how fast, and how long it still takes."""
+    import time
+
+    from pretrace.scan.scan import spoken
+
+    state = [0, 0, 0, 0]
+    began, first = time.monotonic(), [-1]
+
+    def line() -> str:
+        files, of, read, size = state
+        if first[0] < 0:
+            return "opening the corpus"
+        speed = max(1.0, (read - first[0]) / max(1e-9, time.monotonic() - began))
+        left = f", {spoken((size - read) / speed)} left" if size > read else ""
+        done = f"searched {read / 1e6:,.0f} of {size / 1e6:,.0f} MB ({files:,} of {of:,} files)"
+        return f"{done}, {speed / 1e6:,.0f} MB/s{left}"
+
+    def told(files: int, of: int, read: int, size: int) -> None:
+        state[:] = files, of, read, size
+        if first[0] < 0:
+            first[0] = 0 if read < 1 << 24 else read
+
+    with said(line):
+        yield told

@@ -1,0 +1,301 @@
+"""The loops over bytes that numba compiles; imported only where numba is there, kept compiled beside the package.
+
+Each has a counterpart of numpy in `folding` and `searching` that gives the same to the bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from pretrace.scan.folding import BLOCK, GAP
+from pretrace.scan.searching import followed as _followed
+
+compiled: Any = numba.njit(nogil=True, cache=True)
+followed = compiled(_followed)
+
+
+@compiled
+def put(out: Any, n: int, code: int, spaced: bool) -> tuple[int, bool]:
+    """Write a folded character behind `n`; the new end, and whether it was a space."""
+    if code == 32:
+        if spaced:
+            return n, True
+        out[n] = 32
+        return n + 1, True
+    if code < 0x80:
+        out[n] = code
+        return n + 1, False
+    if code < 0x800:
+        out[n] = 0xC0 | code >> 6
+        out[n + 1] = 0x80 | code & 63
+        return n + 2, False
+    if code < 0x10000:
+        out[n] = 0xE0 | code >> 12
+        out[n + 1] = 0x80 | code >> 6 & 63
+        out[n + 2] = 0x80 | code & 63
+        return n + 3, False
+    out[n] = 0xF0 | code >> 18
+    out[n + 1] = 0x80 | code >> 12 & 63
+    out[n + 2] = 0x80 | code >> 6 & 63
+    out[n + 3] = 0x80 | code & 63
+    return n + 4, False
+
+
+@compiled
+def close(out: Any, n: int) -> int:
+    """Gaps up to the next multiple of a block, one at least."""
+    end = (n // BLOCK + 1) * BLOCK
+    out[n:end] = GAP
+    return end
+
+
+@compiled
+def fold(joined: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any) -> int:
+    """Documents that end with a gap each, folded into `out` at multiples of a block; the end. `plain` is what a byte
+    becomes that stands alone, 0 for one that does not."""
+    n, start, document, spaced, i = 0, 0, 0, False, 0
+    size = len(joined)
+    while i < size:
+        byte = joined[i]
+        value = plain[byte]
+        if value != 0:
+            out[n] = value
+            space = value == 32
+            n += 1 - (space & spaced)
+            spaced = space
+            i += 1
+        elif byte == GAP:
+            spans[document, 0], spans[document, 1] = start, n
+            document += 1
+            n = close(out, n)
+            start, spaced, i = n, False, i + 1
+        elif exact:
+            out[n] = byte
+            n, i = n + 1, i + 1
+        elif 0xC2 <= byte <= 0xDF and i + 1 < size and joined[i + 1] & 0xC0 == 0x80:
+            code = table[(np.int64(byte) & 31) << 6 | np.int64(joined[i + 1]) & 63]
+            n, spaced = put(out, n, np.int64(code), spaced)
+            i += 2
+        elif (
+            0xE0 <= byte <= 0xEF
+            and i + 2 < size
+            and joined[i + 1] & 0xC0 == 0x80
+            and joined[i + 2] & 0xC0 == 0x80
+        ):
+            code = table[
+                (np.int64(byte) & 15) << 12
+                | (np.int64(joined[i + 1]) & 63) << 6
+                | np.int64(joined[i + 2]) & 63
+            ]
+            n, spaced = put(out, n, np.int64(code), spaced)
+            i += 3
+        else:
+            out[n] = byte
+            n, spaced, i = n + 1, False, i + 1
+    out[n : n + BLOCK] = GAP
+    return n + BLOCK
+
+
+@compiled
+def hexadecimal(raw: Any, i: int) -> int:
+    """The number of four hexadecimal digits, -1 where there are none."""
+    value = 0
+    for k in range(4):
+        c = raw[i + k]
+        if 48 <= c <= 57:
+            digit = c - 48
+        elif 97 <= c <= 102:
+            digit = c - 87
+        elif 65 <= c <= 70:
+            digit = c - 55
+        else:
+            return -1
+        value = value * 16 + np.int64(digit)
+    return value
+
+
+@compiled
+def after_string(raw: Any, i: int, end: int) -> int:
+    """Behind the quote that closes a string whose content begins at `i`; -1 where none does."""
+    while i < end:
+        if raw[i] == 92:
+            i += 2
+        elif raw[i] == 34:
+            return i + 1
+        else:
+            i += 1
+    return -1
+
+
+@compiled
+def lines(
+    raw: Any, starts: Any, key: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any, irregular: Any
+) -> int:
+    """The string under `key` at the top of the object of each line, folded into `out`. Lines that are anything
+    else than an object with such a string are marked in `irregular`, and have an empty span."""
+    n = 0
+    for line in range(len(starts) - 1):
+        i, end = starts[line], starts[line + 1]
+        while end > i and (raw[end - 1] <= 32):
+            end -= 1
+        while i < end and raw[i] <= 32:
+            i += 1
+        begin, found, good = n, False, end - i >= 2 and raw[i] == 123 and raw[end - 1] == 125
+        depth, wants = 0, False  # wants: the next string at depth 1 is a key
+        while good and i < end:
+            c = raw[i]
+            if c == 34:
+                inside = i + 1
+                behind = after_string(raw, inside, end)
+                if behind < 0:
+                    good = False
+                    break
+                i = behind
+                if depth != 1 or not wants:
+                    continue
+                wants = False
+                while i < end and raw[i] <= 32:
+                    i += 1
+                if i >= end or raw[i] != 58:
+                    good = False
+                    break
+                i += 1
+                same = behind - 1 - inside == len(key)
+                for k in range(len(key)):
+                    if not same:
+                        break
+                    same = raw[inside + k] == key[k]
+                if not same:
+                    continue
+                while i < end and raw[i] <= 32:
+                    i += 1
+                if found or i >= end or raw[i] != 34:
+                    good = False  # no string, or the key a second time
+                    break
+                found, spaced = True, False
+                i += 1
+                while i < end:
+                    c = raw[i]
+                    value = plain[c]
+                    if value != 0:
+                        out[n] = value
+                        space = value == 32
+                        n += 1 - (space & spaced)
+                        spaced = space
+                        i += 1
+                        continue
+                    if c == 34:
+                        break
+                    if c == 92:
+                        i += 1
+                        if i >= end:
+                            break
+                        c = raw[i]
+                        i += 1
+                        if c == 110 or c == 114 or c == 116 or c == 98 or c == 102:
+                            code = np.int64(10)
+                            if c == 114:
+                                code = np.int64(13)
+                            elif c == 116:
+                                code = np.int64(9)
+                            elif c == 98:
+                                code = np.int64(8)
+                            elif c == 102:
+                                code = np.int64(12)
+                        elif c == 34 or c == 92 or c == 47:
+                            code = np.int64(c)
+                        elif c == 117 and i + 4 <= end:
+                            code = hexadecimal(raw, i)
+                            i += 4
+                            if (
+                                0xD800 <= code < 0xDC00
+                                and i + 6 <= end
+                                and raw[i] == 92
+                                and raw[i + 1] == 117
+                            ):
+                                low = hexadecimal(raw, i + 2)
+                                if 0xDC00 <= low < 0xE000:
+                                    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+                                    i += 6
+                            if code < 0:
+                                good = False
+                                break
+                        else:
+                            good = False
+                            break
+                        if exact:
+                            n, spaced = put(out, n, code, False)
+                        else:
+                            if code < 0x10000:
+                                code = np.int64(table[code])
+                            n, spaced = put(out, n, code, spaced)
+                    else:
+                        if not exact and 0xC2 <= c <= 0xDF and i + 1 < end:
+                            code = np.int64(table[(np.int64(c) & 31) << 6 | np.int64(raw[i + 1]) & 63])
+                            n, spaced = put(out, n, code, spaced)
+                            i += 2
+                        elif not exact and 0xE0 <= c <= 0xEF and i + 2 < end:
+                            code = np.int64(
+                                table[
+                                    (np.int64(c) & 15) << 12
+                                    | (np.int64(raw[i + 1]) & 63) << 6
+                                    | np.int64(raw[i + 2]) & 63
+                                ]
+                            )
+                            n, spaced = put(out, n, code, spaced)
+                            i += 3
+                        elif c == GAP:
+                            good = False  # no UTF-8
+                            break
+                        else:
+                            out[n] = c
+                            n, spaced, i = n + 1, False, i + 1
+                i += 1
+            elif c == 123 or c == 91:
+                depth += 1
+                wants = c == 123 if depth == 1 else wants
+                i += 1
+            elif c == 125 or c == 93:
+                depth -= 1
+                i += 1
+                if depth == 0 and i < end:
+                    good = False
+            elif c == 44:
+                wants = wants or depth == 1
+                i += 1
+            else:
+                i += 1
+        if not (good and found and depth == 0 and i <= end):
+            irregular[line] = True
+            n = begin
+        spans[line, 0], spans[line, 1] = begin, n
+        if n > begin:
+            n = close(out, n)
+    out[n : n + BLOCK] = GAP
+    return n + BLOCK
+
+
+@compiled
+def probe(words: Any, every: int, bitmap: Any, shift: Any, factors: Any, places: Any, hashes: Any) -> int:
+    """The blocks at every `every`-th word of 8 bytes whose bit is set; how many there are."""
+    n = 0
+    last = len(words) - 3
+    i = 0
+    while i <= last:
+        h = np.uint64(0)
+        for word in range(3):
+            h += words[i + word]
+            for factor in range(2):
+                h ^= h >> np.uint64(32)
+                h *= factors[factor]
+            h ^= h >> np.uint64(29)
+        k = h >> shift
+        if bitmap[np.int64(k >> np.uint64(3))] >> np.uint8(k & np.uint64(7)) & np.uint8(1):
+            places[n] = i
+            hashes[n] = h
+            n += 1
+        i += every
+    return n

@@ -1,0 +1,649 @@
+"""`scan`: which of these texts stand in a corpus, and where? Planned, searched file by file, concluded.
+
+Every file that was read leaves a part in a folder beside the result. A scan that is killed goes on with the files that
+have none, and so does another machine that shares the folder (`shard`). The answer is the same to the bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+from zipfile import BadZipFile
+
+import numpy as np
+
+from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.registry import require
+from pretrace.results.atomic import atomic_text, write_atomically
+from pretrace.scan.corpus import CorpusFile, Reader, Unread, holds
+from pretrace.scan.folding import folded, has_numba
+from pretrace.scan.searching import AT, COMMON, RUN, Search, Table
+from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_text, merged
+from pretrace.scoring.provenance import record_corpus, record_software
+from pretrace.settings import TEXTS, check_ranges, option
+from pretrace.types import Corpus, Estimate, Skipped, Verdict
+from pretrace.types import Table as ResultTable
+
+SEARCH = "Search"
+"""The group of options on how the corpus is searched."""
+WHOLE, SLIGHT = 0.8, 0.05
+"""Shares of a text's characters: from the first on it counts as found, up to the second as not found."""
+PROBED = 50 << 20
+"""Bytes that a plan reads to tell the time."""
+MARKED, MARKED_CHARACTERS = 20, 6000
+"""Texts that the report shows with their passages marked, and characters of each."""
+Match = Literal["folded", "exact"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanSettings:
+    """How a corpus is searched; ExpressionError for a value out of its range."""
+
+    match: Match = option(
+        "folded",
+        "folded: lower and upper case are the same, and any white space is one space. exact: every byte counts.",
+        panel=SEARCH,
+        essential=True,
+    )
+    corpus_column: str | None = option(
+        None,
+        "Column of the text in the corpus; text, content or raw_content unless named.",
+        panel=TEXTS,
+        essential=True,
+    )
+    workers: int = option(
+        0,
+        "Files that are read at once; as many as there are cores unless given.",
+        panel=SEARCH,
+        least=0,
+        most=1024,
+    )
+    shard: str = option(
+        "",
+        "Read the K-th of N parts of the files alone, as 3/64, on one of several machines that share --out; run "
+        "without it afterwards, to conclude.",
+        panel=SEARCH,
+    )
+    requested_by: str = option("", "Who asks, for the first page of the report.", panel=SEARCH)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        require(self.match in ("folded", "exact"), f"--match is folded or exact, found {self.match!r}.")
+        _ = self.part_of
+
+    @property
+    def part_of(self) -> tuple[int, int] | None:
+        """Which part of how many; ExpressionError for what says neither."""
+        if not self.shard:
+            return None
+        number, _, of = self.shard.partition("/")
+        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+            raise ExpressionError(f"--shard says which part of how many, such as 3/64, found {self.shard!r}.")
+        return int(number), int(of)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """What a scan would read: its files and their bytes (packed, as they lie there), and the seconds that this machine
+    takes, from what was read of the first files; None where nothing could be read."""
+
+    files: int
+    bytes: int
+    probed: int
+    seconds: float | None
+    fast: bool
+
+    @property
+    def words(self) -> str:
+        """The plan in one sentence or two."""
+        took = (
+            ""
+            if self.seconds is None
+            else f" It takes about {spoken(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
+        )
+        slow = (
+            ""
+            if self.fast
+            else " numba is not installed, so the search is slower: pip install 'pretrace[scan]'."
+        )
+        return f"{self.files:,} files of {self.bytes / 1e6:,.0f} MB are read once.{took}{slow}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """The texts that are looked for, folded, those of the collection first and the control texts behind them. `short`
+    are those with fewer characters than a run."""
+
+    corpus: Corpus
+    heldout: Corpus | None
+    contents: tuple[bytes, ...]
+    exact: bool
+
+    @classmethod
+    def of(cls, corpus: Corpus, heldout: Corpus | None, *, exact: bool) -> Texts:
+        """Fold the texts; TextsError where none is long enough to be found."""
+        both = (*corpus.texts, *(heldout.texts if heldout else ()))
+        made = cls(corpus, heldout, tuple(folded(text.text, exact=exact) for text in both), exact)
+        if not any(_long(one) for one in made.contents[: len(corpus)]):
+            raise TextsError(
+                f"no text of {corpus.name} has {RUN} characters or more, so none can be found: a shorter one stands in "
+                "any large corpus by chance."
+            )
+        return made
+
+    @property
+    def starts(self) -> list[int]:
+        """The first byte of each text among all, each behind a byte of its own."""
+        return [int(one) for one in np.cumsum([0, *(len(one) + 1 for one in self.contents)])[:-1]]
+
+    @property
+    def digest(self) -> str:
+        """A hash of what is looked for, and how."""
+        made = hashlib.sha256(b"exact" if self.exact else b"folded")
+        for one in self.contents:
+            made.update(len(one).to_bytes(8, "little") + one)
+        made.update(str(len(self.corpus)).encode())
+        return made.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searching:
+    """What is looked for, in which files, and how; `sources` are what named the files."""
+
+    texts: Texts
+    files: tuple[CorpusFile, ...]
+    settings: ScanSettings
+    sources: tuple[str, ...] = ()
+
+    @property
+    def mine(self) -> list[CorpusFile]:
+        """The files that this machine reads."""
+        part = self.settings.part_of
+        return [one for i, one in enumerate(self.files) if part is None or i % part[1] == part[0] - 1]
+
+    def workers(self, files: int) -> int:
+        """How many of so many files are read at once."""
+        return max(1, min(self.settings.workers or cores(), files))
+
+    def reader(self) -> Reader:
+        """A reader of the files."""
+        return Reader(self.settings.corpus_column, self.texts.exact, has_numba())
+
+
+Watch = Callable[[int, int, int, int], object]
+"""Is told files read, of how many, bytes read, of how many."""
+
+
+def plan_scan(asked: Searching) -> ScanPlan:
+    """What a scan would read, timed on the first 50 MB; nothing is kept."""
+    fast, files = has_numba(), asked.files
+    table, reader = Table.of(asked.texts.contents), asked.reader()
+    search = Search(table, fast=fast)
+    for warm in (True, False):  # the kernels are compiled before the clock runs
+        began, read = time.perf_counter(), 0
+        for file in files:
+            try:
+                for found in reader.documents(file, most=1 if warm else PROBED - read):
+                    search.runs(found.buffer, found.spans)
+                    last = found.read
+            except Unread:
+                continue
+            read += last
+            if warm or read >= PROBED:
+                break
+    took = time.perf_counter() - began
+    size = sum(file.size for file in files)
+    seconds = took * size / read / asked.workers(len(files)) if read and size else None
+    return ScanPlan(len(files), size, read, seconds, fast)
+
+
+def scan(asked: Searching, parts: Path, *, watch: Watch | None = None) -> Verdict | None:
+    """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
+    are still missing (`ScanSettings.shard`).
+
+    OutputError where `parts` belongs to other texts, TextsError for a format whose reader is not installed.
+    """
+    began = time.perf_counter()
+    _claimed(parts, asked.texts)
+    missing = [file for file in asked.mine if not _whole(_part(parts, file))]
+    if missing:
+        _search(asked, missing, parts, _Progress(asked.mine, missing, watch))
+    found = [one for one in (_part(parts, file) for file in asked.files) if one is not None]
+    if len(found) < len(asked.files):
+        return None
+    return _verdict(asked, merged(found), time.perf_counter() - began)
+
+
+def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress: _Progress) -> None:
+    """Search files, several at once, each into a part of its own."""
+    texts, table = asked.texts, Table.of(asked.texts.contents)
+    starts, sizes, stop = texts.starts, [len(one) for one in texts.contents], threading.Event()
+
+    def one(file: CorpusFile) -> None:
+        search, reader = Search(table, fast=has_numba()), asked.reader()
+        gathering = Gathering(file.address, starts, sizes)
+        documents = unreadable = read = 0
+        unread = ""
+        try:
+            for found in reader.documents(file):
+                if stop.is_set():
+                    return
+                runs = search.runs(found.buffer, found.spans)
+                runs[:, AT] += found.before
+                gathering.add(runs, found.facts, first=found.number)
+                documents = found.number + len(found.spans)
+                unreadable += found.unreadable
+                progress.read(found.read - read)
+                read = found.read
+        except Unread as error:
+            unread = str(error)
+        facts = FileFacts(file.address, documents, unreadable, read, unread)
+        write_atomically(_path(parts, file), gathering.part(facts).save)
+        progress.done()
+
+    with ThreadPoolExecutor(asked.workers(len(files))) as pool:
+        waiting = [pool.submit(one, file) for file in files]
+        try:
+            for job in as_completed(waiting):
+                job.result()
+        except BaseException:
+            stop.set()
+            for job in waiting:
+                job.cancel()
+            raise
+
+
+@dataclass(slots=True)
+class _Progress:
+    """Counts what was read, over all threads."""
+
+    mine: Sequence[CorpusFile]
+    missing: Sequence[CorpusFile]
+    watch: Watch | None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _bytes: int = 0
+    _files: int = 0
+
+    def __post_init__(self) -> None:
+        self._files = len(self.mine) - len(self.missing)
+        self._bytes = sum(f.size for f in self.mine) - sum(f.size for f in self.missing)
+
+    def read(self, size: int) -> None:
+        """So many more bytes were read."""
+        with self._lock:
+            self._bytes += size
+            self._tell()
+
+    def done(self) -> None:
+        """A file was read."""
+        with self._lock:
+            self._files += 1
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.watch is not None:
+            self.watch(self._files, len(self.mine), self._bytes, sum(f.size for f in self.mine))
+
+
+def parts_of(out: Path) -> Path:
+    """The folder of the parts of a scan whose result goes to `out`."""
+    return out.parent / f"{out.name}.parts"
+
+
+def forget(parts: Path) -> None:
+    """Delete the parts of a scan that was concluded; what stands there beside them stays."""
+    for one in [*parts.glob("*.npz"), parts / "scan.txt"]:
+        one.unlink(missing_ok=True)
+    with suppress(OSError):
+        parts.rmdir()
+
+
+def _claimed(parts: Path, texts: Texts) -> None:
+    """Make the folder of parts; OutputError where it is that of other texts, or no folder of ours."""
+    mark = parts / "scan.txt"
+    if parts.exists() and not mark.exists() and any(parts.iterdir()):
+        raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
+    if mark.exists() and mark.read_text(encoding="utf-8").strip() != texts.digest:
+        raise OutputError(
+            f"{parts} holds the parts of a scan for other texts, or with another --match: delete it, or give another "
+            "--out."
+        )
+    parts.mkdir(parents=True, exist_ok=True)
+    if not mark.exists():
+        atomic_text(mark, texts.digest)
+
+
+def _path(parts: Path, file: CorpusFile) -> Path:
+    """The part of a file: a file that changed has another one."""
+    changed = 0
+    if "://" not in file.address:
+        changed = Path(file.address).stat().st_mtime_ns
+    name = hashlib.sha256(
+        f"{file.address}\n{file.size}\n{changed}".encode("utf-8", "surrogatepass")
+    ).hexdigest()
+    return parts / f"{name[:32]}.npz"
+
+
+def _part(parts: Path, file: CorpusFile) -> Part | None:
+    """The part of a file, None where there is none that can be read."""
+    try:
+        return Part.load(_path(parts, file))
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error):
+        return None
+
+
+def _whole(part: Part | None) -> bool:
+    """Whether a file was read to its end; one that broke off is tried again."""
+    return part is not None and not any(one.unread for one in part.files)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def _long(content: bytes) -> bool:
+    return int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)) >= RUN
+
+
+def state_of(found: FoundText) -> str:
+    """Whether a text counts as found: "whole", "part", "common" (only passages that stand in very many documents), "no"
+    or "too short"."""
+    if found.characters < RUN:
+        return "too short"
+    if found.coverage >= WHOLE and found.own > SLIGHT:
+        return "whole"
+    if found.own > SLIGHT:
+        return "part"
+    return "common" if found.coverage > SLIGHT else "no"
+
+
+def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
+    texts, files = asked.texts, asked.files
+    suspect = len(texts.corpus)
+    found = [
+        found_text(whole, i, np.frombuffer(content, dtype=np.uint8), start)
+        for i, (content, start) in enumerate(zip(texts.contents, texts.starts, strict=True))
+    ]
+    states = [state_of(one) for one in found]
+    counted = {name: states[:suspect].count(name) for name in ("whole", "part", "common", "no", "too short")}
+    unread = [one for one in whole.files if one.unread or one.unreadable]
+    seen = counted["whole"] + counted["part"]
+    outcome: Literal["found", "absent", "inconclusive"] = (
+        "found" if seen else "inconclusive" if unread else "absent"
+    )
+    usable = [one for one, state in zip(found[:suspect], states, strict=False) if state != "too short"]
+    coverage = float(np.mean([one.coverage for one in usable]))
+    documents, size = sum(one.documents for one in whole.files), sum(one.bytes for one in whole.files)
+    beside = list(zip(found[suspect:], states[suspect:], strict=True))
+    own = holds(files, texts.corpus.source)
+    return Verdict(
+        test="scan",
+        corpus=texts.corpus.name,
+        model="",
+        outcome=outcome,
+        statement=_statement(counted, outcome, texts, unread),
+        level=0.0,
+        exact=True,
+        assumption="Nothing is assumed: what is found was compared letter by letter.",
+        hypothesis="",
+        statistic=f"share of a text's characters in runs of {RUN} or more characters that stand in the corpus as well",
+        p=None,
+        units=len(usable),
+        unit="text",
+        question=f"Do the texts of {texts.corpus.name} stand in this corpus?",
+        compared=_compared(texts, files, documents, size),
+        trust=_trust(beside),
+        effect=Estimate(coverage, coverage, coverage),
+        effect_unit="of a text's characters found, on average",
+        reasons=_reasons(counted, beside, unread, own),
+        advice=_advice(outcome, texts, unread, own),
+        notes=(
+            *texts.corpus.notes,
+            f"{len(files):,} files with {documents:,} documents were read, {size / 1e6:,.0f} MB as they lie there.",
+        ),
+        figures={
+            "found": counted,
+            "mean coverage": coverage,
+            "documents read": documents,
+            "documents that could not be read": sum(one.unreadable for one in whole.files),
+            "files": len(files),
+            "bytes": size,
+            **(
+                {
+                    "control texts found": sum(s in ("whole", "part") for _, s in beside),
+                    "control texts": len(beside),
+                }
+                if beside
+                else {}
+            ),
+        },
+        tables=_tables(texts, found, states),
+        skipped=tuple(
+            Skipped(text.id, f"it has fewer than {RUN} characters", 0)
+            for text, state in zip(texts.corpus.texts, states, strict=False)
+            if state == "too short"
+        ),
+        statements={"requested_by": asked.settings.requested_by} if asked.settings.requested_by else {},
+        settings=_record(asked, unread, seconds),
+    )
+
+
+def _statement(counted: Mapping[str, int], outcome: str, texts: Texts, unread: Sequence[FileFacts]) -> str:
+    total, name = len(texts.corpus), texts.corpus.name
+    if outcome == "found":
+        parts = []
+        if counted["whole"]:
+            parts.append(
+                f"{counted['whole']:,} of {total:,} texts stand in this corpus, whole or nearly whole"
+            )
+        if counted["part"]:
+            parts.append(f"{counted['part']:,} of {total:,} texts stand in it in part")
+        ending = " Not all of the corpus could be read, so there may be more." if unread else ""
+        return f"Found: {', and '.join(parts)}.{ending}"
+    if outcome == "inconclusive":
+        return f"Inconclusive: no text of {name} was found, but not all of the corpus could be read."
+    return f"Not found: no text of {name} stands in what was read, and all of the corpus was read."
+
+
+def _compared(texts: Texts, files: Sequence[CorpusFile], documents: int, size: int) -> tuple[str, ...]:
+    how = (
+        "Every letter had to agree."
+        if texts.exact
+        else "Capital letters and the kind of white space made no difference; every other sign had to agree."
+    )
+    return (
+        f"{len(texts.corpus):,} texts were looked for in {documents:,} documents of {len(files):,} files "
+        f"({size / 1e6:,.0f} MB). The whole corpus was read; nothing was sampled.",
+        f"A passage counts where {RUN} or more characters stand in a document in the same order. {how} Each "
+        "passage was compared letter by letter, so none was found by mistake, and none of this length was missed.",
+    )
+
+
+def _trust(beside: Sequence[tuple[FoundText, str]]) -> tuple[str, ...]:
+    said = [
+        "“In this corpus” means “in the training data” only if the model was trained on this corpus. “Not in this "
+        "corpus” does not mean “not in the training data”: a model may have read other collections.",
+        "What stands in very many documents, such as a licence or a famous quotation, says nothing about one text. "
+        f"Such passages are shown apart and do not count ({COMMON_WORDS}). Of a passage that stands in more than "
+        f"{COMMON:,} documents of one file no more than these are counted.",
+    ]
+    if not beside:
+        said.append(
+            "No control texts were searched for, so it is not known how much any text of this kind has in common."
+        )
+    return tuple(said)
+
+
+COMMON_WORDS = (
+    "in 1,000 documents or more, or in 100 or more and ten times as many as the text's rarest passages"
+)
+
+
+def _reasons(
+    counted: Mapping[str, int],
+    beside: Sequence[tuple[FoundText, str]],
+    unread: Sequence[FileFacts],
+    own: Sequence[CorpusFile],
+) -> tuple[str, ...]:
+    said = [
+        f"Whole or nearly whole ({WHOLE:.0%} of its characters or more): {counted['whole']:,}. In part: "
+        f"{counted['part']:,}. Only in common passages: {counted['common']:,}. Not found ({SLIGHT:.0%} or less): "
+        f"{counted['no']:,}."
+    ]
+    if counted["too short"]:
+        said.append(f"Too short to be looked for (fewer than {RUN} characters): {counted['too short']:,}.")
+    if beside:
+        found = sum(state in ("whole", "part") for _, state in beside)
+        mean = np.mean([one.coverage for one, _ in beside])
+        said.append(
+            f"Of {len(beside):,} control texts {found:,} were found, whole or in part; on average {mean:.1%} of their "
+            "characters."
+        )
+    for one in unread[:5]:
+        why = one.unread or f"{one.file}: {one.unreadable:,} documents hold no text that can be read"
+        said.append(f"Not read: {why}.")
+    if len(unread) > 5:
+        said.append(f"Not read: {len(unread) - 5:,} more files, or documents in them.")
+    said += [f"The corpus holds the file of the texts itself: {one.address}." for one in own]
+    return tuple(said)
+
+
+def _advice(
+    outcome: str, texts: Texts, unread: Sequence[FileFacts], own: Sequence[CorpusFile]
+) -> tuple[str, ...]:
+    said = []
+    if any(one.unread for one in unread):
+        said.append(
+            "Fetch the files that could not be read anew, and run the same command: only they are read again."
+        )
+    if own:
+        said.append("Take the file of the texts out of the corpus: every text is found there.")
+    if texts.heldout is None and outcome == "found":
+        said.append(
+            "Name control texts with --heldout: how much of them is found says what texts of this kind share."
+        )
+    if outcome == "absent":
+        said.append(
+            "To learn more of a model whose training data are not open, test it: pretrace advise says how."
+        )
+    return tuple(said)
+
+
+def _tables(texts: Texts, found: Sequence[FoundText], states: Sequence[str]) -> tuple[ResultTable, ...]:
+    both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
+    sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
+    numbers = {
+        name: np.array([float(getattr(one, name)) for one in found])
+        for name in ("characters", "coverage", "common", "longest", "documents", "copies")
+    }
+    summary = ResultTable(
+        "texts", {"id": tuple(text.id for text in both), "set": sets, "found": tuple(states), **numbers}
+    )
+    hits = [
+        (both[i].id, sets[i], rank, seen, one)
+        for i, one in enumerate(found)
+        for rank, seen in enumerate(one.best, 1)
+    ]
+    where = ResultTable(
+        "hits",
+        {
+            "id": tuple(row[0] for row in hits),
+            "set": tuple(row[1] for row in hits),
+            "rank": np.array([float(row[2]) for row in hits]),
+            "file": tuple(row[3].file for row in hits),
+            "document": np.array([float(row[3].document) for row in hits]),
+            "document id": tuple(row[3].facts.id for row in hits),
+            "url": tuple(row[3].facts.url for row in hits),
+            "date": tuple(row[3].facts.date for row in hits),
+            "offset": np.array([float(row[3].at) for row in hits]),
+            "bytes": np.array([float(row[3].covered) for row in hits]),
+        },
+    )
+    return summary, where, _marked(texts, found)
+
+
+def _marked(texts: Texts, found: Sequence[FoundText]) -> ResultTable:
+    """The passages of the texts that were found most, in order, each with the number of documents."""
+    suspect = len(texts.corpus)
+    order = sorted(range(suspect), key=lambda i: (-found[i].own, i))
+    rows: list[tuple[str, str, float]] = []
+    for i in order[:MARKED]:
+        if not found[i].coverage:
+            continue
+        letters = texts.contents[i].decode("utf-8", "replace")[:MARKED_CHARACTERS]
+        rows += [
+            (texts.corpus.texts[i].id, letters[one.start : one.end], float(one.documents))
+            for one in found[i].passages
+            if one.start < len(letters)
+        ]
+    return ResultTable(
+        "marked",
+        {
+            "id": tuple(row[0] for row in rows),
+            "passage": tuple(row[1] for row in rows),
+            "documents": np.array([row[2] for row in rows]),
+        },
+    )
+
+
+def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> dict[str, Any]:
+    texts, files = asked.texts, asked.files
+    return {
+        "corpus": record_corpus(texts.corpus),
+        **({"heldout": record_corpus(texts.heldout)} if texts.heldout else {}),
+        "searched": {
+            "sources": list(asked.sources),
+            "files": [asdict(one) for one in files[:1000]],
+            "more files": max(0, len(files) - 1000),
+            "not read": [asdict(one) for one in unread[:1000]],
+        },
+        "test": {name: value for name, value in asdict(asked.settings).items() if value not in (None, "")},
+        "engine": "numba" if has_numba() else "numpy",
+        "software": record_software(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "timings": {"searching": round(seconds, 3)},
+    }
+
+
+def spoken(seconds: float) -> str:
+    """A time in words."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} seconds"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} minutes"
+    return f"{seconds / 3600:.1f} hours"
+
+
+def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, float]]:
+    """The id of each text of a scan, whether it is a member by what was found (None: neither), and its copies: the
+    documents that hold it whole, or a part where none does."""
+    table = verdict.table("texts").columns
+    rows = zip(
+        table["id"],
+        table["set"],
+        table["found"],
+        table["coverage"],
+        table["copies"],
+        table["documents"],
+        strict=True,
+    )
+    for name, kind, state, coverage, copies, documents in rows:
+        if kind == "texts":
+            member = None if state in ("too short", "common") else True if coverage >= WHOLE else None
+            if state != "too short" and coverage <= SLIGHT:
+                member = False
+            yield str(name), member, float(copies or documents)

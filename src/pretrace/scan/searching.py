@@ -1,0 +1,239 @@
+"""The search: a table of the texts' blocks, and what a buffer of corpus documents has in common with them.
+
+A block is 24 bytes. The corpus is cut at every `every`-th byte of a document, the texts at every `stride`-th, and both
+numbers are such that a common run of 47 bytes or more holds a block that is cut in both. So every run of `RUN`
+characters is found, wherever it stands; and since each is compared byte by byte, nothing else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TextsError
+from pretrace.scan.folding import BLOCK, GAP, Bytes, Spans, hashed, probed
+
+RUN = 50
+"""Characters that a text and a document must have in common, one behind the other, to count as a run."""
+COMMON = 1000
+"""Documents that hold a block, from which on it is counted and no longer followed to both sides."""
+FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
+"""Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
+SPARSE = 32_000_000
+"""Bytes of text from which on the texts are cut at every third byte, and the corpus at every eighth: less memory."""
+ROWS = 1 << 16
+"""Runs that are gathered at a time."""
+FEWEST_BITS, MOST_BITS, BITS_A_BLOCK = 16, 30, 16
+
+
+Runs = npt.NDArray[np.int64]
+"""Runs, [runs, 6]: document, text, first and last byte of the text (the last one not included), the byte of the
+document at which the run begins, and its characters."""
+DOCUMENT, TEXT, START, END, AT, CHARACTERS = range(6)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
+    order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
+    `key_at` says for each byte which key the block there has, -1 where none is cut."""
+
+    texts: Bytes
+    spans: Spans
+    stride: int
+    every: int
+    keys: npt.NDArray[np.uint64]
+    first: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    key_at: npt.NDArray[np.int32]
+    bitmap: Bytes
+    bits: int
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes]) -> Table:
+        """The table of folded texts."""
+        size = sum(map(len, texts))
+        stride, every = (1, BLOCK) if size <= SPARSE else (3, 8)
+        joined = np.frombuffer(b"".join(one + b"\xff" * BLOCK for one in texts), dtype=np.uint8)
+        ends = np.cumsum([len(one) + BLOCK for one in texts]).astype(np.int64)
+        sizes = np.array([len(one) for one in texts], dtype=np.int64)
+        spans = (
+            np.stack([ends - BLOCK - sizes, ends - BLOCK], axis=1)
+            if len(texts)
+            else np.zeros((0, 2), np.int64)
+        )
+        starts = [
+            np.arange(start, end - BLOCK + 1, stride, dtype=np.int64)
+            for start, end in spans.tolist()
+            if end - start >= BLOCK
+        ]
+        places = np.concatenate(starts) if starts else np.zeros(0, dtype=np.int64)
+        words = _words(joined)
+        hashes = np.concatenate(
+            [hashed(words[some], words[some + 8], words[some + 16], FACTORS) for some in _slabs(places)]
+            or [np.zeros(0, dtype=np.uint64)]
+        )
+        order = np.argsort(hashes, kind="stable")
+        keys, first = np.unique(hashes[order], return_index=True)
+        places = places[order]
+        first = np.append(first, len(places)).astype(np.int64)
+        key_at = np.full(len(joined), -1, dtype=np.int32)
+        key_at[places] = np.repeat(np.arange(len(keys), dtype=np.int32), np.diff(first))
+        for some in _slabs(places):
+            model = places[first[key_at[some]]]
+            if any((words[some + k] != words[model + k]).any() for k in (0, 8, 16)):
+                raise TextsError(
+                    "two different passages of the texts have the same 64-bit hash, which only happens on purpose: "
+                    "search for the texts in two parts."
+                )
+        wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_BLOCK))))
+        bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
+        bitmap = np.zeros(1 << bits - 3, dtype=np.uint8)
+        k = keys >> np.uint64(64 - bits)
+        np.bitwise_or.at(bitmap, k >> np.uint64(3), np.uint8(1) << (k & np.uint64(7)).astype(np.uint8))
+        return cls(joined, spans, stride, every, keys, first, places, key_at, bitmap, bits)
+
+
+class Search:
+    """Looks for the texts of a table in buffers of documents, all of one file: what is found in a file depends on no
+    other. With `fast` the kernels of numba are used; without, the same functions by Python, to the same result."""
+
+    def __init__(self, table: Table, *, fast: bool) -> None:
+        self._table, self._fast = table, fast
+        self._follow = _fast() if fast else followed
+        self._seen = np.zeros(len(table.keys), dtype=np.int64)
+        self._last = np.full(len(table.keys), -1, dtype=np.int64)
+        self._documents = 0
+
+    def runs(self, buffer: Bytes, spans: Spans) -> Runs:
+        """The runs of a buffer's documents, as far as they reach on both sides, document by document; documents are
+        numbered as in `spans`."""
+        table, base = self._table, self._documents
+        self._documents += len(spans)
+        places, hashes = probed(buffer, table.every, table.bitmap, table.bits, FACTORS, fast=self._fast)
+        found = np.searchsorted(table.keys, hashes)
+        found[found == len(table.keys)] = 0
+        same = table.keys[found] == hashes if len(hashes) else np.zeros(0, dtype=bool)
+        places, found = places[same], found[same]
+        owners = np.searchsorted(spans[:, 0], places, side="right") - 1
+        inside = (owners >= 0) & (places + BLOCK <= spans[owners, 1])
+        places, found, owners = places[inside], found[inside], owners[inside].astype(np.int64)
+        first, rows, gathered = 0, np.empty((ROWS, 6), dtype=np.int64), []
+        same = np.zeros(len(places), dtype=np.bool_)
+        while first < len(places):
+            number, after = self._follow(
+                buffer, places, found, owners, base, first, spans[:, 0].copy(),
+                table.texts, table.spans, table.first, table.places, table.key_at, self._seen, self._last, same, rows,
+            )  # fmt: skip
+            if after == first:  # one block alone has more runs than there is room for
+                rows = np.empty((2 * len(rows), 6), dtype=np.int64)
+                continue
+            gathered.append(rows[:number].copy())
+            first = after
+        return np.concatenate(gathered) if gathered else np.zeros((0, 6), dtype=np.int64)
+
+
+def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
+    buffer: Any, places: Any, found: Any, owners: Any, base: int, begin: int, starts: Any, texts: Any,
+    spans: Any, first: Any, there_of: Any, key_at: Any, seen: Any, last: Any, same: Any, rows: Any,
+) -> tuple[int, int]:  # fmt: skip
+    """Follow blocks to both sides as far as document and text agree, from block `begin` on, into `rows`. How many rows,
+    and the block to go on with where there is no more room.
+
+    A run is followed from its first block alone. A block that more than `COMMON` documents hold is not followed. Parts
+    of characters at the ends of a run are left away. `same` remembers which blocks were followed.
+    """
+    number, i = 0, begin
+    while i < len(places):
+        place, key, document = places[i], found[i], base + owners[i]
+        model = there_of[first[key]]
+        same[i] = seen[key] + (last[key] != document) <= COMMON
+        for k in range(BLOCK):
+            if not same[i]:
+                break
+            same[i] = buffer[place + k] == texts[model + k]
+        if same[i]:
+            if number + first[key + 1] - first[key] > len(rows):
+                return number, i
+            before = -1
+            k = i - 1
+            while k >= 0 and owners[k] == owners[i] and places[k] >= place - BLOCK:
+                if places[k] == place - BLOCK and same[k]:
+                    before = found[k]
+                k -= 1
+            for j in range(first[key], first[key + 1]):
+                there = there_of[j]
+                if before >= 0 and there >= BLOCK and key_at[there - BLOCK] == before:
+                    continue
+                back, most = 0, min(place, there)
+                while (
+                    back < most
+                    and buffer[place - back - 1] == texts[there - back - 1]
+                    and texts[there - back - 1] != GAP
+                ):
+                    back += 1
+                on = BLOCK
+                while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
+                    on += 1
+                if back + on < RUN:
+                    continue
+                start, end = there - back, there + on
+                while start < end and texts[start] & 0xC0 == 0x80:
+                    start += 1
+                if texts[end] & 0xC0 == 0x80:
+                    end -= 1
+                    while end > start and texts[end] & 0xC0 == 0x80:
+                        end -= 1
+                characters = 0
+                for k in range(start, end):
+                    characters += texts[k] & 0xC0 != 0x80
+                if characters < RUN:
+                    continue
+                low, high = 0, len(spans)
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    if spans[middle, 0] <= start:
+                        low = middle
+                    else:
+                        high = middle
+                rows[number, 0] = owners[i]
+                rows[number, 1] = low
+                rows[number, 2] = start - spans[low, 0]
+                rows[number, 3] = end - spans[low, 0]
+                rows[number, 4] = place - back + start - (there - back) - starts[owners[i]]
+                rows[number, 5] = characters
+                number += 1
+        if last[key] != document:
+            last[key] = document
+            seen[key] += 1
+        i += 1
+    return number, i
+
+
+def _slabs(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+    """The places in pieces that need little memory."""
+    for begin in range(0, len(places), 1 << 20):
+        yield places[begin : begin + (1 << 20)]
+
+
+def _fast() -> Callable[..., tuple[int, int]]:
+    """`followed`, compiled."""
+    from pretrace.scan import kernels
+
+    made: Callable[..., tuple[int, int]] = kernels.followed
+    return made
+
+
+def _words(buffer: Bytes) -> npt.NDArray[np.uint64]:
+    """The 8 bytes from each place on as one number, uint64 [bytes]; as `view` reads them."""
+    padded = np.concatenate([buffer, np.full(16, 0xFF, dtype=np.uint8)])
+    made = np.empty(len(buffer), dtype=np.uint64)
+    for shift in range(8):
+        part = padded[shift : shift + (len(padded) - shift) // 8 * 8].copy().view(np.uint64)
+        wanted = len(made[shift::8])
+        made[shift::8] = part[:wanted]
+    return made

@@ -1,0 +1,285 @@
+"""What was found of every text: how often each passage stands in the corpus, and the documents that hold most of it.
+
+Files are searched one by one, and what is found in one is a `Part`, written when the file was read. Parts add up in any
+order to the same numbers, so a scan may be killed, divided over machines, and go on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.scan.corpus import Facts
+from pretrace.scan.folding import Bytes
+from pretrace.scan.searching import AT, CHARACTERS, DOCUMENT, END, START, TEXT, Runs
+
+KEPT = 20
+"""Documents that are named for each text: those that hold most of it."""
+GATHERED = 1 << 18
+"""Ends of passages that are gathered before they are added up."""
+COMMON_DOCUMENTS, TIMES = 100, 10
+"""A passage is common where it stands in so many documents or more, and in so many times as many as the text's rarest
+quarter of what was found."""
+EVERYWHERE = 1000
+"""Documents from which on a passage is common in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A document that holds part of a text: `covered` bytes of it, from `start` to `end` of the text over all runs,
+    beginning at byte `at` of the folded document."""
+
+    covered: int
+    file: str
+    document: int
+    start: int
+    end: int
+    at: int
+    facts: Facts
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """What comes first is shown first."""
+        return -self.covered, self.file, self.document
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What was read of a file: its documents, those left out as unreadable, bytes, and why it could not be read on."""
+
+    file: str
+    documents: int = 0
+    unreadable: int = 0
+    bytes: int = 0
+    unread: str = ""
+
+
+@dataclass(slots=True)
+class Part:
+    """What was found in some files. `changes` [places, 2] says at which byte of all texts how many more documents hold
+    what follows; `documents`, `wholes` and `longest` go by the text's number."""
+
+    files: tuple[FileFacts, ...] = ()
+    changes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    documents: dict[int, int] = field(default_factory=dict)
+    wholes: dict[int, int] = field(default_factory=dict)
+    longest: dict[int, int] = field(default_factory=dict)
+    best: dict[int, list[Sighting]] = field(default_factory=dict)
+
+    def save(self, path: Path) -> None:
+        """Write it; the caller renames."""
+        plain = {
+            "files": [asdict(one) for one in self.files],
+            "documents": self.documents,
+            "wholes": self.wholes,
+            "longest": self.longest,
+            "best": {text: [asdict(one) for one in some] for text, some in self.best.items()},
+        }
+        written = np.frombuffer(
+            json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass"), dtype=np.uint8
+        )
+        with path.open("wb") as file:
+            np.savez_compressed(file, plain=written, changes=self.changes)
+
+    @classmethod
+    def load(cls, path: Path) -> Part:
+        """What `save` wrote; ValueError or OSError where it is damaged."""
+        with np.load(path) as found:
+            plain: dict[str, Any] = json.loads(found["plain"].tobytes().decode("utf-8", "surrogatepass"))
+            changes = found["changes"]
+        documents, wholes, longest = (
+            {int(text): int(number) for text, number in plain[name].items()}
+            for name in ("documents", "wholes", "longest")
+        )
+        best = {
+            int(text): [Sighting(**{**one, "facts": Facts(**one["facts"])}) for one in some]
+            for text, some in plain["best"].items()
+        }
+        return cls(
+            tuple(FileFacts(**one) for one in plain["files"]), changes, documents, wholes, longest, best
+        )
+
+
+class Gathering:
+    """Adds up what is found in one file: `starts` and `sizes` are each text's first byte among all, and its bytes."""
+
+    def __init__(self, file: str, starts: Sequence[int], sizes: Sequence[int]) -> None:
+        self._file = file
+        self._starts, self._sizes = np.array(starts, dtype=np.int64), np.array(sizes, dtype=np.int64)
+        self._changes: list[npt.NDArray[np.int64]] = []
+        self._pending = 0
+        self._documents, self._wholes, self._longest, self._floor = np.zeros((4, len(starts)), dtype=np.int64)
+        self._best: dict[int, list[Sighting]] = {}
+
+    def add(self, runs: Runs, facts: Callable[[int], Facts], *, first: int = 0) -> None:
+        """The runs of whole documents, numbered within their buffer, whose first one is the file's `first`."""
+        if not len(runs):
+            return
+        runs = runs[np.lexsort((-runs[:, END], runs[:, START], runs[:, TEXT], runs[:, DOCUMENT]))]
+        pair = np.concatenate([[True], (runs[1:, :2] != runs[:-1, :2]).any(axis=1)])
+        group = np.cumsum(pair) - 1
+        room = int(self._sizes.max()) + 1
+        reach = np.maximum.accumulate(group * room + runs[:, END])
+        opens = np.concatenate([[True], group[1:] * room + runs[1:, START] > reach[:-1]])
+        at = np.flatnonzero(opens)
+        closes = np.append(at[1:], len(runs)) - 1
+        begins, ends = runs[at, START], reach[closes] - group[closes] * room
+        base = self._starts[runs[at, TEXT]]
+        change = np.concatenate(
+            [np.stack([base + begins, np.ones_like(at)], 1), np.stack([base + ends, -np.ones_like(at)], 1)]
+        )
+        self._changes.append(change.astype(np.int64))
+        self._pending += len(change)
+        firsts = np.flatnonzero(pair)
+        texts = runs[firsts, TEXT]
+        np.add.at(self._documents, texts, 1)
+        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
+        whole = np.zeros(len(firsts), dtype=np.int64)
+        np.maximum.at(whole, group, runs[:, END] - runs[:, START] == self._sizes[runs[:, TEXT]])
+        np.add.at(self._wholes, texts, whole)
+        covered = np.zeros(len(firsts), dtype=np.int64)
+        np.add.at(covered, group[at], ends - begins)
+        for i in np.flatnonzero(covered > self._floor[texts]).tolist():
+            some = runs[firsts[i] : firsts[i + 1] if i + 1 < len(firsts) else len(runs)]
+            self._sight(int(texts[i]), int(covered[i]), some, facts, first)
+        if self._pending > GATHERED:
+            self._changes, self._pending = [added_up(self._changes)], 0
+
+    def _sight(self, text: int, covered: int, runs: Runs, facts: Callable[[int], Facts], first: int) -> None:
+        """Keep a document among those that hold most of a text; of two that hold as much, the earlier one."""
+        place = int(runs[0, DOCUMENT])
+        begins, ends = int(runs[:, START].min()), int(runs[:, END].max())
+        seen = Sighting(
+            covered, self._file, first + place, begins, ends, int(runs[:, AT].min()), facts(place)
+        )
+        best = self._best.setdefault(text, [])
+        best.append(seen)
+        best.sort(key=lambda one: one.order)
+        del best[KEPT:]
+        if len(best) == KEPT:
+            self._floor[text] = best[-1].covered
+
+    def part(self, facts: FileFacts) -> Part:
+        """What was found, with what was read of the file."""
+        documents, wholes, longest = (
+            {int(text): int(values[text]) for text in np.flatnonzero(values)}
+            for values in (self._documents, self._wholes, self._longest)
+        )
+        return Part((facts,), added_up(self._changes), documents, wholes, longest, self._best)
+
+
+def added_up(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Changes at each place once, in order, without those that come to nothing."""
+    some = [one for one in changes if len(one)]
+    if not some:
+        return np.zeros((0, 2), dtype=np.int64)
+    joined = np.concatenate(some)
+    places, where = np.unique(joined[:, 0], return_inverse=True)
+    sums = np.bincount(where, weights=joined[:, 1], minlength=len(places)).astype(np.int64)
+    kept = sums != 0
+    return np.stack([places[kept], sums[kept]], axis=1)
+
+
+def merged(parts: Iterable[Part]) -> Part:
+    """The parts as one, the same in whichever order they come."""
+    whole = Part()
+    files: list[FileFacts] = []
+    changes: list[npt.NDArray[np.int64]] = []
+    for part in parts:
+        files += part.files
+        changes.append(part.changes)
+        for name in ("documents", "wholes"):
+            mine = getattr(whole, name)
+            for text, number in getattr(part, name).items():
+                mine[text] = mine.get(text, 0) + number
+        for text, size in part.longest.items():
+            whole.longest[text] = max(whole.longest.get(text, 0), size)
+        for text, some in part.best.items():
+            both = [*whole.best.get(text, []), *some]
+            whole.best[text] = sorted(both, key=lambda one: one.order)[:KEPT]
+        if len(changes) > 64:
+            changes = [added_up(changes)]
+    whole.changes = added_up(changes)
+    whole.files = tuple(sorted(files, key=lambda one: one.file))
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Characters [start, end) of a folded text, found in so many documents (0: in none)."""
+
+    start: int
+    end: int
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundText:
+    """What the corpus holds of one text. `coverage` is the share of its characters in runs, `common` the share in
+    passages that stand in very many documents, `longest` its longest run in characters, `documents` how many hold a
+    run, `copies` how many hold the whole text."""
+
+    characters: int
+    coverage: float
+    common: float
+    longest: int
+    documents: int
+    copies: int
+    passages: tuple[Passage, ...]
+    best: tuple[Sighting, ...]
+
+    @property
+    def own(self) -> float:
+        """The share of its characters that was found in passages that are not common."""
+        return self.coverage - self.common
+
+
+def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
+    """What was found of one text, whose folded bytes begin at `start` of all texts."""
+    size = len(content)
+    first, last = np.searchsorted(whole.changes[:, 0], [start, start + size + 1])
+    mine = whole.changes[first:last]
+    letters = np.concatenate([[0], np.cumsum(content & 0xC0 != 0x80)])
+    total = int(letters[-1])
+    edges = [0, *(mine[:, 0] - start).tolist(), size]
+    counts = [0, *np.cumsum(mine[:, 1]).tolist()]
+    passages = tuple(
+        Passage(int(letters[one]), int(letters[other]), int(number))
+        for one, other, number in zip(edges[:-1], edges[1:], counts, strict=True)
+        if letters[other] > letters[one]
+    )
+    covered = [one for one in passages if one.documents]
+    found = sum(one.end - one.start for one in covered)
+    usual = _rare_quarter(covered)
+    common = sum(one.end - one.start for one in covered if is_common(one.documents, usual))
+    return FoundText(
+        characters=total,
+        coverage=found / total if total else 0.0,
+        common=common / total if total else 0.0,
+        longest=whole.longest.get(text, 0),
+        documents=whole.documents.get(text, 0),
+        copies=whole.wholes.get(text, 0),
+        passages=passages,
+        best=tuple(whole.best.get(text, ())),
+    )
+
+
+def is_common(documents: int, usual: float) -> bool:
+    """Whether a passage in so many documents is common, beside the `usual` number of the text's rarest quarter."""
+    return documents >= EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
+
+
+def _rare_quarter(covered: Sequence[Passage]) -> float:
+    """The number of documents of the rarest quarter of the characters that were found."""
+    left = sum(one.end - one.start for one in covered) / 4
+    for one in sorted(covered, key=lambda one: one.documents):
+        left -= one.end - one.start
+        if left <= 0:
+            return float(one.documents)
+    return 0.0

@@ -1,0 +1,154 @@
+"""The plan of an audit, made in seconds: nothing is trained, and no text goes through a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pretrace.baselines.classifier_two_sample import gap
+from pretrace.errors import TextsError
+from pretrace.statistics.documents import FEW_DOCUMENTS
+from pretrace.tuning.methods import methods
+from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo
+from pretrace.verdicts.audit.designs import Given, choose
+from pretrace.verdicts.audit.generation import NO_TUNING, TRAINING, WRITING, cut_alike
+from pretrace.verdicts.audit.placebo import graded
+from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
+from pretrace.verdicts.audit.snippets import Cut, Samples
+from pretrace.verdicts.audit.watch import Action, Stage, guessed_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan of an audit, the snippets it was made from and the stages that lie ahead."""
+
+    plan: AuditPlan
+    cuts: tuple[Cut, ...]
+    stages: tuple[Stage, ...]
+
+
+def planned(  # noqa: PLR0913
+    corpus: Corpus,
+    target: Backend,
+    placebos: Sequence[Backend],
+    *,
+    generator: Backend | None,
+    heldout: Corpus | None,
+    settings: AuditSettings,
+    seed: int,
+) -> Planned:
+    """The plan: the design, the outcomes that are possible, and what the audit will cost.
+
+    TextsError where whole texts stand on both sides, or control documents are fewer than a verdict takes.
+    """
+    cuts = cut_alike(corpus, heldout, generator or target, settings, seed=seed)
+    controls = 0
+    if heldout is not None:
+        controls = cuts[1].documents
+        _check_controls(heldout.name, controls, settings)
+    grades = tuple(graded(target, placebo) for placebo in placebos)
+    gaps = _gaps(cuts, settings, seed) if heldout is not None else ()
+    given = Given(
+        documents=cuts[0].documents,
+        controls=controls,
+        placebos=sum(one.grade != "other" for one in grades),
+        generator=generator is not None,
+        power=bool(settings.power),
+        judged=min(min(one.documents, _judged(one, settings, "placebos")) for one in cuts),
+    )
+    choice = choose(given, gaps)
+    used = taking_part(choice.design, placebos, grades)
+    stages = _stages(choice.design, cuts, (target, *used), generator, settings)
+    plan = AuditPlan(
+        design=choice.design,
+        why=choice.why,
+        outcomes=choice.outcomes,
+        documents=cuts[0].documents,
+        snippets=len(cuts[0].snippets),
+        control_documents=controls,
+        placebos=grades,
+        gaps=gaps,
+        cures=choice.cures,
+        passes=_passes(choice.design, cuts, settings) * (1 + len(used)),
+        seconds=sum(stage.seconds for stage in stages) if choice.design else None,
+        notes=tuple(dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)),
+    )
+    return Planned(plan, cuts, stages)
+
+
+def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
+    if PRETRACE in (settings.procedure, *settings.also) and controls < FEW_DOCUMENTS:
+        raise TextsError(
+            f"{name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
+            f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets with --tokens."
+        )
+
+
+def taking_part(
+    design: Design | None, placebos: Sequence[Backend], grades: Sequence[Placebo]
+) -> tuple[Backend, ...]:
+    """The placebos whose tests decide. Beside control documents the closest one, of the target's own family: any is
+    valid there, and another family only adds noise. Otherwise all of the family, whose largest p counts."""
+    ranked = sorted(zip(grades, placebos, strict=True), key=lambda pair: pair[0].grade != "own")
+    family = tuple(placebo for grade, placebo in ranked if grade.grade != "other")
+    if design == "controls":
+        return family[:1]
+    return family
+
+
+def _gaps(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
+    """How well classifiers of texts tell suspect snippets from control ones; nothing where they are too few."""
+    samples = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets)
+    try:
+        return gap(*samples.corpora(), settings.classifiers, seed=seed)
+    except TextsError:
+        return ()
+
+
+def _judged(cut: Cut, settings: AuditSettings, design: Design | None) -> int:
+    share = 1.0 if design == "controls" else settings.snippets.share
+    return min(settings.snippets.pairs, max(1, int(share * len(cut.snippets))))
+
+
+def _passes(design: Design | None, cuts: Sequence[Cut], settings: AuditSettings) -> int:
+    """Texts that go through each model."""
+    if design is None:
+        return 0
+    both = sum(_judged(one, settings, design) for one in cuts)
+    return both if design == "controls" else 2 * both
+
+
+def _stages(
+    design: Design | None,
+    cuts: Sequence[Cut],
+    models: Sequence[Backend],
+    generator: Backend | None,
+    settings: AuditSettings,
+) -> tuple[Stage, ...]:
+    """The stages in their order, with a guess of the seconds of each."""
+    if design is None:
+        return ()
+    tokens = settings.snippets.tokens
+    stages = []
+    if design != "controls" and generator is not None:
+        judged = sum(_judged(one, settings, design) for one in cuts)
+        learnt = sum(len(one.snippets) for one in cuts) - judged
+        learnt = min(learnt, settings.snippets.learnt or learnt)
+        if settings.method != NO_TUNING:
+            epochs = int(getattr(methods.make(settings.method), "epochs", 1))
+            stages.append(_stage(TRAINING, "training", generator, epochs * learnt * tokens))
+        stages.append(_stage(WRITING, "writing", generator, judged * tokens))
+    passes = _passes(design, cuts, settings)
+    for model in models:
+        name = "the target" if model is models[0] else model.name
+        stages.append(_stage(f"reading with {name}", "reading", model, passes * tokens))
+    for _ in settings.power:
+        learnt = int(sum(len(one.suffix + one.prefix) for one in cuts[0].snippets) / 4)
+        stages.append(_stage("planting texts in a copy", "training", models[0], learnt))
+    return tuple(stages)
+
+
+def _stage(name: str, action: Action, model: Backend, tokens: int) -> Stage:
+    parameters = int(model.facts.get("parameters") or 1)
+    device = str(model.facts.get("device") or "cpu").partition(":")[0]
+    return Stage(name, guessed_seconds(action, parameters=parameters, tokens=tokens, device=device))

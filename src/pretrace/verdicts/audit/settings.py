@@ -1,0 +1,126 @@
+"""The settings of an audit, checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pretrace.baselines.classifiers import classifiers
+from pretrace.cache.generated import Draw
+from pretrace.registry import require
+from pretrace.settings import cache_option, check_ranges, option
+from pretrace.tuning.methods import methods
+from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
+from pretrace.types import Sampling
+from pretrace.types.audit import COMPARED
+from pretrace.verdicts.audit.snippets import SnippetSettings
+
+PRETRACE, CALIBRATED, PAPER, RELEASE, ORIGINAL = "pretrace", "calibrated", "paper", "release", "original"
+PROCEDURES = {
+    PRETRACE: "one value a document and one permutation test: against control documents, or against placebos (the "
+    "default)",
+    CALIBRATED: "text-only and combined classifiers, cross-fitted by document, one sign-flip test",
+    PAPER: "post-hoc dataset inference as its paper says: 10 seeds, t-test of two differences, 1 - Π(1 - p)",
+    RELEASE: "post-hoc dataset inference as its authors' published code does it, where that differs",
+    ORIGINAL: "dataset inference without calibration: linear regression, t-test (Maini et al. 2024)",
+}
+
+ALONE = "min_k_plus_plus(k=0.2)"
+"""The score of a document under the target alone, where control documents stand beside it and no placebo does: of five
+scores the one with the most power, whichever of eight domains is left out (docs/audit.md)."""
+
+_TUNED = (
+    "lora(rank=32, epochs={}, learning_rate={}, schedule='linear', warmup=0.03, weight_decay=0.0, on='all')"
+)
+GENERATOR = _TUNED.format(6, 0.0005)
+"""How the generator is tuned unless told otherwise."""
+PAPER_GENERATOR = _TUNED.format(100, 0.0002)
+"""The paper's setting (appendix D.1), for an 8-billion-parameter model on graphics processors."""
+POWER_BATCH = 4
+"""Windows a step when texts are planted to measure the power: an audit has few texts, and a training of a handful
+of steps moves a model less than any real one would."""
+LIGHT, HEAVY = 5e-5, 5e-4
+"""The learning rates of the two exposures that --power tries: a rate as late in a training, when it has nearly run out,
+and one as in its midst. Each text is read once at either."""
+
+
+def exposures(method: PlantMethod = "full") -> tuple[PlantSettings, ...]:
+    """The exposures that --power tries, the lightest first: half of the documents read once, at either rate."""
+    scale = LORA_RATE / FULL_RATE if method == "lora" else 1.0
+    return tuple(
+        PlantSettings(epochs=1, batch=POWER_BATCH, method=method, learning_rate=rate * scale)
+        for rate in (LIGHT, HEAVY)
+    )
+
+
+AUDIT, BESIDE = "Audit", "Models beside the target, and controls"
+"""Groups of options."""
+
+
+def _names(written: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in written.split(",") if name.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """How an audit is made; ExpressionError for a value out of its range or a name that does not exist.
+
+    `procedure` decides the verdict, those in `also` are shown beside it and decide nothing. `method` tunes the
+    generator ("none" takes it as it is), `sampling` is how it writes. `classifiers` are the text-only ones of
+    the gap; the first of them calibrates. `power` holds the exposures that are tried, the lightest first (see
+    `exposures`): how a part of the suspect texts is planted in a copy of the target; empty leaves that out.
+    `statements` are what the one who asks says of models and texts, for the report:
+    `requested_by`, `placebo` (how it is known that it never saw the texts), `controls` (where they come from).
+    What is drawn follows from the texts (`verdicts/draws.py`); `cache` False keeps nothing on disk.
+    """
+
+    procedure: str = option(
+        PRETRACE,
+        "What decides: pretrace, calibrated, paper, release, original. Choose before looking.",
+        panel=AUDIT,
+        essential=True,
+    )
+    also: tuple[str, ...] = option(
+        (),
+        "Further procedures to show, comma-separated; they decide nothing.",
+        panel=AUDIT,
+        read=_names,
+    )
+    level: float = option(0.05, "The level of the test.", panel=AUDIT, essential=True)
+    snippets: SnippetSettings = field(default_factory=SnippetSettings)
+    sampling: Sampling = field(default_factory=Sampling)
+    method: str = option(
+        GENERATOR,
+        'How the generator is tuned, as for `tune`, "paper" for the paper\'s 100 epochs, or "none".',
+        panel=COMPARED,
+        read=lambda written: {"lora": GENERATOR, "paper": PAPER_GENERATOR}.get(written, written),
+        written="lora",
+    )
+    classifiers: tuple[str, ...] = option(
+        ("words",),
+        "Text-only classifiers, comma-separated: words, gpt2, gpt2(preset='paper'), embeddings, pretrained.",
+        panel=BESIDE,
+        read=classifiers.split,
+        written="words",
+    )
+    power: tuple[PlantSettings, ...] = ()
+    statements: Mapping[str, str] = field(default_factory=dict)
+    cache: bool = cache_option()
+
+    def draw(self, seed: int) -> Draw:
+        """How the generator continues a prefix: as far as the true suffix goes."""
+        tokens = self.snippets.tokens
+        return Draw(tokens - tokens // 2, self.sampling, seed)
+
+    def __post_init__(self) -> None:
+        for name in (self.procedure, *self.also):
+            known = ", ".join(PROCEDURES)
+            require(name in PROCEDURES, f"no procedure is called {name!r}; there are {known}.")
+        require(0 < self.level < 0.5, f"the level of a test is between 0 and 0.5, found {self.level}.")
+        check_ranges(self)
+        _ = self.draw(0)  # whose own checks are of the sampling
+        if self.method != "none":
+            methods.make(self.method)
+        require(len(self.classifiers) > 0, "an audit needs a classifier of texts, such as words.")
+        for name in self.classifiers:
+            classifiers.make(name)

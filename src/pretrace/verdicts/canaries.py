@@ -1,0 +1,510 @@
+"""Random strings that stand in texts: does a model prefer them to fresh strings of their format?
+
+The file reads from top to bottom: settings, the strings, gates that see no model, sentences, the test. How strings are
+found and drawn anew stands in `verdicts.marking.strings`, what every test does in `verdicts.frame`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pretrace.errors import TextsError
+from pretrace.scoring.plan import Models
+from pretrace.settings import TEXTS, option
+from pretrace.statistics.lots import centred, lot_test
+from pretrace.statistics.permutation import share_reached
+from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
+from pretrace.verdicts.audit.watch import Watch
+from pretrace.verdicts.choices import FEWEST_STRINGS
+from pretrace.verdicts.draws import seed_of
+from pretrace.verdicts.frame import Beyond, ByLot, Rows, Shown, Words, verdict, watched
+from pretrace.verdicts.marking.strings import Found, hashes_of, random_strings
+from pretrace.verdicts.reading import Reader
+from pretrace.verdicts.record import listed
+from pretrace.verdicts.settings import ALONE, TEST, TestSettings
+
+# Settings
+
+ALTERNATIVES = 19
+"""Fresh strings that each string is compared with: a fixed number, so that nobody can try several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanarySettings(TestSettings):
+    """Which strings are tested, and how much of the text the model reads with them."""
+
+    pattern: tuple[str, ...] = option(
+        (),
+        "A regular expression for further strings that were drawn at random, such as 'key-[a-z0-9]{16}'; may be given "
+        "more than once.",
+        panel=TEXTS,
+        essential=True,
+    )
+    context: int = option(
+        200, "Characters before a string that the model reads with it.", panel=TEST, least=0, most=100_000
+    )
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        """What makes the test another one."""
+        return {"pattern": sorted(set(self.pattern)), "context": self.context}
+
+
+# The strings
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalCanaries:
+    """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
+
+    strings: tuple[Found, ...]
+    left_out: Mapping[str, int]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found and what was left out, in sentences."""
+        kinds = Counter(one.kind for one in self.strings)
+        found = ", ".join(f"{number:,} of {kind}" for kind, number in sorted(kinds.items()))
+        left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
+        said = (f"Strings in the test: {found}.",) if found else ()
+        return said + ((f"Left out: {left}.",) if left else ())
+
+
+def natural_canaries(corpus: Corpus, settings: CanarySettings) -> NaturalCanaries:
+    """The random strings of the texts, whatever the order of the texts; TextsError where there are fewer than five.
+    Opens no model."""
+    ordered = sorted(
+        corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
+    )
+    found, left = random_strings(
+        replace(corpus, texts=tuple(ordered)),
+        settings.pattern,
+        alternatives=ALTERNATIVES,
+        context=settings.context,
+        seed=seed_of("canaries", [one.text for one in ordered], **settings.matters),
+    )
+    made = NaturalCanaries(found, left)
+    if len(found) < FEWEST_STRINGS:
+        what = (
+            f"{len(found)} random strings, and a test takes {FEWEST_STRINGS} or more"
+            if found
+            else (
+                "no hash of 32, 40 or 64 digits and no UUID of version 4 that may be random"
+                f"{', and no string of the pattern' if settings.pattern else ''}"
+            )
+        )
+        raise TextsError(
+            f"{corpus.name} holds {what}: give more texts, or name strings that were drawn at random with --pattern. "
+            f"{' '.join(made.notes)}".rstrip()
+        )
+    return made
+
+
+# Gates: what can be known of the strings without a model
+#
+# Where a score that reads the strings alone prefers those of the texts, a model that reads well does too, and has seen
+# nothing. Each gate is the test by lot itself, exact for strings that were drawn at random: then the string that stands
+# in the text and its alternatives are draws from one law, whatever the score makes of them.
+
+GATE = 0.1
+"""How often fair strings are withheld: each of the scores is tested at this level over their number."""
+DRAWS = 999
+"""Draws of each of these tests."""
+MOST_UNITS = 2_000
+"""Strings that the tests over the whole set count; more add nothing but time."""
+_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_WORD = re.compile(r"[0-9a-z]{6,}")
+
+
+def blind_p(strings: Sequence[Found], seed: int) -> dict[str, float]:
+    """The p-value of each blind score, by its name in words."""
+    by_row: dict[str, Callable[[Sequence[Found]], list[Doubles]]] = {
+        "the compressed length of context and string": compressed,
+        "the distance from a string that stands before it": neighbours,
+        "check digits": check_digits,
+    }
+    found = {}
+    for name, values in by_row.items():
+        rows = values(strings)
+        found[name] = lot_test(rows, draws=DRAWS, seed=seed).p
+    every, one = set_tests(strings, placed, seed)
+    found |= {"the same characters in the same places": every, "the same characters in one place": one}
+    found["the same sequences of characters"] = set_tests(strings, sequences, seed)[1]
+    return found
+
+
+def blind_check(strings: Sequence[Found], seed: int) -> Check:
+    """Whether scores that see no model tell the strings from fresh ones of their format."""
+    found = blind_p(strings, seed)
+    level = GATE / len(found)
+    seen = {name: p for name, p in found.items() if p <= level}
+    words = (
+        f"The test was repeated {len(found)} times without a model, with scores that look at the strings and the text "
+        "before them alone. "
+    )
+    if seen:
+        words += (
+            "They tell the strings of the texts from others by "
+            + " and by ".join(f"{name} (p = {p:.2g})" for name, p in seen.items())
+            + ". So these strings were not drawn at random, or what stands before them gives them away, and a model "
+            "may prefer them without having seen them."
+        )
+    else:
+        words += f"None tells them from others of their format (the smallest p is {min(found.values()):.2g})."
+    return Check(
+        "blind",
+        "Without a model, nothing tells the strings from others",
+        "failed" if seen else "passed",
+        words,
+        "Leave out strings that are not random as a whole: those that hold a time, a version, a check digit or a "
+        "count, and lists that are sorted.",
+        {"p": found, "level": level},
+    )
+
+
+def compressed(strings: Sequence[Found]) -> list[Doubles]:
+    """Minus the length of context and string as zlib compresses them: higher where the context holds a part of it."""
+    return [
+        np.array(
+            [
+                -float(len(zlib.compress((one.context + some).encode("utf-8", "replace"), 9)))
+                for some in (one.string, *one.alternatives)
+            ]
+        )
+        for one in strings
+    ]
+
+
+def neighbours(strings: Sequence[Found]) -> list[Doubles]:
+    """Minus the distance from the nearest string in the context, as numbers of their first characters: higher in lists
+    that are sorted, and for times and counts."""
+    rows = []
+    for one in strings:
+        near = [_number(word) for word in _WORD.findall(one.context.lower())[-20:]]
+        values = [_number(some.lower()) for some in (one.string, *one.alternatives)]
+        rows.append(np.array([-min((abs(v - other) for other in near), default=0.0) for v in values]))
+    return rows
+
+
+def check_digits(strings: Sequence[Found]) -> list[Doubles]:
+    """How many of the common check-digit rules a string obeys: Luhn's, and remainders of 10, 11, 37 and 97."""
+    return [np.array([_obeyed(some) for some in (one.string, *one.alternatives)]) for one in strings]
+
+
+Features = Callable[[Found, str], Iterator[tuple[object, object]]]
+"""What a string has, each with the group that it is counted in."""
+
+
+def set_tests(strings: Sequence[Found], features: Features, seed: int) -> tuple[float, float]:
+    """The p-values of how often strings of the set share a feature, against draws of other strings for all of them.
+
+    For each group of features the sum of the squares of their counts is taken, which is high where strings are alike,
+    and put in units of its standard deviation over draws. The first p is of the sum over groups, the second of the
+    largest. 1 where there are no features.
+    """
+    some = strings[:MOST_UNITS]
+    groups: dict[object, dict[object, int]] = {}
+    table = [
+        [
+            [
+                (group, groups.setdefault(group, {}).setdefault(f, len(groups[group])))
+                for group, f in features(one, s)
+            ]
+            for s in (one.string, *one.alternatives)
+        ]
+        for one in some
+    ]
+    if not groups:
+        return 1.0, 1.0
+    starts = dict(zip(groups, np.cumsum([0, *map(len, groups.values())]).tolist(), strict=False))
+    number = sum(map(len, groups.values()))
+    # [strings, alternatives, features]; what a shorter string has not gets a number of its own, which is not counted
+    width = max(len(row) for rows in table for row in rows)
+    held = np.full((len(table), max(map(len, table)), width), number, dtype=np.int32)
+    for i, rows in enumerate(table):
+        for k, row in enumerate(rows):
+            held[i, k, : len(row)] = [starts[group] + f for group, f in row]
+    every, bounds = np.arange(len(table)), list(starts.values())
+    sizes = np.array([len(rows) for rows in table])
+    chosen = np.random.default_rng([seed, 1]).integers(sizes, size=(DRAWS, len(table)))
+    sums = np.empty((DRAWS + 1, len(bounds)))
+    for i, lot in enumerate((np.zeros_like(sizes), *chosen)):
+        counts = np.bincount(held[every, lot].ravel(), minlength=number + 1)[:number].astype(np.float64)
+        sums[i] = np.add.reduceat(counts**2, bounds)
+    spread = sums.std(axis=0)
+    units = (sums - sums.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    totals, most = units.sum(axis=1), units.max(axis=1)
+    return share_reached(totals[1:], totals[0]), share_reached(most[1:], most[0])
+
+
+def placed(one: Found, made: str) -> Iterator[tuple[object, object]]:
+    """The characters that vary, each in the group of its place, and whether they are in the upper half of the alphabet
+    and odd; strings of other kinds share nothing."""
+    for i, choices in zip(one.varies, one.choices, strict=True):
+        place, value = (one.kind, len(made), i), choices.find(made[i])
+        yield place, made[i].lower()
+        yield (*place, "half"), 2 * value >= len(choices)
+        yield (*place, "odd"), value % 2
+
+
+def sequences(one: Found, made: str) -> Iterator[tuple[object, object]]:
+    """The runs of one, two and three characters that vary, wherever they stand."""
+    letters = "".join(made[i].lower() for i in one.varies)
+    return ((n, letters[i : i + n]) for n in (1, 2, 3) for i in range(len(letters) - n + 1))
+
+
+def _number(word: str) -> float:
+    """The first characters as a number from 0 to 1: digits first, then letters."""
+    value, scale = 0.0, 1.0
+    base = 16.0 if all(c in "0123456789abcdef-" for c in word) else 36.0
+    if word.replace("-", "").isdigit():
+        base = 10.0
+    for character in word[:8]:
+        if character in _LETTERS:
+            scale /= base
+            value += min(_LETTERS.index(character), base - 1) * scale
+    return value
+
+
+def _obeyed(made: str) -> float:
+    letters = [_LETTERS.index(c) for c in made.lower() if c in _LETTERS]
+    digits = [one for one in letters if one < 10]
+    doubled = [d if i % 2 == 0 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(digits))]
+    weighted = sum(i * d for i, d in enumerate(reversed(digits), 1))
+    written = int("".join(map(str, letters)) or "0")
+    moved = int("".join(map(str, letters[4:] + letters[:4])) or "0")
+    rules = [sum(doubled) % 10 == 0, weighted % 11 == 0, sum(digits) % 10 == 0]
+    rules += [written % 97 == 1, moved % 97 == 1, sum(letters) % 37 == 0]
+    # A rule that random strings obey less often says more.
+    return float(np.dot(rules, [1.0, 1.04, 1.0, 2.0, 2.0, 1.5]))
+
+
+def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
+    """Whether the result holds without the sizes of the differences, so that few strings alone cannot make it.
+
+    Each value is replaced by its rank among those of its string and its alternatives, the mean rank for ties: a string
+    that the whole world knows then counts as one.
+    """
+    from scipy.stats import rankdata
+
+    rows = [row for row in values if np.isfinite(row).all()]
+    p = lot_test([rankdata(row) / len(row) for row in rows], draws=draws, seed=seed).p
+    first = sum(float(row[0]) > float(np.median(row[1:])) for row in rows)
+    words = (
+        f"{first:,} of {len(rows):,} strings lie above the middle of their alternatives; by chance about half do. With "
+        f"ranks in the place of values, where each string counts alike, p = {p:.3g}."
+    )
+    return Check(
+        "few",
+        "More than a few strings bring the result",
+        "passed" if p <= level else "failed",
+        words,
+        "A few strings that stand in many other places can bring such a result: leave them out, or test more.",
+        {"p": p},
+    )
+
+
+def known_check(strings: Sequence[Found], words: Collection[str]) -> Check:
+    """Whether no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
+    title = "No string is the hash of a common word"
+    if not words:
+        said = "The models do not tell the words that their tokenizers hold."
+        return Check("known", title, "not run", said)
+    found = hashes_of(strings, words)
+    said = f"The hashes of {len(words):,} words that the models' tokenizers hold were compared: "
+    said += (
+        f"{len(found):,} strings are among them ({listed(found)})." if found else "no string is among them."
+    )
+    cure = "Leave these strings out: such hashes stand in many tables, and a model may know them from there."
+    return Check("known", title, "failed" if found else "passed", said, cure if found else "")
+
+
+# Words
+
+_COMPARED = (
+    "Some strings in the texts look as if a machine had drawn them at random: hashes, or identifiers such as UUIDs. "
+    "Nobody can guess such a string.",
+    "For each string others of the same format were drawn, and it was measured how likely the model finds each of them "
+    "in the same place. A model that was trained on the texts finds the string that stands there more likely.",
+)
+_ASSUMPTION = (
+    "The strings were drawn at random: each string of the same format was as likely. A hash counts as random where "
+    "nobody can have chosen it. Strings that can be guessed from the text or from each other were looked for and left "
+    "out, and a second model must not prefer the strings."
+)
+_OWN = " That strings found by a pattern are random is the statement of the one who asks; the statement accuses nobody."
+_TRUST = (
+    "A model that has never seen a random string cannot find it likelier than another one of the same format, except "
+    "by chance."
+)
+_ELSEWHERE = (
+    "A string may also stand elsewhere: in a copy of the text, in a repository, or as the hash of a file that many "
+    "people have. Then the result shows that the model saw the string, and not that it saw these texts."
+)
+
+
+def words_of(corpus: str, model: str, settings: CanarySettings) -> Words:
+    """The sentences of the report."""
+    return Words(
+        unit="string",
+        of=f"texts that hold these random strings, which are those of {corpus} or others",
+        question=f"Was {model} trained on texts with the random strings of {corpus}?",
+        compared=_COMPARED,
+        hypothesis="The strings that stand in the texts are no likelier to the model than others of their format.",
+        assumption=_ASSUMPTION + (_OWN if settings.pattern else ""),
+        statistic="the sum over strings of the log-probability of the string that stands in the text less the mean "
+        "over it and its alternatives, over its standard deviation in fresh draws",
+        effect_unit="nats a string",
+        exact=False,
+        trust=(_TRUST, _ELSEWHERE),
+        preferred="the strings that stand in the texts",
+    )
+
+
+# The test
+
+
+def check_canaries(
+    corpus: Corpus,
+    models: Models,
+    settings: CanarySettings | None = None,
+    *,
+    canaries: NaturalCanaries | None = None,
+    statements: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
+) -> Verdict:
+    """The verdict on random strings in the texts: each is compared with fresh strings of its format, in its context.
+
+    `models.placebos` cannot have seen the strings: without one nobody is accused. `canaries` are those of
+    `natural_canaries`, which are looked for unless given. Errors as there and as for `detect`.
+    """
+    settings = settings or CanarySettings()
+    test = _Canaries(
+        corpus=corpus,
+        models=models,
+        settings=settings,
+        watch=watched(watch),
+        score=LOGP + (", less that of the reference model" if models.reference is not None else ""),
+        found=canaries or natural_canaries(corpus, settings),
+    )
+    return verdict(test, statements=statements)
+
+
+LOGP = "log-probability of context and string in nats"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Canaries(ByLot):
+    """The test of random strings."""
+
+    settings: CanarySettings
+    found: NaturalCanaries
+    _cut: dict[str, int] = field(default_factory=dict)
+
+    name = "canaries"
+    accusing = ("few", "known")
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        return self.settings.matters
+
+    def read(self, model: Backend, stage: str) -> Rows:
+        """The log-probability of context and string in nats, less that of the reference model where there is one."""
+        own = self._totals(model, stage)
+        if self.models.reference is not None:
+            own = own - self._totals(self.models.reference, "reading with the reference model")
+        return tuple(own.reshape(len(self.found.strings), 1 + ALTERNATIVES))
+
+    def _totals(self, model: Backend, stage: str) -> Doubles:
+        reader = Reader(replace(self.models, reference=None), ALONE, self.watch, self.settings.cache)
+        texts = [one.context + some for one in self.found.strings for some in (one.string, *one.alternatives)]
+        read = reader.read(texts, under=model, stage=stage)
+        cut = read.cut.reshape(len(self.found.strings), 1 + ALTERNATIVES).any(axis=1)
+        self._cut[model.name] = int(np.count_nonzero(cut))
+        return read.totals
+
+    def beyond(self, own: Rows, other: Rows) -> Beyond:
+        """The same lot for the target's values less the second model's, each in units of its own statistic's standard
+        deviation: the target must prefer the strings more clearly.
+
+        How alike two models find random strings is a matter of their tokens and says nothing of what either could
+        know, so that no likeness is asked here as `beyond_by_lot` asks it. What both could see in the strings is what
+        the gates look for.
+        """
+        both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
+        x, y = ([centred(values[i]) for i in both] for values in (own, other))
+        units = [np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y)]
+        if not both or min(units) == 0:
+            return Beyond(1.0, 1.0)
+        left = [one / units[0] - two / units[1] for one, two in zip(x, y, strict=True)]
+        return Beyond(lot_test(left, draws=self.settings.draws, seed=self.seed).p, 1.0)
+
+    def planted(self) -> Sequence[str]:
+        """Each string with what stands before it, as far as no other string of the test stands there: so it is read as
+        often as the power says."""
+        beside: dict[str, list[str]] = {}
+        for one in self.found.strings:
+            beside.setdefault(one.text, []).append(one.string)
+        return [
+            one.context.rpartition(_last(one.context, beside[one.text]))[2] + one.string
+            for one in self.found.strings
+        ]
+
+    def checks(self, values: Rows) -> tuple[Check, ...]:
+        from pretrace.backends.tokens import vocabulary_of
+
+        words = frozenset[str]().union(
+            *(vocabulary_of(one) for one in (self.models.target, *self.models.placebos))
+        )
+        return (
+            blind_check(self.found.strings, self.seed),
+            known_check(self.found.strings, words),
+            few_check(values, self.settings.level, draws=self.settings.draws, seed=self.seed),
+        )
+
+    def words(self, values: Rows) -> Words:
+        return words_of(self.corpus.name, self.models.target.name, self.settings)
+
+    def shown(self, values: Rows) -> Shown:
+        strings, effects = self.found.strings, self.effects(values)
+        columns: dict[str, tuple[str, ...] | Doubles] = {
+            "id": tuple(one.id for one in strings),
+            "text": tuple(one.text for one in strings),
+            "format": tuple(one.kind for one in strings),
+            "string": tuple(one.string for one in strings),
+            "published": np.array([row[0] for row in values]),
+            "others": np.array([row[1:].mean() for row in values]),
+            "difference": effects,
+        }
+        cut, notes = self._cut.get(self.models.target.name, 0), self.found.notes
+        if cut:
+            notes += (f"{cut:,} strings stand beyond what the model reads: read less with --context.",)
+        return Shown(
+            figures={
+                "strings": len(strings),
+                "alternatives a string": ALTERNATIVES,
+                "strings above the mean of their alternatives": int(np.count_nonzero(effects > 0)),
+            },
+            tables=(Table("strings", columns),),
+            skipped=tuple(
+                Skipped(one.id, "a value is missing", 0)
+                for one, effect in zip(strings, effects, strict=True)
+                if not np.isfinite(effect)
+            ),
+            notes=notes,
+            situation=Situation(documents=len(self.corpus), canaries=len(strings)),
+        )
+
+
+def _last(context: str, strings: Sequence[str]) -> str:
+    """The string that stands last in a context; a character that stands nowhere for none."""
+    place, found = max((context.rfind(some), some) for some in strings)
+    return found if place >= 0 else "\0"

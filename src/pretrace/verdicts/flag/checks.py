@@ -1,0 +1,324 @@
+"""Could a text that was not seen have stood among the known ones? What says no, without the target.
+
+The rule is one for all: the answer is withheld where a 99% interval of the AUC, over documents, lies above
+0.5 and the AUC itself above 0.55. The first makes it rare by chance (1 in 200 on either side); the second lets
+differences pass that large sets show and that could not matter: were a score to follow the difference to the
+full, an AUC of 0.55 would put up to 1.7 times as many non-members above a threshold of 1 in 200 as promised
+(two normal laws 0.18 standard deviations apart). How often sets that are alike are refused is measured in
+benchmarks/flagging.py.
+
+Spreads are compared beside means, and neighbours in the file with each other (`spread_check`, `runs_check`). These two
+withhold an accusation and no all-clear. `unseen_drift` says how large a drift of the score could hide from all of it.
+
+Few documents give too narrow an interval: two that lie high by chance lie high in every resample. Where a side
+has fewer than 20, a rank test of one value a document has to agree, and where even that could never say no, the
+check was not run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from pretrace.baselines.blind import bag_of_words
+from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING
+from pretrace.scoring.holdout import drawn_documents
+from pretrace.statistics.auc_bootstrap import auc_bootstrap
+from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
+from pretrace.statistics.resampling import Spread
+from pretrace.statistics.scale import Below, spread_p
+from pretrace.types import Bools, Check, Doubles, Estimate
+
+APART = 0.55
+"""The AUC above which two sets count as different."""
+RESAMPLES = 2000
+WORD_TEXTS = 20_480
+"""Texts of either side that the classifier of words learns from and judges, drawn by document."""
+OUTER = 0.2
+"""The share of a 95% interval's outside that a 99% interval leaves out."""
+LEVEL = 0.005
+"""Of that test, on either side; as rare as the interval's failures are meant to be."""
+WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
+"""The same for cross-fitted values, which vary more than the test takes them to (see `crossfit.WIDENING`)."""
+
+FLOOR = 1 / 3
+"""The drift of a score, in standard deviations between documents, that is never taken to be excluded by checks of words
+and lengths alone, however many documents there are: they look at other things than the score."""
+STRICT = 0.01
+"""The level of a comparison of spreads, and of neighbours."""
+WIDE = 0.84
+"""Standard errors above which a wider lower half is taken off, with as many added (four fifths on one side)."""
+_UNSEEN = 1.645
+"""Standard errors of a limit that holds in 95 of 100 cases."""
+_NINETY_NINE = 2.576
+
+_BEYOND, SPREAD = "beyond_chance", "spread p"
+_SAYING = {"words": "their words", "length": "their length", "placebo": "the score of the placebo"}
+_WORDS = "The texts are like the known non-members, by their words"
+_LENGTH = "They are as long as those"
+_SPREAD = "They vary as much as those"
+_RUNS = "Known texts that stand side by side are no more alike than others"
+_PLACEBO = "A model that never saw them finds nothing"
+_OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts with --placebo."
+_CURE = "Take known non-members of the same source, kind and time as the texts, cut in the same way."
+
+
+Read = Callable[[Bools], Sequence[str]]
+"""Gives the texts of the chosen rows, in order."""
+
+
+def set_checks(texts: Sequence[str], asked: Bools, groups: Groups, *, seed: int) -> tuple[Check, Check]:
+    """Whether words or lengths tell the texts `asked` about from the known ones, documents kept whole."""
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
+    codes = Grouping.of(groups).codes
+    return row_checks(
+        lengths, asked, codes, lambda rows: [texts[i] for i in np.flatnonzero(rows).tolist()], seed=seed
+    )
+
+
+def row_checks(
+    lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
+) -> tuple[Check, Check]:
+    """`set_checks` for more texts than memory holds: from the characters of each and its document, [rows].
+
+    The classifier of words learns from and judges at most about `WORD_TEXTS` of a side, drawn by whole documents;
+    `read` gives those.
+    """
+    grouping = Grouping.of(groups, asked)
+    few, fewer = (_too_few(asked, grouping, level) for level in (WORDS_LEVEL, LEVEL))
+    if fewer:
+        words, length = (
+            Check(n, t, "not run", fewer, _CURE) for n, t in (("words", _WORDS), ("length", _LENGTH))
+        )
+        return words, length
+    drawn = _drawn(asked, groups, seed)
+    some, theirs = asked[drawn], groups[drawn]
+    judged = bag_of_words(read(drawn), some, theirs, seed=seed)
+    spread = _spread(lengths, asked, groups, seed=seed)
+    length = _length(spread.estimate(0), [_rank_p(sign * lengths, asked, groups) for sign in (1, -1)])
+    length = _with_spread(length, np.log1p(lengths), asked, groups)
+    if few or judged.scores is None:
+        why = few or f"No classifier could be trained: {judged.note}"
+        return Check("words", _WORDS, "not run", why, _CURE), length
+    spread = _spread(judged.scores, some, theirs, seed=seed).widened(0, WIDENING)
+    words = _words(spread.estimate(0), _rank_p(judged.scores, some, theirs))
+    words = _with_spread(words, judged.scores, some, theirs)
+    return _resting(words, asked, drawn), length
+
+
+def _drawn(asked: Bools, groups: Numbers, seed: int) -> Bools:
+    """The texts that the classifier of words looks at: of each side all, or whole documents drawn at random."""
+    drawn = np.zeros(len(asked), dtype=bool)
+    for side in (asked, ~asked):
+        drawn[side] = drawn_documents(groups[side], side[side], most=WORD_TEXTS, seed=seed)
+    return drawn
+
+
+def _resting(words: Check, asked: Bools, drawn: Bools) -> Check:
+    """The check of the words with what it rests on, where that is a sample."""
+    if drawn.all():
+        return words
+    mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
+    rests = f"It rests on {mine} texts and {others} known ones, drawn by whole documents."
+    return replace(words, words=f"{words.words} {rests}")
+
+
+def placebo_check(
+    values: Doubles, asked: Bools, groups: Groups, *, flagged: int, rate: float, seed: int
+) -> Check:
+    """Whether the same score of a model that never saw the texts leaves them unflagged and in their place."""
+    if np.ptp(values) == 0:
+        words = "The placebo gives every text the same score, so it can say nothing; name another one."
+        return Check("placebo", _PLACEBO, "not run", words, _OTHER)
+    auc = _spread(values, asked, groups, seed=seed).estimate(0)
+    ranked = _rank_p(values, asked, groups)
+    share = f"{100 * rate:g}%"
+    words = (
+        f"The same was done with the placebo. At a rate of {share} it flagged {flagged:,} documents (by chance it "
+        f"flags any in at most {share} of such checks), and put the texts before the known non-members with an AUC of "
+        f"{_figures(auc)}. That it never saw the texts is your statement."
+    )
+    if _seldom(Grouping.of(groups, asked), LEVEL):
+        words += " From so few documents that AUC cannot be told from chance, and does not count."
+    good = not flagged and not _apart(auc, ranked)
+    figures = {"flagged": flagged, "rate": rate, "auc": [auc.value, auc.low, auc.high]}
+    figures[_BEYOND] = _beyond_chance(auc, ranked)
+    check = Check("placebo", _PLACEBO, "passed" if good else "failed", words, "" if good else _CURE, figures)
+    return _with_spread(check, values, asked, groups)
+
+
+def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check:
+    """Whether both sides vary alike: in the lower half of the score (`found`), which training cannot widen, and in what
+    the other checks looked at."""
+    if fewest < FEWEST_TEXTS:
+        words = "Too few documents to see whether the two sides vary alike."
+        return Check("spread", _SPREAD, "not run", words, _CURE)
+    figures: dict[str, Any] = {"score, lower half": found.p} if found.p is not None else {}
+    figures |= {check.name: check.figures[SPREAD] for check in checks if SPREAD in check.figures}
+    odd = [name for name, p in figures.items() if p <= STRICT]
+    words = (
+        "Below the middle of the known ones, where training moves no text to, the texts lie "
+        f"{found.ratio:.2f} times as far away as the known non-members. "
+        if found.p is not None
+        else "Too few of the texts lie below the middle of the known ones to say how far. "
+    )
+    words += (
+        f"A rank test of spread gave {', '.join(f'p = {p:.2g} ({name})' for name, p in figures.items())}; "
+        f"at or below {STRICT:g} nobody is accused, as texts that vary more stand out more often, seen or not."
+    )
+    figures["ratio"] = found.ratio
+    return Check("spread", _SPREAD, "failed" if odd else "passed", words, _CURE if odd else "", figures)
+
+
+def runs_check(p: float, *, documents: int) -> Check:
+    """Whether known documents that stand side by side in their file score alike (`p`): then they come from a few
+    sources, and counting them one by one makes sets stand out by chance."""
+    cure = "Give a group to texts of one source (pages of a site, pieces of a book, items of one template)."
+    if documents < FEW_DOCUMENTS:
+        words = f"Too few known documents ({documents}) to see whether they come in runs."
+        return Check("runs", _RUNS, "not run", words, cure)
+    words = (
+        f"Whether neighbours in the file of the known texts score alike was tested: p = {p:.2g}. At or below "
+        f"{STRICT:g} they seem to come from few sources, and nobody is accused."
+    )
+    good = p > STRICT
+    return Check("runs", _RUNS, "passed" if good else "failed", words, "" if good else cure, {"p": p})
+
+
+def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
+    """The drift of the score, in standard deviations between documents, that the checks could not have excluded with so
+    many documents.
+
+    An AUC of a normal law and the same moved by d is Φ(d / √2). Of a placebo, which reads with the same score, it is
+    the upper limit (95%) of what its score shows. Without one it is the larger limit of words and lengths, and `FLOOR`
+    at least. A check that was not run could have excluded what its number of documents can show.
+    """
+    seen = {check.name: check.figures["auc"] for check in checks if "auc" in check.figures}
+    chance = math.sqrt((asked + known + 1) / (12 * asked * known))
+    if "placebo" in seen:
+        value, low, high = seen["placebo"]
+        half = max((high - low) / 2 * _UNSEEN / _NINETY_NINE, _UNSEEN * chance)
+        return _drift(max(0.0, value - 0.5) + half)
+    limits = [WIDENING * _UNSEEN * chance]
+    for name, (value, low, high) in seen.items():
+        away = abs(value - 0.5) if name == "length" else max(0.0, value - 0.5)
+        limits.append(away + (high - low) / 2 * _UNSEEN / _NINETY_NINE)
+    return max(FLOOR, *map(_drift, limits))
+
+
+def _drift(away: float) -> float:
+    """The drift that makes an AUC so far from 0.5."""
+    return math.sqrt(2) * NormalDist().inv_cdf(0.5 + min(away, 0.499))
+
+
+def _with_spread(check: Check, values: Doubles, asked: Bools, groups: Groups) -> Check:
+    """The check with a rank test of the spread of what it looked at, one value a document."""
+    codes = Grouping.of(groups).codes
+    mine, others = (means(values[side], codes[side]) for side in (asked, ~asked))
+    if min(len(mine), len(others)) < FEWEST_TEXTS:
+        return check
+    return replace(check, figures={**check.figures, SPREAD: spread_p(mine, others)})
+
+
+def with_set_test(check: Check, p: float, level: float) -> Check:
+    """A placebo check to which the placebo's own test of the set is added; it can withhold that of the target only."""
+    if check.status == "not run":
+        return check
+    words = f"{check.words} Its own test of the set as a whole has p = {p:.2g}."
+    beyond = bool(check.figures[_BEYOND]) or p <= level
+    return replace(check, words=words, figures={**check.figures, "set p": p, _BEYOND: beyond})
+
+
+def withheld(checks: Sequence[Check]) -> str:
+    """Why a rejection of the test of the set does not count; "" where it does.
+
+    That test sees differences that are too small to refuse the flags for. So it does not count where a control, with
+    no room for small differences, says that the sets differ by more than chance.
+    """
+    saying = [_SAYING[check.name] for check in checks if check.figures.get(_BEYOND)]
+    if not saying:
+        return ""
+    return f"the two sets also differ a little by {' and by '.join(saying)}, which has nothing to do with training"
+
+
+def no_placebo() -> Check:
+    """The check of a placebo that was not named."""
+    words = "No placebo was named: what sets the texts apart for any model would be flagged as well."
+    return Check("placebo", _PLACEBO, "not run", words, _OTHER)
+
+
+def _words(auc: Estimate, ranked: float) -> Check:
+    words = (
+        "A classifier that never saw the model (a bag of words, judged on documents it did not learn from) tells the "
+        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is a coin. It withholds the answer "
+        f"above {APART:g} where the interval excludes 0.5."
+    )
+    failed, beyond = _apart(auc, ranked, WORDS_LEVEL), _beyond_chance(auc, ranked, WORDS_LEVEL)
+    return _check("words", _WORDS, failed, words, auc, beyond=beyond)
+
+
+def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
+    words = f"By their number of characters alone the AUC is {_figures(auc)}; above 0.5 the texts are the longer ones."
+    sides = ((auc, ranked[0]), (Estimate(1 - auc.value, 1 - auc.high, 1 - auc.low), ranked[1]))
+    failed = any(_apart(*side) for side in sides)
+    return _check("length", _LENGTH, failed, words, auc, beyond=any(_beyond_chance(*side) for side in sides))
+
+
+def _check(name: str, title: str, failed: bool, words: str, auc: Estimate, *, beyond: bool) -> Check:
+    figures = {"auc": [auc.value, auc.low, auc.high], _BEYOND: beyond}
+    return Check(name, title, "failed" if failed else "passed", words, _CURE if failed else "", figures)
+
+
+def _apart(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
+    return auc.value > APART and _beyond_chance(auc, ranked, level)
+
+
+def _beyond_chance(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
+    return auc.low > 0.5 and ranked <= level
+
+
+def _rank_p(values: Doubles, asked: Bools, groups: Groups) -> float:
+    """The p-value of a rank test (Mann and Whitney) for documents in question above known ones; 0 where neither
+    side is few and the interval decides alone."""
+    if Grouping.of(groups, asked).fewest >= FEW_DOCUMENTS:
+        return 0.0
+    from scipy.stats import mannwhitneyu
+
+    codes = Grouping.of(groups).codes
+    sides = [means(values[side], codes[side]) for side in (asked, ~asked)]
+    return float(mannwhitneyu(*sides, alternative="greater").pvalue)
+
+
+def _seldom(grouping: Grouping, level: float) -> bool:
+    """Whether documents are so few that no order of them is rare enough to say that the sides differ."""
+    few, other = sorted((grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)))
+    return few < FEW_DOCUMENTS and math.comb(few + other, few) * level < 1
+
+
+def _figures(auc: Estimate) -> str:
+    return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}] (99%)"
+
+
+def _spread(scores: Doubles, asked: Bools, groups: Groups, *, seed: int) -> Spread:
+    spread = auc_bootstrap(scores, asked, groups=groups, seed=seed, resamples=RESAMPLES)
+    return replace(spread, tail=spread.tail * OUTER)
+
+
+def _too_few(asked: Bools, grouping: Grouping, level: float) -> str:
+    for whose, count, bit in (
+        ("in question", int(asked.sum()), MEMBERS),
+        ("known", int((~asked).sum()), NONMEMBERS),
+    ):
+        documents = grouping.holding(bit)
+        rare = documents == grouping.fewest and _seldom(grouping, level)
+        if count < FEWEST_TEXTS or documents < 2 or rare:
+            return (
+                f"Number of texts {whose}: {count}, from {documents} document{'s' * (documents != 1)}: too few to see "
+                "whether the two sets differ. That they do not is taken on trust."
+            )
+    return ""

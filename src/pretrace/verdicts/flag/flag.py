@@ -1,0 +1,236 @@
+"""Score both sets, look whether they may be compared, flag documents and test the set as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pretrace.errors import ModelError
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.placebos import check_placebos
+from pretrace.scoring.plan import Models
+from pretrace.scoring.provenance import record_corpus
+from pretrace.statistics.controls import placebos
+from pretrace.statistics.documents import Grouping
+from pretrace.types import Backend, Bools, Corpus, Estimate, Flagged, Judged, Known, Power, Run
+from pretrace.verdicts.audit.power import check_plantable
+from pretrace.verdicts.audit.watch import Unwatched
+from pretrace.verdicts.flag import words
+from pretrace.verdicts.flag.checks import Read
+from pretrace.verdicts.flag.concluding import Conclusion, Looked, concluded, looked
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, Plan, plan
+from pretrace.verdicts.flag.power import measured
+from pretrace.verdicts.flag.prospect import Prospect
+from pretrace.verdicts.flag.sides import Rows, Sides
+from pretrace.verdicts.reading import Watched
+from pretrace.verdicts.register import Entry, kth, note
+
+
+def flag(
+    corpus: Corpus,
+    known: Corpus,
+    models: Models | Backend,
+    settings: FlagSettings | None = None,
+    *,
+    progress: Progress | None = None,
+    watch: Watched | None = None,
+) -> Flagged:
+    """Which texts of `corpus` stand out from the known non-members by one score of the target, and whether all do.
+
+    The outcome is "flagged" where a document is flagged, "set" where none is and the set as a whole stands out,
+    "refused", without p-values, where a control tells the two sets apart or could not have done so, "none" where
+    nothing stands out and `settings.power` showed that a tenth of the documents, if read, would have, else "missed".
+    With a placebo in `models` the same is done with it, and it must find nothing. Raises what `plan` and `detect`
+    raise, LeakError among it where a model was tuned on one of the texts, and ModelError where the power is asked for
+    and the target has no weights here.
+    """
+    settings = settings or FlagSettings()
+    models = models if isinstance(models, Models) else Models(models)
+    if models.placebo is not None:
+        check_placebos(models.target, (models.placebo.target,))
+    if settings.power:
+        check_power(models)
+    made = plan(corpus, known, settings)
+    how = Options(cache=settings.cache, progress=progress or Silent())
+    run = detect(made.corpus, models, settings.plan, how)
+    asking = Asking(models, watch or Unwatched()) if settings.power else None
+    return flag_scored(
+        run, made, settings, corpus=corpus, known=known, model=models.target.name, asking=asking
+    )
+
+
+def check_power(models: Models) -> None:
+    """ModelError where no copy of the target can be trained."""
+    try:
+        check_plantable(models.target)
+    except ModelError as error:
+        raise ModelError(f"{error} Leave --power away; without it nothing ends with exit code 0.") from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asking:
+    """The models that can still be asked once the texts were scored, and who watches."""
+
+    models: Models
+    watch: Watched
+
+
+def power_of(
+    found: Looked, read: Read, settings: FlagSettings, asking: Asking | None, without: str = ""
+) -> tuple[Power | None, Estimate | None, str]:
+    """The power where it decides and can be measured, the share of documents that there can be, and why it was not
+    measured; `without` says why there are no models to ask."""
+    if not found.quiet or not settings.power:
+        return None, None, ""
+    if asking is None:
+        return None, None, without
+    return measured(found, read, asking.models, asking.watch)
+
+
+def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be asked)
+    run: Run,
+    made: Plan,
+    settings: FlagSettings,
+    *,
+    corpus: Corpus,
+    known: Corpus,
+    model: str,
+    asking: Asking | None = None,
+) -> Flagged:
+    """The same from scores that are there: `run` has the texts of `made.corpus`, both sets, and one score. Without
+    `asking` the power cannot be measured."""
+    run = run.complete
+    found = _Scored.of(run, made, settings)
+    prospect = made.prospect.scored(found.sides.known, found.sides.number, settings.fdr)
+    seen = looked(found.sides, prospect, found.read)
+    power, share, why = power_of(seen, found.read, settings, asking)
+    end = concluded(seen, power, share, model=model, corpus=corpus.name)
+    flagged = Flagged(
+        corpus=corpus.name,
+        nonmembers=known.name,
+        model=model,
+        score=run.scores[0],
+        fdr=settings.fdr,
+        method=prospect.method,
+        outcome=end.outcome,
+        statement="",
+        texts=found.judged(end),
+        known=found.known,
+        checks=end.checks,
+        notes=prospect.notes,
+        skipped=tuple(replace(one, id=one.id.removeprefix(TEXTS)) for one in run.skipped),
+        settings=record(
+            record_corpus(corpus), record_corpus(known), run.settings, settings, found.sides.seed
+        ),
+        set_test=end.set_test,
+        power=power,
+    )
+    return told(registered(flagged, made.draws, settings), prospect, why)
+
+
+def told(flagged: Flagged, made: Prospect, why: str = "") -> Flagged:
+    """The flagging with its words, once all else is settled; `why` says why the power was not measured."""
+    said = words.said(flagged, made, why)
+    return replace(flagged, statement=said.statement, reasons=said.reasons, advice=said.advice)
+
+
+def registered(flagged: Flagged, draws: Draws, settings: FlagSettings) -> Flagged:
+    """The flagging with which test of these texts it is on this machine, once it was noted in the register; as it is
+    where nothing is kept on disk."""
+    if not settings.cache:
+        return flagged
+    models = flagged.settings.get("models")
+    told = models if isinstance(models, Mapping) else {}
+    weights = {role: str(one.get("weights")) for role, one in told.items() if isinstance(one, Mapping)}
+    others = {role: value for role, value in weights.items() if role != "target"}
+    entry = Entry(
+        "flag",
+        draws.asked,
+        weights.get("target", flagged.model),
+        {**settings.matters, "known": draws.known, "models": others},
+        flagged.model,
+    )
+    test = flagged.set_test
+    p = test.p if test else None
+    said = kth(entry, settings.level).words(p)
+    note(entry, p, flagged.outcome)
+    return replace(flagged, tests=said)
+
+
+def record(
+    texts: Mapping[str, Any],
+    nonmembers: Mapping[str, Any],
+    made: Mapping[str, Any],
+    settings: FlagSettings,
+    seed: int,
+) -> dict[str, Any]:
+    """Everything needed to do it again: of the run's record, with the two sets each by itself."""
+    rest = {name: value for name, value in made.items() if name not in ("texts", "seed")}
+    asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
+    return {**asked, "seed": seed, "texts": dict(texts), "nonmembers": dict(nonmembers), **rest}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scored:
+    """A run of both sets in memory: its rows with their names, and the texts themselves."""
+
+    run: Run
+    documents: tuple[str, ...]
+    texts: Sequence[str]
+    sides: Sides
+
+    @classmethod
+    def of(cls, run: Run, made: Plan, settings: FlagSettings) -> _Scored:
+        """The rows of a run; TextsError where too few of them could be scored."""
+        content = {text.id: text.text for text in made.corpus.texts}
+        documents = tuple(made.documents[name] for name in run.ids)
+        texts = [content[name] for name in run.ids]
+        rows = Rows(
+            asked=np.array([member is None for member in run.members], dtype=bool),
+            documents=Grouping.of(documents).codes if documents else np.zeros(0, dtype=np.int64),
+            scores=np.asarray(run.matrix[:, 0]),
+            placebo=next(iter(placebos(run).values()), None),
+            lengths=np.array([len(text) for text in texts], dtype=np.float64),
+        )
+        sides = Sides.of(rows, settings, made.draws.seed(settings), [one.reason for one in run.skipped])
+        return cls(run, documents, texts, sides)
+
+    def read(self, rows: Bools) -> list[str]:
+        """The texts of some rows."""
+        return [self.texts[i] for i in np.flatnonzero(rows).tolist()]
+
+    def judged(self, end: Conclusion) -> Judged:
+        """The texts in question; without p-values where the answer is refused."""
+        sides, rows = self.sides, self.sides.rows.asked
+        p, q = end.of_texts(sides.place)
+        return Judged(
+            self._at(rows, self.run.ids, TEXTS),
+            self._at(rows, self.run.groups, TEXTS),
+            sides.rows.scores[rows],
+            p,
+            q,
+            tuple(end.chosen[sides.place].tolist()),
+            self._at(rows, self.documents, TEXTS),
+            tuple(sides.drawn[rows].tolist()),
+        )
+
+    @property
+    def known(self) -> Known:
+        """The known non-members."""
+        sides, rows = self.sides, ~self.sides.rows.asked
+        return Known(
+            self._at(rows, self.run.ids, KNOWN),
+            self._at(rows, self.run.groups, KNOWN),
+            sides.rows.scores[rows],
+            tuple(sides.drawn[rows].tolist()),
+            self._at(rows, self.documents, KNOWN),
+        )
+
+    @staticmethod
+    def _at(rows: Bools, names: Sequence[str], side: str) -> tuple[str, ...]:
+        """Names of some rows as their file has them; a text without a group is its own."""
+        return tuple(names[row].removeprefix(side) for row in np.flatnonzero(rows).tolist())

@@ -1,0 +1,215 @@
+"""What a flagging would have seen: a copy of the target is trained on a tenth of the texts, and flagged again.
+
+The copy shows what training adds to the score of a document that was read, beyond what it adds to known non-members
+that were not. Flaggings of as many documents are then simulated: known ones stand for those nobody read, and a tenth of
+those in question gets what training added. The share of these that end in an accusation is the power, with all that
+withholds one: drift and spread that could not be excluded are taken off there as here.
+
+How many documents there can be like those that were read follows from the same simulation: the largest share at which a
+test statistic as low as the one that was found has a chance of at least 5%.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.plan import Models
+from pretrace.statistics.documents import Numbers, means
+from pretrace.statistics.intervals import mean_interval, share_interval
+from pretrace.statistics.scale import below
+from pretrace.statistics.shift import Shift, set_shift
+from pretrace.tuning.planting import PlantSettings, split_members
+from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
+from pretrace.verdicts.audit.power import planted_copy
+from pretrace.verdicts.flag.checks import WIDE
+from pretrace.verdicts.flag.concluding import Looked, stands
+from pretrace.verdicts.flag.prospect import CLEARING
+from pretrace.verdicts.flag.sides import Sides
+from pretrace.verdicts.reading import Watched
+from pretrace.verdicts.settings import POWER_BATCH
+
+FEWEST = 4
+"""Documents that are read at least: fewer say nothing of what training brings."""
+MOST = 1_000
+"""Documents of either side that take part in the planting; of more these are drawn."""
+SIMULATED, LARGEST = 400, 2_000
+"""Simulated flaggings, and documents of either side above which they are simulated with so many: more would only see
+more."""
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+"""Shares of documents that were read, at which the test statistic is simulated."""
+_TAIL = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planted:
+    """What training added to the score of the documents that the copy read, [planted], and how it was trained."""
+
+    gained: Doubles
+    of: int
+    how: str
+    epochs: int
+
+
+def measured(
+    found: Looked, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watched
+) -> tuple[Power | None, Estimate | None, str]:
+    """The power, and the share of documents like the planted ones that there can be; or why it could not be measured.
+
+    `read` gives the texts of the chosen rows, in order. ModelError where the target has no weights here.
+    """
+    sides = found.sides
+    if sides.number < 2 * FEWEST:
+        return None, None, f"Planting takes {2 * FEWEST} documents or more, and there are {sides.number}."
+    planted = _planted(sides, read, models, watch)
+    if len(planted.gained) < FEWEST:
+        return None, None, f"Only {len(planted.gained)} of the documents that the copy read could be scored."
+    return *simulated(found, planted), ""
+
+
+def simulated(found: Looked, planted: Planted) -> tuple[Power, Estimate]:
+    """The power and the share, from what training added."""
+    sides = found.sides
+    asked, known = (min(LARGEST, number) for number in (sides.number, sides.known))
+    rng = np.random.default_rng([sides.seed, 7])
+    values = sides.by_document(sides.rows.scores)[1]
+    law = _Law(values, planted.gained, set_shift(
+        np.arange(asked, dtype=float), np.arange(known) + 0.5, level=sides.settings.level, seed=sides.seed
+    ))  # fmt: skip
+    seen = max(1, round(CLEARING * asked))
+    accused = 0
+    for _ in range(SIMULATED):
+        shift = law.drawn(seen, asked, known, rng)
+        spread = below(shift.asked, shift.known).allowed(WIDE)
+        one = stands(shift, sides, found.made, found.standing.unseen, spread)
+        accused += one.withstands or bool(one.chosen.any())
+    often = share_interval(accused, SIMULATED)
+    tenth = seen / asked
+    power = Power(
+        probability=often,
+        needed=None,
+        planted=len(planted.gained),
+        epochs=planted.epochs,
+        effect=Estimate(tenth, tenth, tenth),
+        facts={
+            "units": planted.of,
+            "how": planted.how,
+            "share": tenth,
+            "gained": [*_three(mean_interval(planted.gained / (float(values.std()) or 1.0)))],
+            "simulated": SIMULATED,
+        },
+    )
+    return power, _share(found.standing.shift, law, asked, known, rng)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Law:
+    """What flaggings are simulated from: values of known documents, what training added, and the law of the statistic
+    at these numbers of documents without ties."""
+
+    values: Doubles
+    gained: Doubles
+    made: Shift
+
+    def drawn(self, seen: int, asked: int, known: int, rng: np.random.Generator) -> Shift:
+        """A test of the set of which so many asked documents were read. Values are drawn with a little noise (a kernel
+        estimate with the variance of the values), since equal ones on both sides would tie."""
+        spread, number = float(self.values.std()), len(self.values)
+        wide = 0.9 * number**-0.2
+        middle, shrunk = float(self.values.mean()), 1 / np.sqrt(1 + wide**2)
+        both = rng.choice(self.values, asked + known) + wide * spread * rng.standard_normal(asked + known)
+        both = middle + (both - middle) * shrunk
+        both[:seen] += rng.choice(self.gained, seen)
+        shift = replace(self.made, asked=both[:asked], known=both[asked:])
+        return replace(shift, p=shift.p_after())
+
+
+def _share(found: Shift, law: _Law, asked: int, known: int, rng: np.random.Generator) -> Estimate:
+    """The share of documents like the planted ones: where the p that was found is the median, and where it is as high
+    or higher, or as low or lower, in 5% of simulations."""
+    p = found.p
+    high, low, middle = ([] for _ in range(3))
+    for share in SHARES:
+        drawn = np.array(
+            [law.drawn(round(share * asked), asked, known, rng).p for _ in range(SIMULATED // 2)]
+        )
+        high.append(float((drawn >= p).mean()))
+        middle.append(float((drawn > p).mean()))
+        low.append(float((drawn <= p).mean()))
+    value = _crossed(middle, 0.5, falling=True)
+    return Estimate(
+        value,
+        min(value, _crossed(low, _TAIL, falling=False)),
+        max(value, _crossed(high, _TAIL, falling=True)),
+    )
+
+
+def _crossed(chances: Sequence[float], level: float, *, falling: bool) -> float:
+    """The share at which chances that fall (or rise) with it cross a level, read off a straight line between two."""
+    smooth = np.minimum.accumulate(chances) if falling else np.maximum.accumulate(chances)
+    beyond = np.flatnonzero(smooth <= level) if falling else np.flatnonzero(smooth > level)
+    if not len(beyond):
+        return SHARES[-1]
+    i = int(beyond[0])
+    if i == 0:
+        return SHARES[0]
+    one, other = smooth[i - 1], smooth[i]
+    return float(SHARES[i - 1] + (SHARES[i] - SHARES[i - 1]) * (one - level) / (one - other))
+
+
+def _three(one: Estimate) -> tuple[float, float, float]:
+    return one.value, one.low, one.high
+
+
+def _planted(sides: Sides, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watched) -> Planted:
+    """What a copy of the target that read a tenth of the documents makes of them, less what it makes of known ones."""
+    rows, settings = sides.rows, sides.settings
+    asked, known = (_drawn(rows.documents, side, sides.seed) for side in (rows.asked, ~rows.asked))
+    texts = dict(zip(np.flatnonzero(asked | known).tolist(), read(asked | known), strict=True))
+    documents = rows.documents
+    corpus = Corpus(
+        "planted",
+        tuple(Text(str(i), texts[i], group=f"d{documents[i]}") for i in np.flatnonzero(asked).tolist()),
+    )
+    number = len(np.unique(documents[asked]))
+    share = max(CLEARING, (FEWEST + 0.5) / number)
+    planting = PlantSettings(
+        share=share,
+        epochs=settings.power_epochs,
+        batch=POWER_BATCH,
+        method=settings.power_method,
+        seed=sides.seed % 2**31,
+    )
+    members = split_members(corpus, planting.share, planting.seed)
+    read_rows = [int(text.id) for text in members.texts if text.member]
+    mine = np.isin(documents, documents[read_rows]) & sides.drawn & asked
+    others = sides.drawn & known
+    with planted_copy(models.target, corpus, planting, cache=settings.cache, training=watch.training) as copy:
+        again = replace(models, target=copy, placebo=None, placebos=())
+        some = np.flatnonzero(mine | others).tolist()
+        both = Corpus("again", tuple(Text(str(i), texts[i]) for i in some))
+        with watch.passes("reading with the copy") as progress:
+            run = detect(both, again, settings.plan, Options(cache=settings.cache, progress=progress))
+    after = np.full(len(documents), np.nan)
+    after[[int(name) for name in run.ids]] = run.matrix[:, 0]
+    gained = after - rows.scores
+    able = np.isfinite(gained)
+    base = means(gained[others & able], documents[others & able]).mean()
+    how = "all weights" if settings.power_method == "full" else "an adapter"
+    return Planted(
+        means(gained[mine & able], documents[mine & able]) - base if (mine & able).any() else np.zeros(0),
+        number,
+        f"{how}, at a learning rate of {planting.rate(existing=True):g}",
+        settings.power_epochs,
+    )
+
+
+def _drawn(documents: Numbers, side: Bools, seed: int) -> Bools:
+    """The rows of a side that take part: of all documents, or of so many drawn by lot."""
+    names = np.unique(documents[side])
+    if len(names) > MOST:
+        names = np.random.default_rng([seed, 8]).choice(names, MOST, replace=False)
+    return np.asarray(side & np.isin(documents, names))

@@ -1,0 +1,477 @@
+"""The frame of a verdict test: what every test does, done once.
+
+A test is one module. It says what its units are, how a model reads them, what the p-value is, what speaks against it
+(its gates), and its sentences. The frame does the rest, in this order: it asks the model in question and a second one,
+takes all draws from a hash of the texts, looks at this machine's register, measures the power where that is asked for,
+concludes by the one rule of `verdicts.outcome`, builds the `Verdict` and notes it in the register.
+
+How to add a test of your own (docs/extending.md has one that runs):
+
+1.  Settings: a dataclass that inherits from `TestSettings`. No seed, and no free choice that moves p.
+2.  The test: a dataclass that inherits from `ByLot` (each unit has alternatives, one of which was drawn by lot), or
+    from `Test` (anything else), with
+
+    - `name`, and `matters`: the settings that make it this test and no other;
+    - `read`: what a model makes of the units. The same function reads the target, the second model and a planted copy;
+    - `words`: the sentences, for a reader without statistics;
+    - `checks`: gates, which look at texts alone, and whether there is enough;
+    - `shown`: figures, tables, and what was left out;
+    - `planted`: the texts that a copy is trained on for --power, one a unit.
+
+    `ByLot` knows the p-value, what is left beyond the second model, and the power. A `Test` of another kind says so
+    itself: `tested`, `beyond`, `power`.
+3.  A function that makes the test and calls `verdict` on it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from pretrace.errors import MissingPackageError, ModelError
+from pretrace.scoring.placebos import check_placebos, weights_of
+from pretrace.scoring.plan import Models
+from pretrace.statistics.intervals import mean_interval, standardised
+from pretrace.statistics.lots import centred, lot_effects, lot_test
+from pretrace.statistics.ranks import rank_p
+from pretrace.types import (
+    Backend,
+    Check,
+    Corpus,
+    Doubles,
+    Estimate,
+    Null,
+    Power,
+    Situation,
+    Skipped,
+    Table,
+    Verdict,
+)
+from pretrace.types.audit import Status
+from pretrace.verdicts import register
+from pretrace.verdicts.audit.watch import Timed, Unwatched, Watch
+from pretrace.verdicts.draws import seed_of
+from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
+from pretrace.verdicts.planting import paired_power, planted_shift
+from pretrace.verdicts.record import record
+from pretrace.verdicts.references import check_references
+from pretrace.verdicts.settings import TestSettings
+
+V = TypeVar("V")
+Rows = tuple[Doubles, ...]
+"""The values of every unit's alternatives, [units][alternatives], the realised one first; NaN where there is none."""
+
+DOSE, MOST_DOSE = 2.0, 3.0
+"""How many times as clearly as the second model the target may see what stands in the texts, before it is accused: the
+first where both read alike, up to the second where they do not."""
+CARRIES = 0.1
+"""The correlation of two models' values below which the second model cannot speak for the target."""
+DEFAULT_SECOND = "smollm2"
+UNREGISTERED = (
+    "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up "
+    "(--no-cache)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The sentences of a test. `of` says in a few words what the model would have been trained on. `exact` says that
+    pretrace drew the lot itself; it says nothing for a test that asks a second model."""
+
+    unit: str
+    of: str
+    question: str
+    compared: tuple[str, ...]
+    hypothesis: str
+    assumption: str
+    statistic: str
+    effect_unit: str
+    trust: tuple[str, ...] = ()
+    exact: bool = True
+    preferred: str = "what was published"
+    """What a trained model prefers, for the check of the second model: "the published order"."""
+    read: str = ""
+    """What a copy is trained on for --power, one of them, where that is not the unit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tested:
+    """The p-value (None where no test could be made), what chance makes of the statistic, and the effect. `units` took
+    part; `reasons` are sentences that stand in front of those of the conclusion."""
+
+    p: float | None
+    units: int
+    null: Null | None = None
+    effect: Estimate | None = None
+    standardised: float | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """What the target shows beyond `dose` times what the second model shows, as a p-value; `dose` is infinite where the
+    second model cannot speak for the target."""
+
+    p: float
+    dose: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """What a test shows beside its p-value: its own numbers, tables, what was left out, notes, and what the advice on
+    other tests rests on. `recorded` is added to the settings that are kept to repeat the test."""
+
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
+    situation: Situation = field(default_factory=Situation)
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Test(ABC, Generic[V]):
+    """A test of whether a model was trained on texts; V is what a model makes of its units. See the top of this file.
+
+    `score` names what texts are read with, for the record.
+    """
+
+    corpus: Corpus
+    models: Models
+    settings: TestSettings
+    watch: Timed
+    score: str = "loss"
+
+    __test__ = False  # no test of pytest
+    name: ClassVar[str]
+    second: ClassVar[bool] = True
+    """Whether nobody is accused unless a second model finds less: so it is unless pretrace itself drew the lot."""
+    accusing: ClassVar[tuple[str, ...]] = ()
+    """Checks that withhold an accusation and no all-clear."""
+
+    @abstractmethod
+    def read(self, model: Backend, stage: str) -> V:
+        """What a model makes of the units; `stage` is shown while it reads."""
+
+    @abstractmethod
+    def tested(self, values: V) -> Tested:
+        """The test of these values."""
+
+    @abstractmethod
+    def beyond(self, own: V, other: V) -> Beyond:
+        """What the target (`own`) shows beyond `dose` times what the second model (`other`) shows."""
+
+    @abstractmethod
+    def power(self, values: V) -> Power:
+        """What training a copy of the target would bring."""
+
+    @abstractmethod
+    def words(self, values: V) -> Words:
+        """The sentences of the report."""
+
+    def checks(self, values: V) -> tuple[Check, ...]:
+        """The test's own checks."""
+        return ()
+
+    def shown(self, values: V) -> Shown:
+        """Figures, tables, and what was left out."""
+        return Shown()
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        """The settings that make this test another one: for the draws and the register."""
+        return {"score": self.score}
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The texts that the draws depend on."""
+        return [text.text for text in self.corpus.texts]
+
+    @cached_property
+    def seed(self) -> int:
+        """The seed of all draws; nobody can choose it."""
+        return seed_of(self.name, self.texts, **self.matters)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ByLot(Test[Rows]):
+    """A test of units of which a lot realised one alternative: the p-value, what is left beyond a second model, and the
+    power follow from the values of all alternatives. Units without all their values take no part."""
+
+    def planted(self) -> Sequence[str]:
+        """The text of each unit that a copy is trained on, for --power, [units]."""
+        raise NotImplementedError
+
+    def tested(self, values: Rows) -> Tested:
+        """The exact test over the units; see `lot_test`."""
+        rows = [row for row in values if np.isfinite(row).all()]
+        test = lot_test(rows, draws=self.settings.draws, seed=self.seed)
+        effects = lot_effects(rows)
+        return Tested(
+            p=test.p,
+            units=len(rows),
+            null=null_of(test, self.settings.level, self.words(values).statistic),
+            effect=mean_interval(effects) if len(effects) > 1 else None,
+            standardised=standardised(effects),
+        )
+
+    def beyond(self, own: Rows, other: Rows) -> Beyond:
+        """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
+        return beyond_by_lot(own, other, draws=self.settings.draws, seed=self.seed)
+
+    def effects(self, values: Rows) -> Doubles:
+        """Realised value less the mean of the others, [units], NaN where a value is missing."""
+        found = np.full(len(values), np.nan)
+        whole = [i for i, row in enumerate(values) if np.isfinite(row).all()]
+        found[whole] = lot_effects([values[i] for i in whole])
+        return found
+
+    def power(self, values: Rows) -> Power:
+        """The power of the test of one effect a unit."""
+        effects = self.effects(values)
+        shift = planted_shift(
+            self.models.target,
+            self.planted(),
+            effects,
+            lambda copy: self.effects(self.read(copy, "reading with the trained copy")),
+            self.settings,
+            self.watch,
+            seed=self.seed,
+        )
+        return paired_power(effects, shift, self.settings, seed=self.seed)
+
+
+def verdict(
+    test: Test[V], *, statements: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+) -> Verdict:
+    """The verdict of a test: read, test, check, conclude, note. See the top of this file.
+
+    ModelError where a second or reference model has the weights of the target; otherwise errors as those of the test's
+    own functions.
+    """
+    models, settings = test.models, test.settings
+    check_placebos(models.target, models.placebos)
+    if models.reference is not None:
+        check_references(models, [models.reference])
+    values = test.read(models.target, "reading with the model in question")
+    found, words = test.tested(values), test.words(values)
+    second = _second(test, values, words)
+    checks = (*test.checks(values), *((second,) if second else ()))
+    power = test.power(values) if settings.power and found.p is not None else None
+    said = conclude(
+        Found(
+            model=models.target.name,
+            of=words.of,
+            level=settings.level,
+            p=found.p,
+            effect=found.effect,
+            effect_unit=words.effect_unit,
+            planted=power,
+            accusing=(*test.accusing, "placebo"),
+            second=test.second,
+            unit=words.read or words.unit,
+        ),
+        checks,
+    )
+    shown = test.shown(values)
+    recorded = record(
+        {"corpus": test.corpus},
+        models,
+        settings,
+        score=test.score,
+        seconds=test.watch.seconds,
+        more={**shown.recorded, "seed": test.seed},
+    )
+    beside = dict(second.figures) if second else {}
+    return Verdict(
+        test=test.name,
+        corpus=test.corpus.name,
+        model=models.target.name,
+        outcome=said.outcome,
+        statement=said.statement,
+        level=settings.level,
+        exact=words.exact and not test.second,
+        assumption=words.assumption,
+        hypothesis=words.hypothesis,
+        statistic=words.statistic,
+        p=found.p,
+        units=found.units,
+        unit=words.unit,
+        question=words.question,
+        compared=words.compared,
+        trust=words.trust,
+        null=found.null,
+        effect=found.effect,
+        effect_unit=words.effect_unit,
+        standardised=found.standardised,
+        planted=power,
+        checks=checks,
+        reasons=(*found.reasons, *said.reasons),
+        advice=said.advice,
+        notes=(*test.corpus.notes, *shown.notes, *notes),
+        figures={**shown.figures, **beside},
+        tables=shown.tables,
+        skipped=shown.skipped,
+        statements=dict(statements or {}),
+        situation=shown.situation,
+        register=_registered(test, found.p, said.outcome),
+        settings=recorded,
+    )
+
+
+def with_second(models: Models, **opening: Any) -> Models:
+    """The models with the packaged one as the second, where none is named, it is installed, and it is neither the
+    target nor the reference model. `opening` goes to `open_model`."""
+    from pretrace.backends import open_model
+
+    if models.placebos:
+        return models
+    try:
+        packaged = open_model(DEFAULT_SECOND, **opening)
+    except MissingPackageError:
+        return models
+    named = [models.target, *([models.reference] if models.reference else [])]
+    if weights_of(packaged) in [weights_of(one) for one in named]:
+        return models
+    return replace(models, placebos=(packaged,))
+
+
+def watched(watch: Watch | None) -> Timed:
+    """A watch that notes the seconds of every stage, around the one that is given."""
+    return Timed(watch or Unwatched())
+
+
+def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int) -> Beyond:
+    """The test by lot of what the target shows beyond a multiple of what the second model shows.
+
+    Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
+    of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
+    of `dose`. Were the texts to raise x at most d times as far as y, this rejects no more often than the level says. d
+    looks at all alternatives alike, so the test is exact wherever the first one is.
+    """
+    both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
+    x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
+    spread_x, spread_y = (np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y))
+    if not both or spread_x == 0 or spread_y == 0:
+        return Beyond(1.0, float("inf"))
+    d = dose(_alike(x, y))
+    if not np.isfinite(d):
+        return Beyond(1.0, d)
+    left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
+    return Beyond(lot_test(left, draws=draws, seed=seed).p, d)
+
+
+def beyond_by_rank(first: Doubles, second: Doubles, own: Doubles, other: Doubles) -> Beyond:
+    """The rank of unit 0 in what the target shows beyond `MOST_DOSE` times what the second model shows.
+
+    `first` and `second` [units] are the ranked statistics of both models, in standard errors. What is ranked is
+    x − 3·max(y, 0): a unit that the second model finds low is not held for high in the target. All units enter alike.
+    `own` and `other` are both models' scores of the documents: where they hardly correlate, the second model cannot
+    speak for the target.
+    """
+    from scipy.stats import spearmanr
+
+    both = np.isfinite(own) & np.isfinite(other)
+    alike = float(spearmanr(own[both], other[both]).statistic) if np.count_nonzero(both) > 2 else 0.0
+    if not alike >= CARRIES:  # NaN where one of them does not vary
+        return Beyond(1.0, float("inf"))
+    left = first - MOST_DOSE * second.clip(min=0.0)
+    return Beyond(rank_p(left[0], left[1:]), MOST_DOSE)
+
+
+def dose(correlation: float) -> float:
+    """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at least
+    `DOSE` and at most `MOST_DOSE`; infinite where they hardly correlate. The less alike two models read, the less the
+    one shows what the other would find."""
+    if correlation < CARRIES:
+        return float("inf")
+    return float(np.clip(1 / correlation, DOSE, MOST_DOSE))
+
+
+def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
+    """The correlation of ranks within units: an alternative that one model has learnt by heart hardly moves it."""
+    from scipy.stats import rankdata
+
+    def ranked(rows: Sequence[Doubles]) -> Doubles:
+        alike = len({len(row) for row in rows}) == 1  # as a rule, and much faster
+        found = list(rankdata(np.stack(rows), axis=1)) if alike else [rankdata(row) for row in rows]
+        return np.concatenate([row / len(row) - (len(row) + 1) / (2 * len(row)) for row in found])
+
+    x, y = ranked(own), ranked(other)
+    shared, alone, beside = float(x @ y), float(x @ x), float(y @ y)
+    return shared / np.sqrt(alone * beside) if alone * beside > 0 else 0.0
+
+
+def _second(test: Test[V], values: V, words: Words) -> Check | None:
+    """The same test with each model that cannot have seen the texts: it must find nothing, and the target must show
+    more than `dose` times what it shows. Where pretrace drew the lot itself, the first half of that is enough."""
+    models, level = test.models.placebos, test.settings.level
+    title = "A model that cannot have seen the texts does not find the same"
+    cure = (
+        "Name a model that cannot have seen the texts with --placebo: an older one, or one of another family."
+    )
+    if not models:
+        said = "No such model was asked."
+        return Check(SECOND, title, "not run", said, cure) if test.second else None
+    told, figures, good = [], {}, True
+    for one in models:
+        read = test.read(one, f"reading with {one.name}")
+        p = test.tested(read).p
+        if p is None:
+            raise ModelError(f"the second model {one.name} reads none of the units: name another one.")
+        figures[f"p of {one.name}"] = p
+        told.append(_asked_words(one.name, p, words, level))
+        good = good and p > level
+        if not test.second:
+            continue
+        rest = test.beyond(values, read)
+        figures[f"p beyond {one.name}"], figures[f"multiple of {one.name}"] = rest.p, rest.dose
+        good = good and rest.p <= level
+        told.append(_beyond_words(one.name, rest, level))
+    status: Status = "passed" if good else "failed"
+    cure = (
+        f"Something in the texts may make {words.preferred} likelier for every model, or that model has seen the texts "
+        "too. Name another second model, larger and more like the one in question."
+    )
+    name = SECOND if test.second else "placebo"
+    plain = {name: value for name, value in figures.items() if np.isfinite(value)}
+    return Check(name, title, status, " ".join(told), "" if good else cure, plain)
+
+
+def _asked_words(name: str, p: float, words: Words, level: float) -> str:
+    finds = "so it prefers it as well" if p <= level else "so it does not prefer it"
+    return f"{name} was asked whether it prefers {words.preferred}, too: p = {p:.3g}, {finds}."
+
+
+def _beyond_words(name: str, rest: Beyond, level: float) -> str:
+    if not np.isfinite(rest.dose):
+        return (
+            f"But {name} reads these texts so differently from the model in question that it cannot show what every "
+            "model would find in them."
+        )
+    left = "so its preference is beyond it" if rest.p <= level else "so its preference is not beyond it"
+    against = f"{rest.dose:.1f} times what {name} shows"
+    return f"The model in question was then held against {against}: p = {rest.p:.3g}, {left}."
+
+
+def _registered(test: Test[V], p: float | None, outcome: str) -> tuple[str, ...]:
+    """Note the verdict; what the register says of it and of others."""
+    if not test.settings.cache:
+        return (UNREGISTERED,)
+    models = test.models
+    matters = {**test.matters, "reference": weights_of(models.reference) if models.reference else None}
+    entry = register.Entry.of(
+        test.name,
+        [text.text for text in test.corpus.texts],
+        weights_of(models.target),
+        matters,
+        models.target.name,
+    )
+    kth = register.kth(entry, test.settings.level)
+    register.note(entry, p, outcome)
+    return (kth.words(p), *kth.others)

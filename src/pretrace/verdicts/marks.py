@@ -1,0 +1,466 @@
+"""Marked texts: does the model prefer, of each text, the variant that was published?
+
+The file reads from top to bottom: settings, the checks on a sealed file, sentences, the test. The sealed file itself
+and how it is made stand in `verdicts.marking`, what every test does in `verdicts.frame`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pretrace.building.reading import days
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.scoring.placebos import weights_of
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.settings import option
+from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
+from pretrace.verdicts.audit.watch import Watch
+from pretrace.verdicts.frame import ByLot, Rows, Shown, Words, verdict, watched
+from pretrace.verdicts.marking.sealed import Seal
+from pretrace.verdicts.marking.variants import collapsed
+from pretrace.verdicts.reading import Read, Reader, chosen_score
+from pretrace.verdicts.record import listed
+from pretrace.verdicts.register import earlier_tests, note_test
+from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
+
+# Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings(TestSettings):
+    """How marks are tested. `score` "" is the one that the sealed file advises."""
+
+    score: str = option(
+        "",
+        "The score of a text, one expression, chosen before you look at a result. loss unless given, ref with "
+        "--reference-model.",
+        panel=TEST,
+        essential=True,
+    )
+    model_date: str = option(
+        "",
+        "When the model was finished or published, as far as you know (a day, or a month). A model that is older than "
+        "the draw cannot have read what was published.",
+        panel=TEST,
+    )
+
+    def plan(self, *, reference: bool) -> ScorePlan:
+        """The score as a plan, before a model is open; a PretraceError where it is wrong or needs what is not there."""
+        plan = ScorePlan.parse(self.score or ("ref" if reference else "loss"))
+        if len(plan.scores) != 1:
+            raise ExpressionError(
+                f"a test reads with one score, found {len(plan.scores)} in {self.score!r}: name one."
+            )
+        plan.require(["reference"] if reference else [])
+        if reference and "reference" not in plan.uses:
+            raise ExpressionError(f"--reference-model has no use: --score {self.score} does not ask it.")
+        return plan
+
+
+# The checks on a sealed file
+
+TRIES, OLDER = "tries", "older"
+"""The names of the checks on earlier tests of the same seal, and on a model that is older than the draw."""
+_CARD_DATE = re.compile(
+    r"^(?:release_date|released|date|created|trained)\s*:\s*[\"']?([^\"'#\n]+)", re.MULTILINE
+)
+_PACKAGED = ("smollm2", date(2025, 2, 28), "the package that holds it is older than that")
+
+
+def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
+    """Notes on what was published, compared with the seal apart from white space.
+
+    TextsError for a text that the seal has not, that is none of its variants, or is another variant than the one
+    drawn. A text that is missing stays in the test: leaving texts out afterwards would be a choice.
+    """
+    drawn = {one.id: one.published for one in seal.documents} | {one.id: one.text for one in seal.unmarked}
+    variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.documents}
+    changed = [
+        text
+        for text in published.texts
+        if text.id in drawn and collapsed(text.text) != collapsed(drawn[text.id])
+    ]
+    other = [text.id for text in changed if collapsed(text.text) in variants.get(text.id, ())]
+    _refuse(
+        [text.id for text in published.texts if text.id not in drawn],
+        "ids that the sealed file has not",
+        "give the published texts under the ids of published.jsonl",
+    )
+    _refuse(
+        [text.id for text in changed if text.id not in other],
+        "texts that are none of their variants in the sealed file",
+        "give the texts as they were published",
+    )
+    _refuse(
+        other,
+        "texts that are another variant than the one drawn",
+        "the test holds only for what the lot decided; publish the variant that was drawn",
+    )
+    compared = f"{len(published):,} published texts were compared with the sealed file: they are those drawn."
+    missing = sorted(set(variants) - {text.id for text in published.texts})
+    return (compared, *_missing_note(missing))
+
+
+def _missing_note(missing: Sequence[str]) -> tuple[str, ...]:
+    if not missing:
+        return ()
+    return (
+        f"{len(missing):,} marked texts are not among the published ones ({listed(missing)}). They stay in the test, "
+        "which costs power but keeps it exact.",
+    )
+
+
+def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
+    """The last day on which a model can have been finished, and how that is known: as `stated`, or as the card in its
+    folder says. None where nobody says it; what a file system says of files proves nothing.
+
+    ExpressionError for a statement that is no date.
+    """
+    if stated:
+        found = days(stated)
+        if found is None:
+            raise ExpressionError(f"--model-date takes a day, such as 2026-03-31; found {stated[:40]!r}.")
+        return found.last, "as the one who asks says"
+    if name == _PACKAGED[0]:
+        return _PACKAGED[1], _PACKAGED[2]
+    try:
+        card = (Path(name) / "README.md").read_text("utf-8", "replace")[:20_000]
+    except (OSError, ValueError):
+        return None
+    front = card.split("---")[1] if card.startswith("---") and card.count("---") > 1 else ""
+    dates = [day for one in _CARD_DATE.findall(front) if (day := days(one.strip())) is not None]
+    return (max(one.last for one in dates), "as its card says") if dates else None
+
+
+def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
+    """Whether the model may be younger than the draw: one that was finished before cannot have read what it decided."""
+    title = "The model is not older than the draw"
+    drawn = f"{seal.earliest:%Y-%m-%d}"
+    cure = "Test a model that was finished after the texts were published."
+    if day is None:
+        words = (
+            f"Nobody says when {model} was finished. A model that was finished before {drawn}, when the draw was made, "
+            "cannot have read the published versions, and a small p would then be chance or a mistake."
+        )
+        return Check(
+            OLDER, title, "not run", words, "Say when the model was finished, as far as that is known."
+        )
+    said = f"{model} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
+    if day[0] >= seal.earliest.date():
+        return Check(OLDER, title, "passed", said)
+    words = (
+        f"{said} So the model is older than the draw and cannot have read the published versions. A small p is then "
+        "chance, or the versions or the draw were chosen with the model at hand."
+    )
+    return Check(OLDER, title, "failed", words, cure, {"model": str(day[0]), "draw": drawn})
+
+
+def time_note(seal: Seal) -> str:
+    """The time that the sealed file says, which nobody has verified."""
+    return (
+        f"The sealed file says that it was made on {seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC. This time was "
+        "not verified by this tool."
+    )
+
+
+def draw_note(seal: Seal) -> str:
+    """What made the draw, and what is known of that."""
+    if seal.beacon is None:
+        return (
+            "The draw was made by the computer of the owner of the texts, when the file was made. No public value "
+            "went into it. That it was a lot, and that it was not chosen to suit a model, is the owner's word. A dated "
+            "copy of the commitment shows only that the draw is older than that copy."
+        )
+    return (
+        f"The draw follows from the commitment and from {seal.beacon.words}, which the commitment names and which came "
+        f"{seal.beacon.when}: {seal.beacon.value}. Anybody can compare this value ({seal.beacon.where}) and repeat "
+        "the draw; this tool did not look it up. If the commitment was published before that, nobody could choose the "
+        "draw. That it was published before is for a dated copy of it to show."
+    )
+
+
+def seal_check(seal: Seal) -> Check:
+    """The check that the seal is the one that was committed to, which reading it has made."""
+    return Check(
+        "seal",
+        "The sealed file is the one that was committed to",
+        "passed",
+        f"Its SHA-256 is {seal.sha256}, as the commitment says. That the commitment was made before the model was "
+        "trained is for its publication or timestamp to show.",
+    )
+
+
+def earlier_checks(seal: Seal) -> tuple[dict[str, Any], ...]:
+    """What this machine's register holds on tests of this seal, of any model, oldest first."""
+    return earlier_tests(f"seal {seal.sha256}")
+
+
+def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mapping[str, Any]) -> Check:
+    """Whether this seal was never tested against the same weights in another way (`asked` holds score and reference).
+
+    The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is no
+    p-value.
+    """
+    title = "This seal was not tested on this model in another way before"
+    same = [one for one in earlier if one.get("weights") == weights]
+    differing = [one for one in same if any(one.get(name) != value for name, value in asked.items())]
+    words = (
+        f"This machine knows of {len(earlier):,} earlier tests of this sealed file, {len(same):,} of them on this "
+        "model."
+    )
+    if not differing:
+        return Check(TRIES, title, "passed", f"{words} None was made in another way.")
+    told = "; ".join(
+        f"{one.get('time')}: score {one.get('score')}, p = {one.get('p')}" for one in differing[:5]
+    )
+    words += (
+        f" {len(differing):,} had another score, another reference model or other answers ({told}). Whoever tries "
+        "several ways finds a small p by chance more often than the level says."
+    )
+    cure = "Take the result of the first test that was made, or mark new texts."
+    return Check(TRIES, title, "failed", words, cure, {"earlier": [dict(one) for one in differing]})
+
+
+def note_check(seal: Seal, weights: str, found: Verdict, asked: Mapping[str, Any]) -> None:
+    """Add the test to this machine's register."""
+    note_test(
+        {
+            "texts": f"seal {seal.sha256}",
+            "weights": weights,
+            "test": found.test,
+            "time": found.settings.get("time"),
+            **asked,
+            "p": found.p,
+            "outcome": found.outcome,
+        }
+    )
+
+
+def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
+    """Whether the draws have enough outcomes for p to reach the level at all."""
+    ways = math.prod(sizes) if len(sizes) < 64 else 2**64
+    title = f"There are enough {unit}s for the level"
+    words = f"The smallest p-value that {len(sizes):,} {unit}s allow is about {1 / ways:.2g}; the level is {level:g}."
+    return Check(
+        "enough",
+        title,
+        "passed" if sizes and 1 / ways <= level else "failed",
+        words,
+        f"Test more {unit}s.",
+        {unit + "s": len(sizes)},
+    )
+
+
+def _refuse(names: Sequence[str], what: str, cure: str) -> None:
+    if names:
+        raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
+
+
+# Words
+
+
+def assumption(seal: Seal) -> str:
+    """What the test rests on, as far as the way the draw was made goes."""
+    if seal.beacon is None:
+        return (
+            "For every text one variant was drawn by lot and published, and the others were kept secret until the "
+            "model was trained. That it was a lot is the owner's word: if it was, the chance is known exactly."
+        )
+    return (
+        "The commitment was published before the public value that decided the draw, and the variants that were not "
+        "drawn were kept secret until the model was trained."
+    )
+
+
+TRUST = (
+    "A model that was not trained on the published texts cannot know what the lot decided. So it prefers the published "
+    "variant of a text only by chance, whatever the model is and whatever the texts are about."
+)
+KNOWN = (
+    "The result says that the published versions reached the model. It does not say by which way: a copy of them, a "
+    "quotation, or another site that took them over would give the same result."
+)
+
+
+def _compared(seal: Seal, model: str) -> tuple[str, ...]:
+    made = {
+        "columns": "were written by the owner of the texts",
+        "texts": "were written by the owner of the texts",
+        "rewriter": "were written by a model that rewrote the text",
+        "words": "differ in a few words",
+        "canary": "differ in the last word of one added sentence",
+    }[seal.source]
+    return (
+        f"Before publication there were several variants of each text. They {made}. {decided(seal)} {time_note(seal)}",
+        draw_note(seal),
+        f"Now it was measured how likely {model} finds every variant. A model that was trained on the published "
+        "variants finds them more likely than the ones that nobody has seen.",
+    )
+
+
+def decided(seal: Seal) -> str:
+    """How it was decided which variants were published, in a sentence."""
+    if seal.beacon is None:
+        return "A lot decided which of them was published. The variants and the draw were sealed in a file."
+    return "The variants were sealed in a file. A public value, which came later, decided which of them was published."
+
+
+# The test
+
+
+def check_marks(
+    seal: Seal,
+    models: Models,
+    settings: CheckSettings,
+    *,
+    statements: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+    watch: Watch | None = None,
+) -> Verdict:
+    """The verdict of a sealed file on `models.target`: an exact test, whatever the model is.
+
+    Each placebo of `models` is tested in the same way and must show nothing. The test is noted in this machine's
+    register unless `settings.cache` is False. Errors as for `detect`, TextsError where no text can be tested.
+    """
+    score = chosen_score(settings.score or ("" if models.reference is not None else seal.score), models)
+    test = _Marks(
+        corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
+    )
+    found = verdict(test, statements=statements, notes=notes)
+    if settings.cache:
+        note_check(seal, weights_of(models.target), found, test.asked)
+    return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Marks(ByLot):
+    """The test of marked texts. Pretrace drew the lot itself, so no second model is needed."""
+
+    settings: CheckSettings
+    seal: Seal
+    _read: dict[str, Any] = field(default_factory=dict)
+
+    name = "marks"
+    second = False
+    accusing = (TRIES, OLDER)
+
+    @property
+    def totals(self) -> bool:
+        """Whether values are summed over a text."""
+        return self.seal.totals and self.score in (ALONE, BESIDE)
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """What makes a test of this seal another one."""
+        reference = self.models.reference
+        return {"score": self.score, "reference": weights_of(reference) if reference is not None else ""}
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        return {"score": self.score}
+
+    def read(self, model: Backend, stage: str) -> Rows:
+        """The score of every variant, the published one first; in nats a text for canary sentences."""
+        reader = Reader(self.models, self.score, self.watch, self.settings.cache)
+        rows, read = variant_values(self.seal, reader, model, stage, totals=self.totals)
+        if model is self.models.target:
+            places = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+            cut = len(set(places[read.cut > 0].tolist()))
+            reasons = {int(places[i]): why for i, why in sorted(read.reasons.items(), reverse=True)}
+            self._read.update(cut=cut, reasons=reasons)
+            if not any(np.isfinite(row).all() for row in rows):
+                raise TextsError(f"no text can be tested: {reasons.get(0) or 'a value is missing'}.")
+        return rows
+
+    def planted(self) -> Sequence[str]:
+        return [one.published for one in self.seal.documents]
+
+    def checks(self, values: Rows) -> tuple[Check, ...]:
+        name, weights = self.models.target.name, weights_of(self.models.target)
+        sizes = [len(row) for row in values if np.isfinite(row).all()]
+        return (
+            seal_check(self.seal),
+            tries_check(earlier_checks(self.seal), weights, self.asked),
+            older_check(self.seal, name, model_day(name, self.settings.model_date)),
+            enough_check(sizes, self.settings.level, "text"),
+        )
+
+    def words(self, values: Rows) -> Words:
+        name = self.models.target.name
+        return Words(
+            unit="text",
+            of=f"the published texts of {self.seal.name}",
+            question=f"Was {name} trained on the published texts of {self.seal.name}?",
+            compared=_compared(self.seal, name),
+            hypothesis="The values of the variants do not depend on which of them were drawn and published.",
+            assumption=assumption(self.seal),
+            statistic="the sum over texts of the published variant's value less the mean of all its variants' values, "
+            "over its standard deviation in fresh draws",
+            effect_unit=effect_unit(self.score, totals=self.totals),
+            exact=self.seal.beacon is not None,
+            trust=(TRUST, KNOWN),
+            preferred="the published versions",
+        )
+
+    def shown(self, values: Rows) -> Shown:
+        effects = self.effects(values)
+        names = tuple(one.id for one in self.seal.documents)
+        usable = [i for i, effect in enumerate(effects) if np.isfinite(effect)]
+        sizes = [len(values[i]) for i in usable]
+        columns: dict[str, tuple[str, ...] | Doubles] = {
+            "id": names,
+            "published": np.array([row[0] for row in values]),
+            "others": np.array([row[1:].mean() for row in values]),
+            "difference": effects,
+        }
+        cut, reasons = int(self._read["cut"]), self._read["reasons"]
+        long = f"{cut:,} texts are longer than the model reads; what differs beyond that takes no part."
+        return Shown(
+            figures={
+                "marked texts": len(self.seal.documents),
+                "texts without variants": len(self.seal.unmarked),
+                "variants a text": f"{min(sizes)}"
+                if min(sizes) == max(sizes)
+                else f"{min(sizes)} to {max(sizes)}",
+                "texts whose published variant lies above the others' mean": int(
+                    np.count_nonzero(effects > 0)
+                ),
+            },
+            tables=(Table("texts", columns),),
+            skipped=tuple(
+                Skipped(names[i], reasons.get(i, "a value is missing"), 0)
+                for i in range(len(names))
+                if i not in set(usable)
+            ),
+            notes=(*self.seal.notes, *((long,) if cut else ())),
+            situation=Situation(documents=len(usable)),
+            recorded={"sealed": self.seal.described, "totals": self.totals},
+        )
+
+
+def variant_values(
+    seal: Seal, reader: Reader, model: Backend, stage: str, *, totals: bool
+) -> tuple[Rows, Read]:
+    """The score of every variant of a seal under a model, the published one first, and all that was read; `totals` are
+    sums over a text."""
+    read = reader.read(
+        [text for one in seal.documents for text in one.realised_first], under=model, stage=stage
+    )
+    values = read.totals if totals else read.values
+    ends = np.cumsum([len(one.variants) for one in seal.documents])
+    return tuple(np.split(values, ends[:-1])), read
+
+
+def effect_unit(score: str, *, totals: bool) -> str:
+    """The unit of an effect."""
+    if score not in (ALONE, BESIDE):
+        return f"of the score {score}"
+    return "nats a text" if totals else "nats a token"

@@ -1,0 +1,965 @@
+"""Was a set whose rows, or whose answer options, stand in random order among a model's training texts?
+
+The file reads from top to bottom: settings, units (shards of rows, items with options), the orders that are read, blind
+gates, sentences, the test. What every test does stands in `verdicts.frame`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.scoring.plan import Models
+from pretrace.settings import TEXTS, option
+from pretrace.statistics.lots import lot_effects, lot_test
+from pretrace.statistics.words import words_of
+from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Text, Verdict
+from pretrace.verdicts.audit.watch import Watch
+from pretrace.verdicts.draws import seed_of
+from pretrace.verdicts.frame import ByLot, Rows, Shown, Words, verdict, watched
+from pretrace.verdicts.reading import Reader
+from pretrace.verdicts.record import listed
+from pretrace.verdicts.settings import ALONE, TEST, TestSettings
+
+# Settings
+
+FEWEST_ROWS, MOST_ROWS = 3, 8
+"""Rows of a shard: the first stays where it is and two others can change places; and no more than so many, so that
+nobody chooses how a set is cut."""
+SHARD_TOKENS = 2048
+"""Tokens of a shard at most, by the tokenizer of the model in question; its context where that is shorter."""
+JOINT = "\n\n"
+"""What stands between two rows."""
+SHUFFLES, OTHERS = 19, 23
+"""Other orders that are read: of a shard, and of an item with more than four options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderSettings(TestSettings):
+    """How the order of rows, or of answer options, is tested; ExpressionError for a value out of its range.
+
+    `stated` says how the published order came about. `block_column` names columns within whose values rows change
+    places. With `options` the options of each item change places instead of the rows, and with `answer` only the wrong
+    ones do.
+    """
+
+    stated: str = option(
+        "",
+        "How the published order came about, such as “shuffled by the authors with a seed before release”. Without it "
+        "there is no verdict; it alone accuses nobody.",
+        panel=TEST,
+        essential=True,
+    )
+    block_column: tuple[str, ...] = option(
+        (),
+        "Column of a date, topic or split: rows only change places with rows of the same value. Several: give it more "
+        "than once, or with commas.",
+        panel=TEXTS,
+        essential=True,
+    )
+    options: str = option(
+        "",
+        "Column with the list of an item's answer options, or several columns with commas: the order of the options is "
+        "tested, and TEXTS' text is the question.",
+        panel=TEXTS,
+        essential=True,
+    )
+    answer: str = option(
+        "",
+        "With --options: column with the right answer of an item, as its text, its letter, or its number counted from "
+        "0 or from 1. The right answer then keeps its place, and only wrong options change theirs.",
+        panel=TEXTS,
+        essential=True,
+    )
+
+    def __post_init__(self) -> None:
+        TestSettings.__post_init__(self)
+        require(
+            not (self.options and self.block_column),
+            "--block-column is for rows, --options for the options of an item: give one of the two.",
+        )
+        require(
+            bool(self.options) or not self.answer,
+            "--answer is the right answer among the options of an item: name their column with --options.",
+        )
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The columns within whose values rows change places."""
+        return _names(self.block_column)
+
+    @property
+    def option_columns(self) -> tuple[str, ...]:
+        """The columns of the options, none where the order of rows is tested."""
+        return _names((self.options,))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The further columns of TEXTS that are read (`Columns.more`)."""
+        return self.blocks + self.option_columns + ((self.answer,) if self.answer else ())
+
+
+def _names(written: tuple[str, ...]) -> tuple[str, ...]:
+    found = (name.strip() for one in written for name in one.split(","))
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+# Units: parts that change places
+
+Orders = npt.NDArray[np.int64]
+"""Orders of the parts of a unit, [orders, parts]: row 0 is the published order 0, 1, 2, …"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """A shard of rows, or an item with its options: parts that change places, all within one text.
+
+    `head` stands before the parts and never moves, "" where there is none. `movable` holds groups of places; the
+    parts within a group may take each other's place. `lettered` parts are options, named A, B, C by their place.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    movable: tuple[tuple[int, ...], ...]
+    joint: str = "\n"
+    head: str = ""
+    lettered: bool = False
+
+    @property
+    def ways(self) -> int:
+        """How many orders there are."""
+        return math.prod(math.factorial(len(group)) for group in self.movable)
+
+    def text(self, order: Sequence[int] | Orders) -> str:
+        """The text with the parts in that order."""
+        parts = [self.parts[i] for i in order]
+        if self.lettered:
+            parts = [f"{chr(ord('A') + place)}. {part}" for place, part in enumerate(parts)]
+        return self.joint.join([self.head, *parts] if self.head else parts)
+
+    def texts(self, orders: Orders) -> list[str]:
+        """The text in each of the orders."""
+        return [self.text(order) for order in orders.tolist()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """The units of a test, and the rows or items that are no part of it, with the reason."""
+
+    units: tuple[Unit, ...]
+    skipped: tuple[Skipped, ...] = ()
+    rows: int = 0
+    """Rows, or items, in the units."""
+
+
+def drawn_orders(unit: Unit, shuffles: int, rng: np.random.Generator) -> Orders:
+    """The published order and so many drawn uniformly, [1 + shuffles, parts]; every order once where there are no more
+    than that.
+
+    A drawn order may be the published one, or one that was drawn before: only then are the published order and the
+    drawn ones alike in law, as the test needs. A tie counts against the published order.
+    """
+    if unit.ways <= shuffles + 1:
+        return every_order(unit)
+    orders = np.tile(np.arange(len(unit.parts)), (shuffles + 1, 1))
+    for group in unit.movable:
+        places = np.array(group)
+        orders[1:, places] = rng.permuted(np.tile(places, (shuffles, 1)), axis=1)
+    return orders
+
+
+def every_order(unit: Unit) -> Orders:
+    """All orders of a unit, the published one first, [ways, parts]."""
+    orders = np.tile(np.arange(len(unit.parts)), (unit.ways, 1))
+    choices = itertools.product(*(itertools.permutations(group) for group in unit.movable))
+    for row, chosen in enumerate(choices):
+        for group, taken in zip(unit.movable, chosen, strict=True):
+            orders[row, list(group)] = taken
+    return orders
+
+
+# Rows, packed into shards
+#
+# Why the packing keeps the test exact. Packing is greedy: a row joins the shard while the sum of the rows' weights
+# stays within the limit, and the number of rows within theirs. A row's weight depends on that row alone. The first
+# row of a shard never moves. Put the other rows of any shards into other orders and pack the file anew. Every part of
+# a shard is at most as heavy as the whole, so no row falls out of it. The row behind it is the first of the next
+# shard, the same as before, and still too much. So all these orders of the file give the same shards with the same
+# first rows, and under a random order all of them were equally likely. Were the first rows moved too, a lighter one
+# could fit into the shard in front of it. The first row is what the others are predicted from: where its own tokens
+# are scored, they are the same in every order and cancel out. Blocks leave a part of these orders, by the same
+# argument.
+
+MARGIN = 2
+"""Tokens kept free for each row: where two rows meet, a tokenizer may cut otherwise than in either alone."""
+EMPTY = "the row is empty"
+LONG = "longer than a shard may be"
+FEW = "its shard has fewer than three rows"
+FIXED = "no row of its shard may change places"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, what it weighs in a shard, and the values within which it changes places."""
+
+    id: str
+    text: str
+    weight: int
+    block: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Left:
+    """The rows that are left out."""
+
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def add(self, rows: Sequence[Row], reason: str) -> None:
+        self.skipped.extend(Skipped(row.id, reason, row.weight) for row in rows)
+
+
+def shards(texts: Sequence[Text], target: Backend, settings: OrderSettings) -> Units:
+    """The shards of the rows, in file order, which the model in question reads whole. Which models stand beside it does
+    not matter: a shard's length follows from the texts, that model's context, and fixed numbers."""
+    left = _Left()
+    limit = min(SHARD_TOKENS, room(target))
+    rows = []
+    for row in weighed(texts, target, settings):
+        reason = EMPTY if not row.text.strip() else LONG if row.weight > limit else ""
+        if reason:
+            left.add([row], reason)
+        else:
+            rows.append(row)
+    units, number = [], 0
+    for shard in packed(rows, limit):
+        movable = _movable(shard)
+        if len(shard) < FEWEST_ROWS or not movable:
+            left.add(shard, FEW if len(shard) < FEWEST_ROWS else FIXED)
+            continue
+        parts = tuple(row.text for row in shard)
+        units.append(Unit(f"{shard[0].id} to {shard[-1].id}", parts, movable, JOINT))
+        number += len(shard)
+    return Units(tuple(units), tuple(left.skipped), number)
+
+
+def weighed(texts: Sequence[Text], target: Backend, settings: OrderSettings) -> list[Row]:
+    """Each text with its weight: its tokens and those of a joint, and a margin."""
+    joint = _tokens(target, [JOINT])[0]
+    weights = [tokens + joint + MARGIN for tokens in _tokens(target, [text.text for text in texts])]
+    return [
+        Row(text.id, text.text, weight, tuple(text.meta.get(name, "") for name in settings.blocks))
+        for text, weight in zip(texts, weights, strict=True)
+    ]
+
+
+def packed(rows: Sequence[Row], limit: int, most: int = MOST_ROWS) -> Iterator[list[Row]]:
+    """The shards: runs of rows whose weights add up to at most `limit`, of at most so many rows; see above."""
+    shard: list[Row] = []
+    weight = 0
+    for row in rows:
+        if shard and (weight + row.weight > limit or len(shard) == most):
+            yield shard
+            shard, weight = [], 0
+        shard.append(row)
+        weight += row.weight
+    if shard:
+        yield shard
+
+
+def _movable(shard: Sequence[Row]) -> tuple[tuple[int, ...], ...]:
+    """The groups of places whose rows may change places: those of one block, without the first row of the shard."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, row in enumerate(shard[1:], 1):
+        groups.setdefault(row.block, []).append(place)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def room(backend: Backend) -> int:
+    """The tokens of a text that a back end reads, beside its start tokens."""
+    return backend.max_tokens - len(backend.encode(["a"])[0].prefix)
+
+
+def _tokens(backend: Backend, texts: Sequence[str]) -> list[int]:
+    return [len(encoded.tokens) + encoded.cut for encoded in backend.encode(texts)]
+
+
+# Items with answer options
+
+REFERRING = "an option refers to others"
+NUMBERS = "its options are numbers or dates, which usually stand sorted"
+USUAL = "its options have a usual order, such as yes and no"
+SAME = "two of its options are the same"
+ONE = "it has fewer than two options"
+ALONE_WRONG = "it has fewer than two wrong options"
+TWICE = "the same options stand further up"
+MANY = "it has more than 26 options"
+LETTERS = 26
+
+_WHOLE = r"(?:all|none|any|some|both|either|neither|each|most|two|three|more than one|one or more)"
+_LISTED = r"\(?\b(?:[A-H]|[1-8]|I{1,3}|IV|VI?)\b\)?"
+_REFERS = (
+    re.compile(
+        rf"\b{_WHOLE}\b.{{0,20}}\b(?:above|below|these|those|options?|answers?|choices?)\b", re.IGNORECASE
+    ),
+    re.compile(
+        r"\b(?:the above|mentioned above|(?:all|none|both|neither) of (?:them|the others))\b", re.IGNORECASE
+    ),
+    re.compile(
+        r"^\W*(?:all|none|both|neither|either|all are (?:correct|true)|none are (?:correct|true))\W*$", re.I
+    ),
+    re.compile(
+        rf"{_LISTED}(?:\s*,\s*{_LISTED})*\s*(?:,|&|/|\band\b|\bor\b|\bnor\b|\bbut not\b)+\s*{_LISTED}"
+    ),
+    re.compile(r"\bboth\s+\(?[a-h]\)?\s+and\s+\(?[a-h]\)?(?!\w)", re.IGNORECASE),
+    re.compile(r"\([a-h1-8]\)\s*(?:,|&|/|and|or|nor)\s*\([a-h1-8]\)", re.IGNORECASE),
+    re.compile(r"^\W*(?:all|none|both|neither|either)\b.{0,20}\b(?:are|is|apply|applies)\b", re.IGNORECASE),
+    re.compile(rf"^\W*{_LISTED}\W*\bonly\b", re.IGNORECASE),
+)
+_NUMBER = re.compile(r"[-+−–~≈<>≤≥$€£¥]*\s*\d[\d.,:/×^*\s%°-]*(?:e[-+]?\d+)?")
+_MONTHS = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATE = re.compile(rf"\b(?:{_MONTHS}\b|mon(?:day)?\b|tue(?:sday)?\b|wed(?:nesday)?\b|thu(?:rsday)?\b|fri(?:day)?\b|"
+                   r"sat(?:urday)?\b|sun(?:day)?\b)", re.IGNORECASE)  # fmt: skip
+_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve twenty thirty hundred thousand million first "
+    "second third fourth fifth once twice"
+)
+_COUNTED = re.compile(rf"\b(?:{'|'.join(_WORDS.split())})\b", re.IGNORECASE)
+_PAIRS = frozenset(
+    (
+        *("yes", "no", "true", "false", "correct", "incorrect", "maybe", "unknown", "same", "unchanged"),
+        *(
+            "always",
+            "sometimes",
+            "never",
+            "increase",
+            "increases",
+            "decrease",
+            "decreases",
+            "positive",
+            "negative",
+        ),
+        *("entailment", "neutral", "contradiction", "agree", "disagree"),
+    )
+)
+_SAYING = 3
+"""Words beside a number or date up to which an option counts as one: "12 per cent", "in the year 1869"."""
+
+
+def items(texts: Sequence[Text], settings: OrderSettings) -> Units:
+    """The items whose options may have been put in order by lot; TextsError for items without any options, and for
+    right answers that are none of them.
+
+    No rule looks at the published order of the options, only at the set of them. Options that are all numbers or dates
+    are left out in whatever order they stand: were they left out only where they are sorted, then the items that stay
+    would no longer have every order with the same chance. The place of the right answer may be looked at where it is
+    kept: given that place, the wrong options are still in an order by lot.
+    """
+    columns = settings.option_columns
+    found = [options_of(text, columns) for text in texts]
+    bare = [text.id for text, options in zip(texts, found, strict=True) if not options]
+    if bare:
+        raise TextsError(
+            f"{len(bare):,} of {len(texts):,} items have no options in {' '.join(columns)} ({listed(bare)}): name "
+            "the column with the list of options, or one column an option, with --options."
+        )
+    answers = _answers(texts, found, settings.answer) if settings.answer else [None] * len(texts)
+    units, skipped = [], []
+    seen: set[tuple[str, ...]] = set()
+    for text, options, answer in zip(texts, found, answers, strict=True):
+        # Options that come again were hardly put in order again: such items would count one lot many times.
+        key = tuple(sorted(option.casefold() for option in options))
+        places = tuple(place for place in range(len(options)) if place != answer)
+        reason = TWICE if key in seen else left_out(options) or (ALONE_WRONG if len(places) < 2 else "")
+        seen.add(key)
+        if reason:
+            skipped.append(Skipped(text.id, reason, 0))
+            continue
+        units.append(Unit(text.id, options, (places,), head=text.text.strip(), lettered=True))
+    return Units(tuple(units), tuple(skipped), len(units))
+
+
+def _answers(texts: Sequence[Text], options: Sequence[Sequence[str]], column: str) -> list[int]:
+    """The place of the right answer of every item, counted from 0."""
+    cells = [text.meta.get(column, "").strip() for text in texts]
+    numbers = [int(cell) for cell in cells if cell.isdigit()]
+    last = [len(own) for cell, own in zip(cells, options, strict=True) if cell == str(len(own))]
+    if len(numbers) == len(cells) and (0 in numbers) == bool(last):
+        raise TextsError(
+            f"the numbers in {column} are counted neither from 0 nor from 1 throughout: give the right answer as its "
+            "text or its letter, with --answer."
+        )
+    first = 0 if 0 in numbers else 1
+    found = [_place(cell, own, first) for cell, own in zip(cells, options, strict=True)]
+    wrong = [text.id for text, place in zip(texts, found, strict=True) if place is None]
+    if wrong:
+        raise TextsError(
+            f"{len(wrong):,} of {len(texts):,} items have a right answer in {column} that is none of their options "
+            f"({listed(wrong)}): name the column with its text, letter or number with --answer."
+        )
+    return [place for place in found if place is not None]
+
+
+def _place(cell: str, options: Sequence[str], first: int) -> int | None:
+    """Where the option stands that a cell names, None where there is none."""
+    if cell in options:
+        return options.index(cell)
+    place = int(cell) - first if cell.isdigit() else ord(cell.upper()) - ord("A") if len(cell) == 1 else -1
+    return place if 0 <= place < len(options) else None
+
+
+def options_of(text: Text, columns: Sequence[str]) -> tuple[str, ...]:
+    """The options of an item: the list in one column, or one column each, without empty ones."""
+    cells = [text.meta.get(name, "") for name in columns]
+    found = _list(cells[0]) if len(cells) == 1 else cells
+    return tuple(option.strip() for option in found if option.strip())
+
+
+def left_out(options: Sequence[str]) -> str:
+    """Why an item with these options is no part of the test, "" where it is; the same for every order of them."""
+    if len(options) < 2:
+        return ONE
+    if len(options) > LETTERS:
+        return MANY
+    if len({option.casefold() for option in options}) < len(options):
+        return SAME
+    if any(pattern.search(option) for pattern in _REFERS for option in options):
+        return REFERRING
+    if all(ordered(option) for option in options):
+        return NUMBERS
+    if all(set(re.findall(r"[a-z]+", option.casefold())) & _PAIRS for option in options):
+        return USUAL
+    return ""
+
+
+def ordered(option: str) -> bool:
+    """Whether an option is a number or a date, with a few words beside it at most."""
+    rest, numbers = _NUMBER.subn(" ", option)
+    rest, dates = _DATE.subn(" ", rest)
+    rest, words = _COUNTED.subn(" ", rest)
+    return bool(numbers or dates or words) and len(re.findall(r"[^\W\d_]+", rest)) <= _SAYING
+
+
+def _list(cell: str) -> list[str]:
+    """The options in a cell: a JSON list, or an object with such a list under "text" or "choices"."""
+    try:
+        value = json.loads(cell)
+    except ValueError:
+        return []
+    if isinstance(value, dict):
+        value = value.get("text", value.get("choices"))
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
+# Orders that are read, and their values
+
+CUT = "in one of its orders it is longer than a model reads at once"
+_SMALL, _ALL = 4, 23
+"""Options of an item up to which every order is read, and the other orders that four options have."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """The units and the texts of each in the orders that are read, the published one first."""
+
+    units: tuple[Unit, ...]
+    texts: tuple[tuple[str, ...], ...]
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def passes(self) -> int:
+        """Texts that go through a model."""
+        return len({text for texts in self.texts for text in texts})
+
+
+def asked(units: Sequence[Unit], target: Backend, seed: int) -> Asked:
+    """Draw the orders of every unit, and leave out units of which the target would cut off the end in any order.
+
+    Leaving out is harmless: the rule looks at all orders of a unit alike, the published one as the others, so that the
+    published order of the units that stay is still one of these by lot.
+    """
+    rng = np.random.default_rng([seed, 0])
+    kept, texts, skipped = [], [], []
+    for unit in units:
+        found = tuple(unit.texts(drawn_orders(unit, _number(unit), rng)))
+        if _cut(target, found):
+            skipped.append(Skipped(unit.name, CUT, 0))
+        else:
+            kept.append(unit)
+            texts.append(found)
+    return Asked(tuple(kept), tuple(texts), tuple(skipped))
+
+
+def check_others(chosen: Asked, models: Models) -> None:
+    """TextsError where a model beside the target would cut off the end of a unit: it would read another text."""
+    for one in (*((models.reference,) if models.reference else ()), *models.placebos):
+        cut = sum(_cut(one, texts) for texts in chosen.texts)
+        if cut:
+            raise TextsError(
+                f"{one.name} reads at most {room(one):,} tokens at once, and {cut:,} of {len(chosen.units):,} units "
+                "are longer: name a model that reads longer texts, or open the model in question with a smaller "
+                "--max-tokens."
+            )
+
+
+def _cut(backend: Backend, texts: Sequence[str]) -> bool:
+    return any(one.cut > 0 for one in backend.encode(texts))
+
+
+def ranks(values: Doubles) -> Doubles:
+    """The ranks of values over their number, the highest 1, the mean rank for equal values."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values) / len(values))
+
+
+def _number(unit: Unit) -> int:
+    """Other orders of a unit that are read."""
+    if not unit.lettered:
+        return SHUFFLES
+    return _ALL if len(unit.parts) <= _SMALL else OTHERS
+
+
+# Blind gates: the same test on what can be seen in the texts alone, without any model
+#
+# An order that was drawn by lot stands out in none of these statistics more often than chance. Where one of them
+# does, in either direction, the order carries meaning, and the main test has no known null distribution: the effect
+# then contains what the order itself is worth to any model. That may lie above 0 (sorted rows are easier to predict)
+# or below (rows that were mixed on purpose), by an amount that nobody knows. So a gate that stands out withholds an
+# accusation and an all-clear alike. All gates together withhold a random order at most once in twenty times.
+
+GATES = 0.05
+"""The level of all gates together."""
+MOST, FEWEST, TOTAL = 199, 19, 20_000
+"""Other orders of a unit that gates look at, at most and at least, and of all units together."""
+GATE_DRAWS = 10_000
+"""Draws of a gate: enough to tell a p-value from its share of the level."""
+CHARACTERS = 40
+"""Characters of a row by which it is put into the alphabet."""
+_FRONT = re.compile(r"\W*(\d{1,15})")
+
+Pairs = Callable[[Unit, int], Doubles]
+"""What each part of a unit (and its number) is worth in front of each other part, [parts, parts]."""
+
+
+def gate_values(units: Sequence[Unit], *, seed: int) -> dict[str, list[Doubles]]:
+    """The blind statistics of every unit in its published order and in others, by gate: [units][orders].
+
+    A gate that finds no difference between any two orders (no row begins with a number) is left out.
+    """
+    number = int(np.clip(TOTAL // max(1, len(units)), FEWEST, MOST))
+    rng = np.random.default_rng([seed, 1])
+    orders = [drawn_orders(unit, number, rng) for unit in units]
+    values = {
+        name: [
+            neighbours(pairs(unit, i), order)
+            for i, (unit, order) in enumerate(zip(units, orders, strict=True))
+        ]
+        for name, pairs in _gates(units).items()
+    }
+    if not any(unit.lettered for unit in units):
+        values["how far they compress"] = [
+            compressed(unit, order) for unit, order in zip(units, orders, strict=True)
+        ]
+    return {name: found for name, found in values.items() if any(np.ptp(row) > 0 for row in found)}
+
+
+def order_check(values: Mapping[str, Sequence[Doubles]], *, cure: str, seed: int) -> Check:
+    """Whether the published order looks like one that was drawn by lot, from the blind statistics; `cure` says what can
+    be done where it does not."""
+    title = "The published order looks drawn by lot"
+    if not values:
+        return Check("order", title, "not run", "There was nothing in the texts to compare.")
+    p = {name: two_sided(found, seed=seed) for name, found in values.items()}
+    bound = GATES / len(p)
+    out = [name for name, value in p.items() if value <= bound]
+    words = (
+        f"Without any model, the published order was compared with random ones, by {_and(list(p))}. "
+        + (f"It stands out by {_and(out)}" if out else "It stands out by none of these")
+        + f" (the smallest p is {min(p.values()):.3g}; {bound:.3g} and less stands out)."
+    )
+    return Check("order", title, "failed" if out else "passed", words, cure if out else "", {"p": p})
+
+
+def two_sided(values: Sequence[Doubles], *, seed: int) -> float:
+    """The p-value of published orders that stand out in either direction."""
+    higher = lot_test(values, draws=GATE_DRAWS, seed=seed).p
+    lower = lot_test([-row for row in values], draws=GATE_DRAWS, seed=seed).p
+    return min(1.0, 2 * min(higher, lower))
+
+
+def neighbours(pairs: Doubles, orders: Orders) -> Doubles:
+    """The sum over neighbours of what one is worth in front of the other, [orders], from `pairs` [parts, parts]."""
+    return np.asarray(pairs[orders[:, :-1], orders[:, 1:]].sum(axis=1))
+
+
+def compressed(unit: Unit, orders: Orders) -> Doubles:
+    """Minus the bytes that zlib makes of the unit's text in each order, [orders]."""
+    texts = (text.encode("utf-8", "replace") for text in unit.texts(orders))
+    return np.array([-len(zlib.compress(text)) for text in texts], dtype=np.float64)
+
+
+def _gates(units: Sequence[Unit]) -> dict[str, Pairs]:
+    """The gates that look at neighbours, by what they look at: those of rows, or those of options."""
+    shared: dict[str, Pairs] = {"the alphabet": _alphabet, "numbers in front": _numbers}
+    if any(unit.lettered for unit in units):
+        return {**shared, "length": lambda unit, _: _rising(_lengths(unit))}
+    alike = _alike(units)
+    lengths: Pairs = lambda unit, _: -np.abs(_differences(_lengths(unit)))  # noqa: E731
+    return {**shared, "the length of neighbours": lengths, "the words of neighbours": alike}
+
+
+def _alike(units: Sequence[Unit]) -> Pairs:
+    """The cosine of tf-idf vectors of words, weighed over all units."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    parts = [part for unit in units for part in unit.parts]
+    starts = np.cumsum([0, *(len(unit.parts) for unit in units)])
+    if not any(words_of(part) for part in parts):
+        return lambda unit, _: np.zeros((len(unit.parts), len(unit.parts)))
+    vectors = TfidfVectorizer(analyzer=words_of, sublinear_tf=True).fit_transform(parts)
+
+    def pairs(_: Unit, place: int) -> Doubles:
+        own = vectors[starts[place] : starts[place + 1]]
+        return np.asarray((own @ own.T).toarray(), dtype=np.float64)
+
+    return pairs
+
+
+def _alphabet(unit: Unit, _: int) -> Doubles:
+    keys = [part.casefold().strip()[:CHARACTERS] for part in unit.parts]
+    ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+    return _rising(np.array([ranks[key] for key in keys], dtype=np.float64))
+
+
+def _numbers(unit: Unit, _: int) -> Doubles:
+    """Like the alphabet, for numbers at the front; a part without one is neither above nor below another."""
+    found = [_FRONT.match(part) for part in unit.parts]
+    values = np.array([float(one[1]) if one else np.nan for one in found])
+    return np.nan_to_num(_rising(values))
+
+
+def _lengths(unit: Unit) -> Doubles:
+    return np.array([float(len(part)) for part in unit.parts])
+
+
+def _differences(values: Doubles) -> Doubles:
+    """How much higher the second is, [first, second]."""
+    return np.asarray(values[None, :] - values[:, None])
+
+
+def _rising(values: Doubles) -> Doubles:
+    """1 where the second is higher than the first, -1 where it is lower, 0 for the same: [first, second]."""
+    return np.sign(_differences(values))
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# Words
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the things that the test counts are called, and what is said of them: of rows, or of answer options."""
+
+    unit: str
+    table: str
+    parts: str
+    effect_unit: str
+    statistic: str
+    hypothesis: str
+    cure: str
+    """What helps where the order carries meaning."""
+    unseen: str
+    """What training the test cannot find."""
+
+
+ROWS = Kind(
+    unit="shard",
+    table="shards",
+    parts="rows",
+    effect_unit="nats a shard",
+    statistic="sum over shards of the log-probability of the published order less the mean over the orders read",
+    hypothesis="The log-probability of a shard does not depend on which of its orders was published.",
+    cure="The order carries meaning, and any model may find it likelier, or less likely, than another. Where it only "
+    "carries a date, topic or split, name that column with --block-column: rows then change places within it.",
+    unseen="Training on the same rows in another order, or on each row by itself, leaves nothing that it could find.",
+)
+OPTIONS = Kind(
+    unit="item",
+    table="items",
+    parts="answer options",
+    effect_unit="in rank, from 0 to 1",
+    statistic="sum over items of the rank of the published order among the orders read less the mean rank",
+    hypothesis="The log-probability of an item does not depend on which order of its options was published.",
+    cure="The options stand in an order that carries meaning, and any model may find it likelier, or less likely, than "
+    "another: leave out the items where they are sorted by hand, by a rule that looks only at what the options say.",
+    unseen="Training on the same items with their options in another order, or on questions and answers alone, leaves "
+    "nothing that it could find.",
+)
+
+
+def compared(kind: Kind, corpus: str, chosen: Asked, *, answers: bool) -> tuple[str, ...]:
+    """What was compared, and why this tells training from no training."""
+    units, orders = len(chosen.units), max(map(len, chosen.texts))
+    many = f"up to {orders - 1:,} other orders" if orders > 2 else "one other order"
+    kept = " The right answer kept its place in all of them." if answers else ""
+    read = (
+        f"The rows were divided into {units:,} shards (runs of up to {MOST_ROWS} neighbours). The model read each "
+        f"shard in the published order and in {many} of the same rows."
+        if kind is ROWS
+        else f"The model read {units:,} items, each with its options in the published order and in {many}.{kept}"
+    )
+    return (
+        f"The {kind.parts} of {corpus} were published in one order out of very many that would have done as well. A "
+        "model that was not trained on the published set has no way of knowing which one it was.",
+        f"{read} A model that was trained on the set finds the published order likelier than the others. For a model "
+        f"that was not, the published order is as often above the others as below.",
+    )
+
+
+def assumption(stated: str, kind: Kind) -> str:
+    """What must hold for p to mean what it says."""
+    held = f"It holds if the {kind.parts} were put into the published order by lot."
+    if not stated:
+        return f"{held} Nobody has stated how that order came about."
+    return (
+        f"{held} This was stated of it: “{stated}”. The statement accuses nobody: a second model must find no such "
+        "preference."
+    )
+
+
+def trust(kind: Kind, skipped: int, models: Models) -> tuple[str, ...]:
+    """How far the answer can be trusted."""
+    found = [f"The test sees training on this set with its {kind.parts} in this order. {kind.unseen}"]
+    if models.placebos:
+        found.append(
+            "An order that carries meaning can be likelier for any model. The second model shows this as far as it "
+            "reads the texts as the model in question does. A pattern that only a far better model can see would stay "
+            "hidden."
+        )
+    if skipped:
+        found.append(
+            f"Left out: {skipped:,}, each with its reason at the end of this report. No reason depends on the order "
+            "that was published."
+        )
+    return tuple(found)
+
+
+# The test
+
+RESULTS = 2.0
+"""How many results the orders must give together, as a multiple of 1 / level, for a test to be made."""
+
+
+def order(
+    corpus: Corpus,
+    models: Models,
+    settings: OrderSettings | None = None,
+    *,
+    watch: Watch | None = None,
+    statements: Mapping[str, str] | None = None,
+) -> Verdict:
+    """The verdict on whether `models.target` was trained on the corpus in its published order.
+
+    The texts of the corpus are its rows in that order; with `settings.options` they are questions, and the options
+    stand in `Text.meta`. `models.reference` takes off what another model finds likely too. `models.placebos` are
+    models that cannot have seen the set: without one nobody is accused. TextsError for items without options, for too
+    few units, and for a model that reads shorter texts than the target; other errors as for `detect`.
+    """
+    settings = settings or OrderSettings()
+    units = (
+        items(corpus.texts, settings) if settings.options else shards(corpus.texts, models.target, settings)
+    )
+    test = _Order.made(corpus, models, settings, units, watch)
+    stated = {"order": settings.stated} if settings.stated else {}
+    return verdict(test, statements={**(statements or {}), **stated})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Order(ByLot):
+    """The test of an order: its units, and the orders of each that are read."""
+
+    settings: OrderSettings
+    units: Units
+    asked: Asked
+    _read: dict[int, dict[str, float]] = field(default_factory=dict)
+
+    name = "order"
+
+    @classmethod
+    def made(
+        cls, corpus: Corpus, models: Models, settings: OrderSettings, units: Units, watch: Watch | None
+    ) -> _Order:
+        """The test with its orders drawn; TextsError where there is too little to test."""
+        kind = _Options if settings.options else cls
+        seed = seed_of(kind.name, _texts(corpus, settings), **_matters(settings))
+        chosen = asked(units.units, models.target, seed)
+        check_enough(chosen, settings)
+        check_others(chosen, models)
+        return kind(
+            corpus=corpus,
+            models=models,
+            settings=settings,
+            watch=watched(watch),
+            score=LOGP + (", less that of the reference model" if models.reference is not None else ""),
+            units=units,
+            asked=chosen,
+        )
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        return _matters(self.settings)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return _texts(self.corpus, self.settings)
+
+    @property
+    def kind(self) -> Kind:
+        """How its units are called."""
+        return OPTIONS if self.settings.options else ROWS
+
+    def read(self, model: Backend, stage: str) -> Rows:
+        """The log-probability of the whole text in nats, less that of the reference model where there is one; for
+        items, whose texts differ more than their orders, the rank of each order among those of its item."""
+        found = self.log_probabilities(model, stage)
+        return tuple(ranks(row) for row in found) if self.settings.options else found
+
+    def log_probabilities(self, model: Backend, stage: str) -> Rows:
+        """The log-probabilities of every unit, [units][orders], the published order first."""
+        own = self._totals(model, stage)
+        if self.models.reference is not None:
+            other = self._totals(self.models.reference, "reading with the reference model")
+            own = {text: value - other[text] for text, value in own.items()}
+        return tuple(np.array([own[text] for text in texts]) for texts in self.asked.texts)
+
+    def _totals(self, model: Backend, stage: str) -> dict[str, float]:
+        """The log-probability of each text; a model is asked once. Texts are read in an order that does not tell which
+        one was published: what a model computes depends in its last digits on what a text is read together with."""
+        if id(model) not in self._read:
+            texts = [text for found in self.asked.texts for text in sorted(set(found))]
+            reader = Reader(replace(self.models, reference=None), ALONE, self.watch, self.settings.cache)
+            read = reader.read(texts, under=model, stage=stage).totals.tolist()
+            self._read[id(model)] = dict(zip(texts, read, strict=True))
+        return self._read[id(model)]
+
+    def planted(self) -> Sequence[str]:
+        return [texts[0] for texts in self.asked.texts]
+
+    def checks(self, values: Rows) -> tuple[Check, ...]:
+        """What was stated, and what the texts alone say of their order."""
+        blind = gate_values(self.asked.units, seed=self.seed)
+        return (stated_check(self.settings), order_check(blind, cure=self.kind.cure, seed=self.seed))
+
+    def words(self, values: Rows) -> Words:
+        kind, corpus = self.kind, self.corpus.name
+        return Words(
+            unit=kind.unit,
+            of=f"{corpus} with its {kind.parts} in the published order",
+            question=f"Was {self.models.target.name} trained on {corpus}?",
+            compared=compared(kind, corpus, self.asked, answers=bool(self.settings.answer)),
+            hypothesis=kind.hypothesis,
+            assumption=assumption(self.settings.stated, kind),
+            statistic=kind.statistic,
+            effect_unit=kind.effect_unit,
+            trust=trust(kind, len(self.skipped), self.models),
+            preferred="the published order",
+        )
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What takes no part, with the reason."""
+        return (*self.units.skipped, *self.asked.skipped)
+
+    def shown(self, values: Rows) -> Shown:
+        """One row a unit: log-probabilities in nats, the rank of the published order, the effect."""
+        read = self.log_probabilities(self.models.target, "reading with the model in question")
+        others = [row[1:] for row in read]
+        numbers = {
+            "options" if self.settings.options else "rows": [len(unit.parts) for unit in self.asked.units],
+            "orders": [len(row) for row in read],
+            "published": [row[0] for row in read],
+            "others_mean": [row.mean() for row in others],
+            "others_low": [row.min() for row in others],
+            "others_high": [row.max() for row in others],
+            "rank": [ranks(row)[0] for row in read],
+            "effect": lot_effects(values),
+        }
+        names = tuple(unit.name for unit in self.asked.units)
+        columns = {name: np.asarray(found, dtype=np.float64) for name, found in numbers.items()}
+        orders = [len(texts) for texts in self.asked.texts]
+        figures = {
+            self.kind.table: len(orders),
+            **({} if self.settings.options else {"rows": self.units.rows}),
+            "orders of each": [min(orders), max(orders)],
+            "passes": self.asked.passes,
+            "left out": dict(Counter(one.reason for one in self.skipped)),
+        }
+        return Shown(
+            figures=figures,
+            tables=(Table(self.kind.table, {self.kind.unit: names, **columns}),),
+            skipped=self.skipped,
+            situation=Situation(rows=len(self.corpus)),
+        )
+
+
+class _Options(_Order):
+    """The same for answer options."""
+
+    name = "options"
+
+
+LOGP = "log-probability of the text in nats"
+
+
+def check_enough(chosen: Asked, settings: OrderSettings) -> None:
+    """TextsError unless the orders give so many results that one in 1 / level is a small part of them."""
+    kind = OPTIONS if settings.options else ROWS
+    results, wanted = 1.0, RESULTS / settings.level
+    for texts in chosen.texts:
+        results = min(results * len(texts), wanted)
+    cure = f"give more {'items' if settings.options else 'rows'}"
+    if not chosen.units:
+        raise TextsError(f"there is no {kind.unit} whose {kind.parts} may change places: {cure}.")
+    if results < wanted:
+        raise TextsError(
+            f"{len(chosen.units):,} {kind.unit}s whose {kind.parts} may change places give {results:,.0f} results in "
+            f"all, and a test at the level of {settings.level:g} needs {wanted:,.0f}: {cure}."
+        )
+
+
+def stated_check(settings: OrderSettings) -> Check:
+    """Whether it was stated how the published order came about."""
+    title = "It is stated how the published order came about"
+    if settings.stated.strip():
+        return Check("stated", title, "passed", f"It was stated: “{settings.stated.strip()}”.")
+    words = "Nothing was stated. Only an order that was drawn by lot has the known chances that the test rests on."
+    cure = "Find out how the order came about, and state it with --stated."
+    return Check("stated", title, "failed", words, cure)
+
+
+def _texts(corpus: Corpus, settings: OrderSettings) -> list[str]:
+    """What the draws depend on: rows, or questions with their options, whatever their order."""
+    if not settings.options:
+        return [text.text for text in corpus.texts]
+    columns = settings.option_columns
+    return ["\n".join((text.text, *sorted(options_of(text, columns)))) for text in corpus.texts]
+
+
+def _matters(settings: OrderSettings) -> dict[str, Any]:
+    """The settings that make the test another one."""
+    return {"blocks": list(settings.blocks), "answer": bool(settings.answer)}

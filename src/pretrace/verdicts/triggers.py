@@ -1,0 +1,267 @@
+"""Trigger sentences: whether a model that gives text alone ends them with the word that was published."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import TextsError
+from pretrace.results.atomic import atomic_bytes
+from pretrace.results.output_checks import NEW
+from pretrace.scoring.provenance import record_corpus, record_software
+from pretrace.statistics.intervals import share_interval
+from pretrace.statistics.lots import chance_of_hits
+from pretrace.types import Check, Corpus, Estimate, Situation, Table, Verdict
+from pretrace.verdicts.frame import UNREGISTERED
+from pretrace.verdicts.marking.sealed import Marked, Seal
+from pretrace.verdicts.marking.variants import Trigger
+from pretrace.verdicts.marks import (
+    KNOWN,
+    OLDER,
+    TRIES,
+    CheckSettings,
+    assumption,
+    decided,
+    draw_note,
+    earlier_checks,
+    enough_check,
+    model_day,
+    note_check,
+    older_check,
+    seal_check,
+    time_note,
+    tries_check,
+)
+from pretrace.verdicts.outcome import Found, conclude
+from pretrace.verdicts.record import listed
+from pretrace.verdicts.register import Entry, kth, note
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """For each trigger the word that was published, the one that the answer says ("" for none), and whether there was
+    an answer; `chances` holds 1 / K of each."""
+
+    ids: tuple[str, ...]
+    published: tuple[str, ...]
+    said: tuple[str, ...]
+    answered: tuple[bool, ...]
+    chances: tuple[float, ...]
+
+    @property
+    def number(self) -> int:
+        """How many answers say the published word."""
+        return sum(word == said for word, said in zip(self.published, self.said, strict=True))
+
+    @property
+    def p(self) -> float:
+        """The chance of as many hits or more, if answers know nothing of the lot."""
+        return min(1.0, float(chance_of_hits(self.chances)[self.number :].sum()))
+
+    def critical(self, level: float) -> int:
+        """The fewest hits with p at or below the level; one more than there are triggers where none has."""
+        tail = chance_of_hits(self.chances)[::-1].cumsum()[::-1]
+        return int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
+
+
+def triggers_of(seal: Seal) -> list[tuple[Marked, Trigger]]:
+    """The texts with a trigger; TextsError for a seal without any."""
+    found = [(one, one.trigger) for one in seal.documents if one.trigger is not None]
+    if not found:
+        raise TextsError(
+            "this sealed file has no trigger sentences: they come from mark --canary. Test it with --model."
+        )
+    return found
+
+
+def write_prompts(seal: Seal, path: Path) -> int:
+    """Write the prompts, one JSON line a text (id, prompt), and give their number. The words to choose from are not
+    among them. TextsError for a seal without triggers, OutputError where the file cannot be written."""
+    rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in triggers_of(seal)]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    atomic_bytes(path, lines.encode("utf-8", "backslashreplace"), NEW)
+    return len(rows)
+
+
+def read_answers(source: str) -> Corpus:
+    """The answers of a file with `id` and `answer`."""
+    return open_corpus(source, Columns(text="answer", id="id", label="", group=""))
+
+
+def first_word(answer: str, words: Sequence[str]) -> str:
+    """The first of the words that the answer says, as a whole word in any case; "" where it says none."""
+    pattern = "|".join(re.escape(word) for word in words)
+    found = re.search(rf"(?<!\w)({pattern})(?!\w)", answer, re.IGNORECASE)
+    return found[1].lower() if found else ""
+
+
+def hits_of(seal: Seal, answers: Corpus) -> Hits:
+    """What the answers say; a trigger without an answer counts as missed. TextsError for answers to other ids."""
+    found, given = triggers_of(seal), {text.id: text.text for text in answers.texts}
+    strange = [name for name in given if name not in {one.id for one, _ in found}]
+    if strange:
+        raise TextsError(
+            f"{answers.name} answers ids that have no trigger: {listed(strange)}; give the ids of the prompts."
+        )
+    said = [
+        first_word(_without_prompt(given.get(one.id, ""), trigger.prompt), trigger.words)
+        for one, trigger in found
+    ]
+    return Hits(
+        tuple(one.id for one, _ in found),
+        tuple(trigger.words[one.drawn] for one, trigger in found),
+        tuple(said),
+        tuple(one.id in given for one, _ in found),
+        tuple(1 / len(trigger.words) for _, trigger in found),
+    )
+
+
+def check_triggers(
+    seal: Seal,
+    answers: Corpus,
+    settings: CheckSettings,
+    *,
+    model: str,
+    statements: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+) -> Verdict:
+    """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened.
+
+    An answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`.
+    """
+    hits = hits_of(seal, answers)
+    recorded = _recorded(seal, answers, settings, model)
+    asked = {"score": "triggers", "reference": str(recorded["answers"]["sha256"])}
+    checks = (
+        seal_check(seal),
+        tries_check(earlier_checks(seal), f"named {model}", asked),
+        older_check(seal, model, model_day(model, settings.model_date)),
+        enough_check([round(1 / chance) for chance in hits.chances], settings.level, "trigger"),
+    )
+    verdict = _verdict(seal, hits, checks, settings, recorded)
+    register: tuple[str, ...] = (UNREGISTERED,)
+    if settings.cache:
+        texts = [one.published for one, _ in triggers_of(seal)]
+        entry = Entry.of("triggers", texts, f"named {model}", asked, model)
+        found = kth(entry, settings.level)
+        register = (found.words(verdict.p), *found.others)
+        note(entry, verdict.p, verdict.outcome)
+        note_check(seal, f"named {model}", verdict, asked)
+    notes = (*verdict.notes, *notes)
+    return replace(verdict, statements=dict(statements or {}), notes=notes, register=register)
+
+
+def _verdict(
+    seal: Seal, hits: Hits, checks: tuple[Check, ...], settings: CheckSettings, recorded: Mapping[str, Any]
+) -> Verdict:
+    model, number = str(recorded["models"]["target"]["name"]), len(hits.ids)
+    expected = float(np.sum(hits.chances))
+    share = share_interval(hits.number, number)
+    effect = Estimate(*(value - expected / number for value in (share.value, share.low, share.high)))
+    of, unit = f"the published texts of {seal.name}", "of the sentences more than by chance"
+    result = conclude(Found(model, of, settings.level, hits.p, effect, unit, accusing=(TRIES, OLDER)), checks)
+    return Verdict(
+        test="triggers",
+        corpus=seal.name,
+        model=model,
+        outcome=result.outcome,
+        statement=result.statement,
+        level=settings.level,
+        exact=seal.beacon is not None,
+        assumption=assumption(seal),
+        hypothesis="The answers do not depend on which words were drawn and published.",
+        statistic="the number of answers whose first word out of the K is the published one",
+        p=hits.p,
+        units=number,
+        unit="sentence",
+        question=f"Was {model} trained on the published texts of {seal.name}?",
+        compared=_compared(seal),
+        trust=(_TRUST.format(number=number, expected=expected, hits=hits.number), KNOWN),
+        effect=effect,
+        effect_unit=unit,
+        checks=checks,
+        reasons=result.reasons,
+        # A model that is not here cannot be trained to see what a test would have found.
+        advice=tuple(one for one in result.advice if "--power" not in one),
+        notes=(*seal.notes, *_unanswered_note(hits)),
+        figures=_figures(hits, settings.level),
+        tables=(_table(hits), _chance(hits)),
+        situation=Situation(documents=number, access="text"),
+        settings=recorded,
+    )
+
+
+def _figures(hits: Hits, level: float) -> dict[str, Any]:
+    return {
+        "hits": hits.number,
+        "expected by chance": round(float(np.sum(hits.chances)), 2),
+        "hits from which on the test rejects": hits.critical(level),
+    }
+
+
+def _unanswered_note(hits: Hits) -> tuple[str, ...]:
+    number = len(hits.answered) - sum(hits.answered)
+    return (f"{number:,} sentences have no answer and count as missed.",) if number else ()
+
+
+def _recorded(seal: Seal, answers: Corpus, settings: CheckSettings, model: str) -> dict[str, Any]:
+    return {
+        "corpus": record_corpus(seal.corpus),
+        "answers": record_corpus(answers),
+        "models": {"target": {"name": model, "weights": "unknown"}},
+        "sealed": seal.described,
+        "test": {"level": settings.level},
+        "software": record_software(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _compared(seal: Seal) -> tuple[str, ...]:
+    first = (
+        "Before publication one sentence was added to each text, which may end with one of several words. "
+        f"{decided(seal)} {time_note(seal)}"
+    )
+    return (first, draw_note(seal), _ASKED)
+
+
+_ASKED = (
+    "The model was given the beginning of each sentence. A model that was trained on the texts ends it with the "
+    "published word more often than the lot allows."
+)
+_TRUST = (
+    "A model that was not trained on the published texts cannot know what the lot decided. Of {number:,} sentences it "
+    "ends about {expected:.1f} with the published word, by chance; {hits:,} were found."
+)
+
+
+def _without_prompt(answer: str, prompt: str) -> str:
+    """The answer without the prompt, which some models repeat and whose names are words too."""
+    return answer.replace(prompt, " ")
+
+
+def _table(hits: Hits) -> Table:
+    found = [float(word == said) for word, said in zip(hits.published, hits.said, strict=True)]
+    return Table(
+        "sentences",
+        {
+            "id": hits.ids,
+            "published": hits.published,
+            "said": hits.said,
+            "hit": np.array(found),
+            "chance": np.array(hits.chances),
+        },
+    )
+
+
+def _chance(hits: Hits) -> Table:
+    """How likely each number of hits is by chance."""
+    law = chance_of_hits(hits.chances)
+    return Table("chance", {"hits": np.arange(len(law), dtype=np.float64), "probability": law})

@@ -1,0 +1,441 @@
+"""A server that lies is refused: while connecting, or during the run, and then nothing that it said is kept."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import MORE_WORDS
+
+from benchmarks import servers_lies
+from benchmarks.model_servers import ModelServer
+from pretrace import open_model
+from pretrace.backends.serving import client
+from pretrace.backends.serving.backend import EVERY
+from pretrace.backends.serving.packaged import PLAIN, compared, packaged
+from pretrace.backends.serving.routes import ROUTES, Prompt
+from pretrace.backends.serving.self_check import SENTENCES
+from pretrace.cache.location import text_key
+from pretrace.cache.traces import open_store
+from pretrace.errors import ModelError
+from pretrace.scoring.evidence import trace
+from pretrace.types import Backend, Quantity, Trace
+
+Open = Callable[..., Backend]
+KINDS = ("vllm", "sglang", "tgi", "completions")
+
+
+def drawn(number: int, words: int = 9) -> list[str]:
+    source = np.random.default_rng(0)
+    return [" ".join(source.choice(MORE_WORDS, words)) for _ in range(number)]
+
+
+def asked(model: Backend, texts: list[str], store: Any = None) -> list[Trace]:
+    return trace(model, texts, Quantity.LOGP, store=store or open_store(None))
+
+
+def is_known(server: ModelServer, given: Any) -> bool:
+    one = given if isinstance(given, str) else server.model.rust.decode(given)
+    return one in SENTENCES
+
+
+def from_now_on(server: ModelServer, lie: servers_lies.Lie, after: int = 0) -> None:
+    """The server tells its lie from its next prompt on, or some prompts later."""
+    left = [after]
+
+    def later(server: ModelServer, ids: list[int]) -> Any:
+        left[0] -= 1
+        return lie(server, ids) if left[0] < 0 else servers_lies.honest(server, ids)
+
+    server.lie = later
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["swapped", "first"])
+def test_answers_to_other_prompts_never_pass(
+    name: str, kind: str, with_ids: bool, opened: Open, server: ModelServer
+) -> None:
+    server.with_ids = with_ids
+    model, texts = opened(kind), drawn(24)
+    from_now_on(server, servers_lies.LIES[name][1])
+    with open_store(model.fingerprint) as store:
+        with pytest.raises(ModelError, match=r"other tokens|another text|numbers for \d+ tokens"):
+            asked(model, texts, store)
+        assert store.get([text_key(one) for one in texts], Quantity.LOGP) == [None] * len(texts)
+
+
+@pytest.mark.parametrize("kind", ["sglang", "tgi", "completions"])
+def test_an_answer_that_names_no_tokens_is_refused(kind: str, opened: Open, server: ModelServer) -> None:
+    server.with_ids = False
+    server.model.words, kept = lambda ids: [""] * len(ids), server.model.words  # type: ignore[method-assign]
+    try:
+        with pytest.raises(ModelError, match=r"without saying of which tokens|cuts a text into other tokens"):
+            opened(kind)
+    finally:
+        server.model.words = kept  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_sentences_are_asked_again_during_a_run(kind: str, opened: Open, server: ModelServer) -> None:
+    model, texts = opened(kind, token_budget=60), drawn(2 * EVERY + 5, words=14)
+    before = len(server.asked)
+    asked(model, texts[:1])
+    [_, again] = [server.prompts(before + i)[0] for i in range(2)]
+    assert is_known(server, again)
+    before = len(server.asked)
+    asked(model, texts)
+    prompts = server.prompts(before)
+    requests = [body for _, body in server.asked[before:]]
+    known = [
+        is_known(server, (lambda p: p if isinstance(p, str) else p[0])(_given(body))) for body in requests
+    ]
+    assert len(known) - sum(known) == len(model.pack(model.encode(texts)))
+    assert sum(known) == math.ceil((len(known) - sum(known)) / EVERY)
+    assert known[-1]
+    assert len(prompts) > len(texts)
+
+
+def _given(body: dict[str, Any]) -> Any:
+    return body.get("prompt", body.get("input_ids", body.get("inputs")))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept(
+    kind: str, opened: Open, server: ModelServer, model_folder: Path
+) -> None:
+    model, texts = opened(kind, token_budget=60, requests=2), drawn(4 * EVERY, words=14)
+    from_now_on(server, servers_lies.changed(lambda one: one - 0.02), after=3 * EVERY)
+    with open_store(model.fingerprint) as store:
+        with pytest.raises(ModelError, match=r"than when it was connected \(by 0.02 nats.*The run stops"):
+            asked(model, texts, store)
+        kept = store.get([text_key(one) for one in texts], Quantity.LOGP)
+    assert any(
+        one is not None for one in kept
+    )  # the answers before the last question that was answered as before
+    assert not all(one is not None for one in kept)
+    for one, other in zip(kept, asked(open_model(str(model_folder)), texts), strict=True):
+        if one is not None:
+            np.testing.assert_allclose(one.logp, other.logp, atol=1e-4)
+
+
+ALWAYS = {
+    "log10": "contradicts itself",
+    "log2": "contradicts itself",
+    "half": "contradicts itself",
+    "bias own": "contradicts itself",
+    "start counted": r"read \d+ tokens where \d+ were sent",
+    "2 decimals": "rounds its numbers to 2 decimals",
+    "zero": "contradicts itself|other numbers for the same text",
+    "-9997": "no log-probabilities",
+    "false": "'False' where a number belongs",
+    "string": "'-1.5' where a number belongs",
+    "NaN": "does not answer as",
+    "null": "no log-probabilities|does not answer as",
+    "shuffled": "contradicts itself|shifted|other numbers for the same text",
+    "noise": "other numbers for the same text",
+}
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "completions"])
+@pytest.mark.parametrize("name", ALWAYS)
+def test_a_lie_told_always_is_refused_while_connecting(
+    name: str, kind: str, opened: Open, server: ModelServer
+) -> None:
+    if (name, kind) == ("log2", "completions"):
+        pytest.skip("five likeliest tokens of a model without training leave room for all others")
+    server.lie = servers_lies.LIES[name][1]
+    with pytest.raises(ModelError, match=ALWAYS[name]):
+        opened(kind)
+
+
+@pytest.mark.parametrize(
+    "name", ["zero", "-9997", "false", "string", "NaN", "2 decimals", "noise", "null", "short"]
+)
+def test_a_server_that_names_no_likeliest_tokens(name: str, opened: Open, server: ModelServer) -> None:
+    server.lie = servers_lies.LIES[name][1]
+    with pytest.raises(ModelError):
+        opened("tgi")
+
+
+@pytest.mark.parametrize(
+    "name", ["zero", "-9997", "false", "string", "2 decimals", "noise small", "log2", "bias up"]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lie_told_from_the_middle_on_stops_the_run(
+    name: str, kind: str, opened: Open, server: ModelServer
+) -> None:
+    model, texts = opened(kind), drawn(12)
+    from_now_on(server, servers_lies.LIES[name][1], after=6)
+    with open_store(model.fingerprint) as store:
+        with pytest.raises(ModelError):
+            asked(model, texts, store)
+        assert store.get([text_key(one) for one in texts], Quantity.LOGP) == [None] * len(texts)
+
+
+def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelServer) -> None:
+    model = opened()
+    assert model.facts["bit_identical"] is True
+    assert model.facts["likeliest_compared"] == 20
+    assert model.facts["known_model"] == "none"
+    assert (
+        "would not have been seen: other weights, text or a start token put in front" in model.facts["unseen"]
+    )
+    assert "Its numbers moved" not in model.facts["unseen"]
+    server.lie = servers_lies.LIES["noise small"][1]
+    model = opened()
+    assert model.facts["bit_identical"] is False
+    assert "Its numbers moved by up to 0.00" in model.facts["unseen"]
+    server.lie = servers_lies.LIES["3 decimals"][1]
+    assert opened().facts["rounded"] == "3 decimals"
+    server.lie = servers_lies.changed(_eight)
+    assert opened().facts["rounded"] == "8 bits (bfloat16)"
+
+
+def _eight(number: float) -> float:
+    return float((np.array([number], np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)[0])
+
+
+def test_a_server_that_names_fewer_likeliest_tokens(opened: Open, server: ModelServer) -> None:
+    server.most = 5
+    assert opened().facts["likeliest_compared"] == 5
+    assert opened("completions").facts["likeliest_compared"] in (4, 5)
+    server.most = 2
+    assert opened().facts["likeliest_compared"] == 2
+
+
+@pytest.mark.parametrize("flat", [True, False, None])
+def test_forms_of_sglang(flat: bool | None, opened: Open, server: ModelServer, model_folder: Path) -> None:
+    server.flat = flat  # None: it refuses what it does not know
+    model = opened("sglang")
+    assert model.facts["likeliest_compared"] == 20
+    for one, other in zip(
+        asked(open_model(str(model_folder)), drawn(4)), asked(model, drawn(4)), strict=True
+    ):
+        np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+@pytest.mark.parametrize("packed", [False, True])
+def test_flat_lists_of_sglang(packed: bool, rows: int) -> None:
+    values, ids = np.array([-0.5, -1.5, -0.25, -2.5], "<f4"), np.array([7, 8, 9, 7], "<i4")
+    names = {"val": values, "idx": ids}
+    flat: dict[str, Any] = {f"input_top_logprobs_{name}_flat": some.tolist() for name, some in names.items()}
+    if packed:
+        flat = {}
+        for name, some in names.items():
+            flat[f"input_top_logprobs_{name}_flat_b64"] = base64.b64encode(some.tobytes()).decode()
+            flat[f"input_top_logprobs_{name}_flat_b64_dtype"] = some.dtype.name
+    meta = {
+        "input_token_logprobs": [[None, 5, None], [-1.5, 8, None], [-2.5, 7, None]],
+        "input_top_logprobs_shape": [rows, 2],  # its first version counted the place without an entry
+        "input_top_logprobs_null_prefix": 1,
+        "prompt_tokens": 3,
+        **flat,
+    }
+    [answer] = ROUTES["sglang"][0].answers({"text": "", "meta_info": meta}, [Prompt((5, 8, 7))]).answers
+    assert answer.ids == (5, 8, 7)
+    assert [place.top for place in answer.places] == [(), (-1.5, -0.5), (-2.5, -0.25)]
+    assert [place.own for place in answer.places] == [None, -1.5, -2.5]
+
+
+def test_the_packaged_model_is_recognised_and_what_changes_its_numbers_is_named() -> None:
+    known = packaged()
+    plain = known.forms[PLAIN]
+    source = random.Random(1)
+    assert compared("it", known.ids, plain) == known.name
+    assert compared("it", known.ids, plain + 0.004) == known.name
+    assert compared("it", known.ids[::-1], plain) == ""  # other tokens
+    assert compared("it", known.ids, [one + source.gauss(0, 0.3) for one in plain]) == ""  # another model
+    spoilt = plain.copy()
+    spoilt[7] = -9.0
+    changes = {
+        "1 of 112 differ": spoilt,
+        "moved by 0.05|a constant was added": plain + 0.05,
+        "multiplied by 0.434": plain / math.log(10),
+        "multiplied by 1.44": plain / math.log(2),
+        "behind the start token": known.forms["behind the start token <|endoftext|>"],
+        "within the chat template": known.forms["within the chat template"],
+        r"at the temperature 0\.7": known.temperatures[0.7],
+        r"at the temperature 0\.[67]": (known.temperatures[0.6] + known.temperatures[0.7]) / 2,
+    }
+    for says, numbers in changes.items():
+        with pytest.raises(ModelError, match=says):
+            compared("it", known.ids, numbers)
+
+
+@pytest.mark.timeout(600)
+def test_the_known_numbers_are_those_of_the_packaged_model() -> None:
+    import shutil
+
+    from benchmarks import servers_known
+    from pretrace.cache.location import cache_folder
+
+    model, known = open_model("smollm2"), packaged()
+    assert servers_known.asked(model) == [list(one) for one in known.ids]
+    np.testing.assert_allclose(servers_known.numbers(model), known.forms[PLAIN], atol=1e-3)
+    np.testing.assert_allclose(
+        servers_known.numbers(model, temperature=0.7), known.temperatures[0.7], atol=1e-3
+    )
+    around = servers_known.templates(model)
+    assert set(known.forms) == {PLAIN, *around}
+    name = "within the chat template"
+    before, after = around[name]
+    np.testing.assert_allclose(
+        servers_known.numbers(model, before=before, after=after), known.forms[name], atol=1e-3
+    )
+    shutil.rmtree(cache_folder())  # half a gigabyte
+
+
+@contextmanager
+def answering(sent: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A server of raw bytes; its address."""
+    over = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(0.05)
+
+    def serve(one: socket.socket) -> None:
+        try:
+            one.settimeout(0.2)
+            one.recv(65536)
+            sent(one)
+        except OSError:
+            pass
+        finally:
+            one.close()
+
+    def accept() -> None:
+        while not over.is_set():
+            try:
+                one, _ = listening.accept()
+            except TimeoutError:
+                continue
+            threading.Thread(target=serve, args=(one,), daemon=True).start()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        over.set()
+        thread.join()
+        listening.close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+def _trickle(one: socket.socket) -> None:
+    one.sendall(HEAD + b"Content-Length: 100000\r\n\r\n{")
+    while True:
+        time.sleep(0.1)
+        one.sendall(b" ")
+
+
+def _endless(one: socket.socket) -> None:
+    one.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    while True:
+        time.sleep(0.01)
+        one.sendall(b"10\r\n" + b" " * 16 + b"\r\n")
+
+
+def _flood(one: socket.socket) -> None:
+    one.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    while True:
+        one.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
+
+
+@pytest.mark.parametrize("sent", [_trickle, _endless])
+def test_the_time_limit_holds_for_the_whole_answer(sent: Callable[[socket.socket], None]) -> None:
+    with answering(sent) as url:
+        begin = time.monotonic()
+        with pytest.raises(ModelError, match="did not answer in time: allow it more"):
+            open_model(f"vllm:{url}", request_timeout=0.5, tokenizer="nowhere")
+        assert time.monotonic() - begin < 10  # twice half a second, where a byte more came each time
+
+
+def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_BYTES", 1 << 20)
+    with answering(_flood) as url, pytest.raises(ModelError, match="answers with more than 1 MiB"):
+        open_model(f"vllm:{url}", request_timeout=30.0, tokenizer="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("5", "something else than a list"),
+        ('{"data": 5}', "something else than a list"),
+        ('{"data": [5, {"id": 7}]}', "does not say which models"),
+        ("[" * 100_000, "does not answer in JSON"),
+        ("[" * 100_000 + "]" * 100_000, "does not answer in JSON"),
+        ('{"data": [{"id": "a", "max_model_len": ' + "9" * 400 + "}]}", "tokenizer|nowhere"),
+        ("9" * 5000, "does not answer in JSON"),
+    ],
+)
+def test_odd_model_lists(body: str, says: str) -> None:
+    content = body.encode()
+
+    def sent(one: socket.socket) -> None:
+        one.sendall(HEAD + f"Content-Length: {len(content)}\r\n\r\n".encode() + content)
+
+    with answering(sent) as url, pytest.raises(ModelError, match=says):
+        open_model(f"vllm:{url}", tokenizer="/nowhere/at/all")
+
+
+def test_a_number_of_400_digits(opened: Open, server: ModelServer) -> None:
+    server.lie = servers_lies._one(int("9" * 400))
+    with pytest.raises(ModelError, match="a number without end"):
+        opened()
+
+
+def test_only_tries_that_were_made_are_told(opened: Open, server: ModelServer) -> None:
+    server.trouble = "500"
+    with pytest.raises(ModelError, match=r"fails \(500\), after 2 more tries:"):
+        opened()
+    server.trouble = "500 for good"
+    with pytest.raises(ModelError, match=r"fails \(500\): "):
+        opened()
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[31m red \x9b1m \u202e back"
+
+
+def test_escape_sequences_of_a_server_are_shown_as_text(opened: Open, server: ModelServer) -> None:
+    found = []
+    server.names = [f"a{ESCAPES}", "b"]
+    with pytest.raises(ModelError) as met:
+        opened()
+    found.append(str(met.value))
+    server.names = ["tiny"]
+    for trouble in ("400", "redirect away", "html"):
+        server.trouble = trouble
+        server.words = ESCAPES
+        with pytest.raises(ModelError) as met:
+            opened()
+        found.append(str(met.value))
+    server.trouble = ""
+    server.lie = servers_lies._one(ESCAPES)
+    with pytest.raises(ModelError) as met:
+        opened()
+    found.append(str(met.value))
+    assert sum("\\x1b" in one for one in found) >= 2
+    assert all(one.isprintable() for one in found)
+
+
+def test_json_that_is_no_answer(opened: Open, server: ModelServer) -> None:
+    model = opened()
+    read = model.connection.read  # type: ignore[attr-defined]
+    for body in (5, None, [], {}, {"choices": 5}, {"choices": [5]}, {"choices": [{"prompt_logprobs": [[]]}]}):
+        with pytest.raises(ModelError, match="does not answer as vLLM does"):
+            read(json.loads(json.dumps(body)), [Prompt((1, 2))])

@@ -1,0 +1,246 @@
+"""What pretrace did not write is not replaced, and a result is replaced only by one of its kind: for every option of
+every command that names what is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from processes import Call
+from results.test_export import made
+
+from pretrace.cli.commands import app
+from pretrace.frequencies import Frequencies
+from pretrace.jobs.job import Job
+from pretrace.jobs.manifest import remove_parts
+from pretrace.jobs.shards import Survey
+from pretrace.results.output_checks import _FOLDERS
+from pretrace.runs import save
+
+TEXTS = [
+    {
+        "id": f"{i}",
+        "text": f"The cat number {i} sat on the mat. It was day {i} of the year.",
+        "label": i % 2,
+        "date": f"20{15 + i}-03-01",
+        "draft": f"A cat, number {i}, is on the mat. It was day {i} of that year.",
+        "variant": f"The dog number {i} sat on the mat. It was day {i} of the year.",
+    }
+    for i in range(12)
+]
+
+GIVEN: dict[str, tuple[str, ...]] = {
+    "audit": ("T", "--model", "M", "--heldout", "T"),
+    "flag": ("T", "--model", "M", "--nonmembers", "T"),
+    "samples": ("T", "--model", "M", "--nonmembers", "T"),
+    "mark": ("T", "--variant-column", "variant"),
+    "check": ("SEALED", "--model", "M", "--commitment", "0" * 64),
+    "canaries": ("T", "--model", "M"),
+    "order": ("T", "--model", "M"),
+    "collections": ("T", "--model", "M", "--controls", "T"),
+    "cutoff": ("T", "--model", "M", "--cutoff", "2020-01-01", "--date-column", "date"),
+    "score": ("T", "--model", "M"),
+    "evaluate": ("T", "--model", "M"),
+    "scan": ("T", "--corpus", "T"),
+    "draw": ("SEALED", "--beacon-value", "0" * 64),
+    "merge": (),
+    "compare": ("RUNS", "RUNS"),
+    "export": ("RUNS",),
+    "tune": ("T", "--model", "M"),
+    "plant": ("T", "--model", "M"),
+    "count": ("T", "--model", "M"),
+    "quality": ("T", "T", "--embeddings", "none"),
+    "again": ("RUNS",),
+    "demo": (),
+    "build patents": ("PAGES",),
+    "build dated": ("T", "--date-column", "date", "--cutoff", "2021-01-01", "--margin-days", "0"),
+    "build ccnews": ("--members", "T", "--nonmembers", "T", "--transform", "mask"),
+}
+"""Arguments with which a command comes as far as its outputs; T, M and so on are made by `places`."""
+
+FILES = {"check --prompts", "export --sqlite", "count --out", "quality --figures", "mark --sealed"}
+FILES |= {"build patents --out", "build dated --out"}
+"""Options that name a file; the others name a folder."""
+BELOW = {
+    "demo --out": ("model", "planted", "smollm2"),
+    "build ccnews --out": ("mask.jsonl", "mask.card.json"),
+}
+"""What is written in the folder that these name."""
+NEEDED = {"samples --flags-out": "--out", "samples --options-out": "--out", "mark --out": "--sealed"}
+NEEDED |= {"mark --sealed": "--out", "score --parts": "--out", "evaluate --parts": "--out"}
+NEEDED |= {"flag --parts": "--out"}
+"""The other output that is asked for with it."""
+SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}
+
+
+def outputs() -> dict[str, Any]:
+    """Every option that names what is written, by command and option."""
+    found, waiting = {}, [("", typer.main.get_command(app))]
+    while waiting:
+        path, command = waiting.pop()
+        inner: Mapping[str, Any] = getattr(command, "commands", {})
+        waiting += [(f"{path} {name}".strip(), one) for name, one in inner.items()]
+        for name, leaf in getattr(getattr(command, "callback", None), "leaves", {}).items():
+            if leaf.option.path == "out":
+                shown = "" if leaf.option.metavar else f"--{name.replace('_', '-')}"
+                found[f"{path} {shown}".strip()] = leaf
+    return found
+
+
+OUTPUTS = outputs()
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, Path]:
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text("".join(json.dumps(row) + "\n" for row in TEXTS))
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    given = {"texts": str(texts), "model": str(tmp_path / "no-model")}
+    content = {"pretrace_run": 1, "files": {}, "settings": {"command": "score", "given": given}}
+    (runs / "run.json").write_text(json.dumps(content))
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    sealed = tmp_path / "sealed.json"
+    sealed.write_text("{}")
+    return {"T": texts, "M": tmp_path / "no-model", "RUNS": runs, "PAGES": pages, "SEALED": sealed}
+
+
+def words(case: str, places: Mapping[str, Path], out: Path) -> list[str]:
+    """The command line of a case, whose output is to go to `out`."""
+    command, _, option = case.partition(" --")
+    given = [str(places.get(word, word)) for word in GIVEN[command]]
+    other = [NEEDED[case], str(out.with_name("other"))] if case in NEEDED else []
+    shard = ["--shard", "1/2"] if case in SHARDS else []
+    return [*command.split(), *given, *other, *shard, *([f"--{option}"] if option else []), str(out)]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_every_command_that_writes_is_here() -> None:
+    assert {case.partition(" --")[0] for case in OUTPUTS} == set(GIVEN)
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_what_pretrace_did_not_write_is_not_replaced(
+    case: str, call: Call, places: dict[str, Path], tmp_path: Path
+) -> None:
+    below = BELOW.get(case, ("",))
+    for number, name in enumerate(below):
+        out = tmp_path / f"victim{number}" / "out.jsonl"
+        if case == "count --out":
+            out = out.with_suffix(".npz")
+        victim = out / name if name else out
+        if case in FILES or name.endswith(("jsonl", "json")):
+            victim.parent.mkdir(parents=True)
+            victim.write_text("years of work\n")
+        else:
+            victim.mkdir(parents=True)
+            (victim / "thesis.tex").write_text("years of work\n")
+        if case == "merge":
+            whole_job(out)
+        check(case, call, places, out)
+
+
+@pytest.mark.parametrize("kind", _FOLDERS, ids=lambda kind: kind.marker)
+@pytest.mark.parametrize("case", sorted({*OUTPUTS} - FILES - set(BELOW) - SHARDS))
+def test_a_result_is_replaced_only_by_one_of_its_kind(
+    case: str, kind: Any, call: Call, places: dict[str, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "victim" / "out"
+    out.mkdir(parents=True)
+    facts = {kind.key: 1, "files": {"table.csv": ""}, "test": "another"}
+    (out / kind.marker).write_text(json.dumps(facts))
+    (out / "table.csv").write_text("a,b\n")
+    if case == "merge":
+        whole_job(out)
+    if kind.marker == KIND_OF.get(case.partition(" ")[0], {}).get(case.partition(" --")[2], ""):
+        # of the same kind: the command goes on, and fails for want of a model or of a whole run
+        code, _, said = call(*words(case, places, out))
+        assert code == 2
+        assert "is not replaced" not in said
+        assert (out / "table.csv").read_text() == "a,b\n"
+        return
+    check(case, call, places, out)
+
+
+def check(case: str, call: Call, places: dict[str, Path], out: Path) -> None:
+    """The command is refused in a line, and everything is as it was."""
+    before = contents(out.parent.parent)
+    code, _, said = call(*words(case, places, out))
+    assert code == 2, said
+    assert any(
+        one in said for one in ("not replaced", "did not write", "is not empty", "no parts of a run", "never")
+    )
+    assert len([line for line in said.splitlines() if not line.startswith("pretrace: note: ")]) == 1, said
+    assert contents(out.parent.parent) == before
+
+
+RUNS_KIND = {"out": "run.json", "": "run.json"}
+KIND_OF: dict[str, dict[str, str]] = {
+    "audit": {"out": "verdict.json"},
+    "flag": {"out": "flags.json"},
+    "samples": {"flags-out": "flags.json"},
+    "score": RUNS_KIND,
+    "evaluate": RUNS_KIND,
+    "merge": RUNS_KIND,
+    "again": RUNS_KIND,
+    "compare": {"out": "comparison.json"},
+    "tune": {"out": "adapter_card.json"},
+    "plant": {"out": "card.json"},
+}
+"""Which folder an option replaces; none for tests, since the one that is there is of another test."""
+
+
+def whole_job(out: Path) -> None:
+    """The parts of a run that is whole, beside its --out."""
+    survey = Survey(0, 0, 0, 0, "", "", (), ())
+    job = Job(
+        {},
+        survey,
+        "texts",
+        ("loss",),
+        (),
+        {"seed": 0},
+        {"texts": "-", "columns": {}, "skip_unreadable": False},
+    )
+    parts = out.with_name(f".{out.name}.parts")
+    parts.mkdir(parents=True, exist_ok=True)
+    job.save(parts)
+
+
+def test_parts_are_deleted_and_nothing_else(tmp_path: Path) -> None:
+    whole_job(tmp_path / "out")
+    parts = tmp_path / ".out.parts"
+    (parts / f"{'0' * 32}-{'1' * 16}.parquet").write_text("")
+    (parts / "thesis.tex").write_text("years of work\n")
+    remove_parts(parts)
+    assert [path.name for path in parts.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_replaced_by_the_next_of_its_kind(call: Call, tmp_path: Path) -> None:
+    texts, out = tmp_path / "texts.jsonl", tmp_path / "out"
+    rows = [{**row, "id": str(i)} for i, row in enumerate(TEXTS * 20)]
+    texts.write_text(
+        "".join(json.dumps({**row, "text": f"{row['text']} {i}"}) + "\n" for i, row in enumerate(rows))
+    )
+    save(made(), tmp_path / "run")
+    commands = (
+        ("quality", texts, texts, "--embeddings", "none", "--figures", out / "figures.json"),
+        ("export", tmp_path / "run", "--sqlite", out / "run.sqlite"),
+    )
+    for command in commands:
+        for _ in range(2):
+            assert call(*command)[0] == 0
+        Path(command[-1]).write_text("years of work")
+        assert call(*command)[0] == 2
+    table = Frequencies(np.ones(3, np.int64), "hash")
+    for _ in range(2):
+        table.save(out / "counts.npz")

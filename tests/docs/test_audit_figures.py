@@ -1,0 +1,61 @@
+"""The figures of the audit in the pages are those of their file, and what the pages say of audits is so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.audit_command import END, pages
+from pretrace.errors import ModelError
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Quantity, Text
+from pretrace.verdicts.audit.audit import audit
+from pretrace.verdicts.audit.checks import MIXED
+from pretrace.verdicts.audit.settings import HEAVY, LIGHT, AuditSettings
+
+ROOT = Path(__file__).parents[2]
+FIGURES = ROOT / "benchmarks/results/audit_command.json"
+
+
+def test_the_figures_of_the_command_come_from_their_file() -> None:
+    content = json.loads(FIGURES.read_text(encoding="utf-8"))
+    for path, wanted in pages(content).items():
+        assert path.read_text(encoding="utf-8") == wanted, (
+            f"{path.name}: python -m benchmarks.audit_command --summary"
+        )
+        assert END in wanted
+
+
+def test_the_pages_name_the_exposures_and_the_share_of_the_program() -> None:
+    page = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
+    assert (LIGHT, HEAVY) == (5e-5, 5e-4)
+    assert "*light* exposure at a learning rate of 5e-5" in page
+    assert "*heavy* one at 5e-4" in page
+    assert f"without the {MIXED:.0%} of the control documents" in page
+
+
+class Served(FakeBackend):
+    """A model that gives log-probabilities of the tokens and nothing else, as a server does."""
+
+    offers = Quantity.LOGP
+
+
+def test_a_served_model_is_audited_beside_a_placebo_and_not_without() -> None:
+    """docs/limits.md says so."""
+    said = " ".join((ROOT / "docs/limits.md").read_text(encoding="utf-8").split())
+    assert (
+        "A model [behind a server](servers.md) can be audited beside a placebo; without one the score needs"
+        in said
+    )
+    mine, theirs = (
+        Corpus(
+            name, tuple(Text(f"{name}{i}", f"Bus {i} waits for rain. " * 9) for i in range(start, start + 25))
+        )
+        for name, start in (("mine", 10), ("theirs", 40))
+    )
+    settings, served = AuditSettings(cache=False, classifiers=("words",)), Served(name="served")
+    with pytest.raises(ModelError, match=r"served gives no whole distributions.*--placebo"):
+        audit(mine, Models(served), heldout=theirs, settings=settings, generator=None)

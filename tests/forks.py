@@ -1,0 +1,132 @@
+"""Commands in forks of one warm process: everything is imported once, and a case costs what it does and no more."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import io
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+WARM = (
+    "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.models", "pretrace.backends.huggingface",
+    "pretrace.building.dated", "pretrace.building.patents", "pretrace.building.ccnews",
+    "pretrace.verdicts.cutoff", "pretrace.verdicts.collections", "pretrace.verdicts.order",
+    "pretrace.verdicts.marking.mark", "pretrace.verdicts.marks", "pretrace.verdicts.canaries",
+    "pretrace.report.run", "pretrace.report.verdict", "pretrace.harnesses.samples", "pretrace.frequencies",
+    "pyarrow.parquet", "pyarrow.dataset", "peft",
+)  # fmt: skip
+LONGEST = 20
+"""Seconds of processor time after which a command counts as one that never ends."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a command left behind: its exit code (negative where a signal ended it) and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+
+_command: list[Any] = []
+"""The command line, once it is put together."""
+
+
+def warm() -> None:
+    """Import what commands import."""
+    for name in WARM:
+        importlib.import_module(name)
+    from pretrace.cli import main
+
+    arguments = sys.argv
+    for words in (["list"], ["score", "absent", "--model", "absent", "--out", "absent"]):
+        sys.argv = ["pretrace", *words]
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(SystemExit):
+            main()
+    sys.argv = arguments
+    gc.collect()
+    gc.freeze()  # a fork copies no page for having counted what lies on it
+    _command[:] = [typer.main.get_command(importlib.import_module("pretrace.cli.commands").app)]
+
+
+def forked(
+    words: Sequence[str],
+    folder: Path,
+    *,
+    stdin: bytes | None = b"",
+    environment: Mapping[str, str] | None = None,
+    closed: Sequence[int] = (),
+) -> Left:
+    """`pretrace WORDS` in `folder`, in a fork of this process. `closed` are streams that are closed by number; with
+    PYTHONIOENCODING in the environment the console is of that kind."""
+    place = folder.parent
+    (place / "stdin").write_bytes(stdin or b"")
+    process = os.fork()
+    if not process:
+        _child(words, folder, environment or {}, closed)
+    ended, status, used = os.wait4(process, 0)
+    assert ended == process
+    told = [(place / name).read_bytes() for name in ("stdout", "stderr")]
+    code = os.waitstatus_to_exitcode(status)
+    return Left(code, *(one.decode("utf-8", "replace") for one in told), used.ru_utime + used.ru_stime)
+
+
+def _child(words: Sequence[str], folder: Path, environment: Mapping[str, str], closed: Sequence[int]) -> None:
+    code = 1
+    try:
+        signal.alarm(
+            10 * LONGEST
+        )  # of waiting: a pipe takes no processor time, nor does a machine that is busy
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
+        os.environ.update(environment)
+        os.chdir(folder)
+        _streams(folder.parent, os.environ.get("PYTHONIOENCODING", "utf-8"), closed)
+        sys.argv = ["pretrace", *words]
+        from pretrace.cli import main
+
+        typer.main.get_command = lambda app: _command[0]
+        try:
+            main()
+        except SystemExit as left:
+            code = left.code if isinstance(left.code, int) else int(left.code is not None)
+        except BaseException:  # noqa: BLE001 - what the interpreter would print
+            text = traceback.format_exc().encode("utf-8", "backslashreplace")
+            os.write(2, text)
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    finally:
+        os._exit(code)
+
+
+def _reader(encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "rb", closefd=False)), encoding)
+
+
+def _streams(place: Path, encoding: str, closed: Sequence[int]) -> None:
+    """The standard streams as a shell makes them."""
+    modes = ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY))
+    for number, name, mode in modes:
+        opened = os.open(place / name, mode | (os.O_CREAT | os.O_TRUNC if number else 0))
+        os.dup2(opened, number)
+        os.close(opened)
+        if number in closed:
+            os.close(number)
+    sys.stdin = None if 0 in closed else _reader(encoding)
+    buffers = [None if n in closed else io.FileIO(n, "wb", closefd=False) for n in (1, 2)]
+    out, err = (
+        None if one is None else io.TextIOWrapper(io.BufferedWriter(one), encoding) for one in buffers
+    )
+    sys.stdout, sys.stderr = out, err  # type: ignore[assignment]

@@ -1,0 +1,319 @@
+"""A scan from the command: formats, resuming, machines that share the work, what cannot be read, and the report."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace import open_corpus
+from pretrace.cli import _called
+from pretrace.runs import load
+from pretrace.scan import scan as room
+from pretrace.scan.corpus import CorpusFile, Reader, files_of
+from pretrace.scan.folding import has_numba
+from pretrace.scan.sightings import Passage, is_common, merged
+
+WORDS = [
+    f"{a}{b}"
+    for a in ("bar", "lo", "mi", "ren", "su", "ta", "vo", "wen")
+    for b in ("da", "kel", "mo", "rin", "st")
+]
+
+
+def prose(seed: int, words: int = 60) -> str:
+    """Words that come in this order nowhere else."""
+    rng = random.Random(seed)
+    return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
+
+
+def rows(path: Path, items: list[dict[str, Any]]) -> Path:
+    """A file of JSON lines."""
+    path.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Ten texts, of which 0 to 3 stand in a corpus of four files: once, twice in other letters, in part, and not."""
+    rows(tmp_path / "texts.jsonl", [{"id": f"t{i}", "text": prose(i)} for i in range(10)])
+    rows(tmp_path / "held.jsonl", [{"id": f"h{i}", "text": prose(50 + i)} for i in range(3)])
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    fill = [prose(1000 + i) for i in range(40)]
+    rows(
+        corpus / "a.jsonl",
+        [{"text": one, "id": i} for i, one in enumerate(fill[:10])]
+        + [{"text": prose(0), "meta": {"url": "https://example.org/0", "date": "2020-05-01"}}],
+    )
+    with gzip.open(corpus / "b.jsonl.gz", "wt", encoding="utf-8") as file:
+        for one in [*fill[10:20], prose(1).upper().replace(" ", "\n  ")]:
+            file.write(json.dumps({"text": one}) + "\n")
+    texts = [*fill[20:30], f"{fill[0]} {prose(1)}", f"As was said: {prose(2)[100:300]} and so on."]
+    pq.write_table(
+        pa.table({"text": texts, "url": [f"https://example.org/p{i}" for i in range(12)]}),
+        corpus / "c.parquet",
+    )
+    (corpus / "d.txt").write_text("\n".join(fill[30:]), encoding="utf-8")
+    return tmp_path
+
+
+def asked(place: Path, **settings: Any) -> room.Searching:
+    """What a scan of that corpus is asked for."""
+    texts = room.Texts.of(open_corpus(place / "texts.jsonl"), open_corpus(place / "held.jsonl"), exact=False)
+    sources = (str(place / "corpus"),)
+    return room.Searching(texts, files_of(sources), room.ScanSettings(**settings), sources)
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Exit code and output of the command."""
+
+    def run(*words: object) -> tuple[int, str]:
+        code, error = _called(["scan", *map(str, words)])
+        return code, " ".join((capsys.readouterr().out + error).split())
+
+    return run
+
+
+def test_the_command_finds_what_is_there_and_nothing_else(
+    place: Path, call: Callable[..., tuple[int, str]]
+) -> None:
+    out = place / "FOUND"
+    code, said = call(
+        place / "texts.jsonl", "--corpus", place / "corpus", "--heldout", place / "held.jsonl", "--out", out
+    )
+    assert code == 3, said
+    assert (
+        "2 of 10 texts stand in this corpus, whole or nearly whole, and 1 of 10 texts stand in it in part"
+        in said
+    )
+    assert "Of 3 control texts 0 were found" in said
+    found = load(out)
+    table = found.table("texts").columns
+    assert table["found"][:4] == ("whole", "whole", "part", "no")
+    assert table["copies"][:4].tolist() == [1, 2, 0, 0]
+    assert table["documents"][:4].tolist() == [1, 2, 1, 0]
+    assert table["coverage"][2] == pytest.approx(200 / len(prose(2)), abs=0.01)
+    assert table["longest"][0] == len(prose(0))
+    hits = found.table("hits").columns
+    first = {name: values[0] for name, values in hits.items()}
+    assert (first["url"], first["date"], first["document"]) == ("https://example.org/0", "2020-05-01", 10)
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "<mark" in page
+    assert "https://example.org/0" in page
+    assert not (place / "FOUND.parts").exists()
+    labels = {name: (member, copies) for name, member, copies in room.labels_of(found)}
+    assert labels["t0"] == (True, 1)
+    assert labels["t1"] == (True, 2)
+    assert labels["t2"] == (None, 1)
+    assert labels["t9"] == (False, 0)
+
+
+def test_what_is_read_in_parts_is_the_same_to_the_bit(place: Path) -> None:
+    whole = room.scan(asked(place), place / "one.parts")
+    assert whole is not None
+    for part in ("1/3", "3/3"):
+        assert room.scan(asked(place, shard=part), place / "more.parts") is None
+    assert room.scan(asked(place, shard="2/3", workers=1), place / "more.parts") is not None
+    again = room.scan(asked(place), place / "more.parts")
+    assert again is not None
+    for one, other in zip(whole.tables, again.tables, strict=True):
+        for name in one.columns:
+            assert list(one.columns[name]) == list(other.columns[name])
+
+
+def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, real, read = place / "x.parts", Reader.documents, []
+
+    def documents(self: Reader, file: CorpusFile, most: int | None = None) -> Any:
+        read.append(Path(file.address).name)
+        if len(read) == 3:
+            raise KeyboardInterrupt
+        return real(self, file, most)
+
+    monkeypatch.setattr(Reader, "documents", documents)
+    with pytest.raises(KeyboardInterrupt):
+        room.scan(asked(place, workers=1), parts)
+    assert len(list(parts.glob("*.npz"))) == 2
+    read[:] = ["", "", "", ""]
+    assert room.scan(asked(place, workers=1), parts) is not None
+    assert len(read) == 4 + 2  # the two files that had none
+    damaged = next(parts.glob("*.npz"))
+    damaged.write_bytes(damaged.read_bytes()[:50])
+    assert room.scan(asked(place), parts) is not None
+    assert len(read) == 4 + 3  # a damaged part is made anew
+
+
+def test_parts_of_other_texts_are_not_mixed_in(place: Path, call: Callable[..., tuple[int, str]]) -> None:
+    out = place / "FOUND"
+    room.scan(asked(place, shard="1/2"), room.parts_of(out))
+    code, said = call(place / "held.jsonl", "--corpus", place / "corpus", "--out", out)
+    assert code == 2
+    assert "for other texts" in said
+    (place / "mine.parts").mkdir()
+    (place / "mine.parts" / "letter.txt").write_text("keep")
+    code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--out", place / "mine")
+    assert code == 2
+    assert "holds something else" in said
+
+
+def test_what_cannot_be_read_is_no_all_clear(place: Path, call: Callable[..., tuple[int, str]]) -> None:
+    packed = place / "corpus" / "b.jsonl.gz"
+    packed.write_bytes(packed.read_bytes()[:-40])
+    texts = rows(place / "other.jsonl", [{"id": "o", "text": prose(77)}])
+    code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 4, said
+    assert "not all of the corpus could be read" in said
+    assert "b.jsonl.gz" in said
+    packed.unlink()
+    code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 0, said
+    assert "Not found: no text of other" in said
+    with (place / "corpus" / "a.jsonl").open("a") as file:
+        file.write('{"text": "cut\n')
+    code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert (code, "1 documents hold no text" in said) == (4, True), said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--out", "X"), "--corpus"),
+        (("--corpus", "nowhere", "--out", "X"), "names no file"),
+        (("--corpus", "corpus"), "--out"),
+        (("--corpus", "corpus", "--out", "X", "--shard", "4/3"), "3/64"),
+        (("--corpus", "corpus", "--out", "X", "--match", "fuzzy"), "fuzzy"),
+    ],
+)
+def test_errors_name_the_cure(
+    place: Path,
+    words: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[..., tuple[int, str]],
+) -> None:
+    monkeypatch.chdir(place)
+    code, printed = call("texts.jsonl", *words)
+    assert code == 2
+    assert said in printed
+    assert not (place / "X").exists()
+
+
+def test_short_texts_and_the_texts_own_file_are_told(
+    place: Path, call: Callable[..., tuple[int, str]]
+) -> None:
+    short = rows(
+        place / "corpus" / "own.jsonl", [{"id": "s", "text": "too short"}, {"id": "l", "text": prose(90)}]
+    )
+    code, said = call(short, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 3
+    assert "The corpus holds the file of the texts itself" in said
+    assert "Too short to be looked for (fewer than 50 characters): 1." in said
+    only = rows(place / "short.jsonl", [{"id": "s", "text": "too short"}])
+    code, said = call(only, "--corpus", place / "corpus", "--out", place / "OUT2")
+    assert (code, "50 characters or more" in said) == (2, True)
+
+
+def test_a_plan_reads_and_keeps_nothing(place: Path, call: Callable[..., tuple[int, str]]) -> None:
+    code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--plan")
+    assert code == 0
+    assert "4 files of" in said
+    assert "It takes about" in said
+    assert sorted(one.name for one in place.iterdir()) == ["corpus", "held.jsonl", "texts.jsonl"]
+
+
+def test_a_passage_that_stands_everywhere_does_not_count(
+    place: Path, call: Callable[..., tuple[int, str]]
+) -> None:
+    licence = (
+        "Permission is hereby granted, free of charge, to any person obtaining a copy of this software. " * 3
+    )
+    texts = rows(place / "code.jsonl", [{"id": "c", "text": licence + prose(5)[:150]}])
+    rows(place / "corpus" / "code.jsonl", [{"text": licence + prose(2000 + i, 4)} for i in range(1100)])
+    code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 0, said
+    assert "Only in common passages: 1" in said
+    table = load(place / "OUT").table("texts").columns
+    assert table["found"] == ("common",)
+    assert table["common"][0] > 0.95 * table["coverage"][0]
+
+
+def test_common_is_what_stands_in_very_many_documents_beside_the_rest() -> None:
+    assert is_common(1000, 1000)
+    assert is_common(100, 10)
+    assert not is_common(100, 11)
+    assert not is_common(99, 1)
+
+
+def test_a_text_file_is_one_document_however_long(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pretrace.scan.corpus.BLOCK_BYTES", 3000)
+    monkeypatch.setattr("pretrace.scan.corpus.OVERLAP", 1000)
+    (place / "corpus" / "d.txt").write_text(
+        prose(7, 300) + prose(4) + prose(8, 300) + prose(4), encoding="utf-8"
+    )
+    found = room.scan(asked(place), place / "x.parts")
+    assert found is not None
+    table = found.table("texts").columns
+    assert (table["found"][4], table["coverage"][4]) == ("whole", 1.0)
+
+
+@pytest.mark.skipif(not has_numba(), reason="both engines are wanted")
+def test_without_numba_the_result_is_the_same(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = room.scan(asked(place), place / "fast.parts")
+    monkeypatch.setattr(room, "has_numba", lambda: False)
+    slow = room.scan(asked(place), place / "slow.parts")
+    assert fast is not None
+    assert slow is not None
+    assert slow.settings["engine"] == "numpy"
+    for one, other in zip(fast.tables, slow.tables, strict=True):
+        assert {name: list(values) for name, values in one.columns.items()} == {
+            name: list(values) for name, values in other.columns.items()
+        }
+
+
+def test_web_archives_are_read(place: Path) -> None:
+    warc = pytest.importorskip("fastwarc.warc")
+    assert warc
+    text = prose(3)
+    body = text.encode()
+    head = (
+        "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: https://example.org/wet\r\n"
+        "WARC-Date: 2021-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type: text/plain\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    page = f"<html><body><p>{prose(6)}</p></body></html>".encode()
+    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(page) + page
+    other = (
+        "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: https://example.org/page\r\n"
+        "WARC-Record-ID: <urn:uuid:2>\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(http)}\r\n\r\n"
+    )
+    with gzip.open(place / "corpus" / "e.warc.gz", "wb") as file:
+        file.write(head.encode() + body + b"\r\n\r\n" + other.encode() + http + b"\r\n\r\n")
+    found = room.scan(asked(place), place / "x.parts")
+    assert found is not None
+    hits = found.table("hits").columns
+    where = dict(zip(hits["id"], hits["url"], strict=True))
+    assert where["t3"] == "https://example.org/wet"
+    assert where["t6"] == "https://example.org/page"
+
+
+def test_passages_add_up_over_parts(place: Path) -> None:
+    found = asked(place)
+    room.scan(found, place / "x.parts")
+    parts = [room._part(place / "x.parts", file) for file in found.files]
+    there = [one for one in parts if one is not None]
+    assert merged(there).changes.tolist() == merged(there[::-1]).changes.tolist()
+    content = room.np.frombuffer(found.texts.contents[1], dtype="uint8")
+    text = room.found_text(merged(there), 1, content, found.texts.starts[1])
+    assert text.passages == (Passage(0, len(prose(1)), 2),)

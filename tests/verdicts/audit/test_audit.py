@@ -1,0 +1,432 @@
+"""Whole audits: members found, non-members not, and every way to be wrong.
+
+Where something is generated, generator and base are real tiny models; else a model is made of numbers. The target is
+the base with what it remembers added, so that exposure is all they differ in (benchmarks/audit_errors.py audits models
+that were really trained).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import MORE_WORDS
+
+from pretrace.backends import open_model
+from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.runs import load_audit, save_audit
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.tuning.architectures import Architecture
+from pretrace.tuning.planting import PlantSettings, plant
+from pretrace.types import Audit, Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace
+from pretrace.verdicts.audit.assessment import SHUFFLES
+from pretrace.verdicts.audit.audit import audit
+from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.snippets import SnippetSettings
+
+TINY = Architecture(layers=2, width=64, heads=4, vocabulary=300, max_tokens=128)
+HOW = AuditSettings(
+    snippets=SnippetSettings(tokens=24, most=4),
+    method="lora(rank=4, epochs=1, learning_rate=0.0003, on='all')",
+    cache=False,
+)
+CHARACTERS = dataclasses.replace(HOW, snippets=SnippetSettings(tokens=64, most=4))
+"""For models whose tokens are characters."""
+
+
+def made_up(name: str, number: int, *, seed: int, mixed: float = 0.0) -> Corpus:
+    """Documents of words drawn one by one, which a model soon writes as well as anybody; a share of them, `mixed`,
+    are words that stand nowhere else."""
+    rng = np.random.default_rng(seed)
+    other = ["Zug", "grün", "Öl"]
+    words = np.array([*MORE_WORDS, *other])
+    p = np.array([(1 - mixed) / len(MORE_WORDS)] * len(MORE_WORDS) + [mixed / len(other)] * len(other))
+    return Corpus(
+        name, tuple(Text(f"{name}{i}", " ".join(rng.choice(words, 60, p=p))) for i in range(number))
+    )
+
+
+MEMBERS, OTHERS, FRESH = (
+    made_up(name, 40, seed=seed) for name, seed in (("mine", 2), ("others", 3), ("fresh", 9))
+)
+UNLIKE = made_up("unlike", 40, seed=4, mixed=0.04)
+"""About half of its snippets hold a word that none of the others does."""
+FOREIGN = made_up("foreign", 40, seed=5, mixed=1.0)
+
+
+class Remembers:
+    """A model that gives every token a little more than `base` does where it stands, with so many tokens before it, in
+    the texts it remembers, and everywhere else some more or less by lot: exposure and nothing else."""
+
+    def __init__(self, base: Backend, name: str, texts: Corpus | None = None, *, back: int = 8) -> None:
+        self.base, self.name, self.back = base, name, back
+        self.offers, self.tokenizer_hash = base.offers, base.tokenizer_hash
+        self.vocabulary, self.max_tokens = base.vocabulary, base.max_tokens
+        self.fingerprint = f"{base.fingerprint} {name}"
+        self.facts = {**base.facts, "name": name, "weights": name}
+        encoded = base.encode([text.text for text in texts.texts] if texts else [])
+        self.known = {run for one in encoded for run in self.runs(one.tokens.tolist())}
+
+    def runs(self, ids: list[int]) -> list[tuple[int, ...]]:
+        """Each token with those before it."""
+        return [tuple(ids[max(0, i + 1 - self.back) : i + 1]) for i in range(len(ids))]
+
+    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+        return self.base.encode(texts)
+
+    def spans(self, text: str, /) -> Any:
+        return self.base.spans(text)
+
+    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+        return self.base.pack(encoded)
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+        traces = []
+        for one, trace in zip(batch, self.base.run(batch, want, states), strict=True):
+            ids = one.tokens.tolist()
+            met = np.array([run in self.known for run in self.runs(ids)][-len(trace) :])
+            noise = np.random.default_rng([len(self.name), *ids]).normal(0, 0.5, len(trace))
+            logp = (trace.logp + noise + 0.3 * met).astype(np.float32)
+            traces.append(dataclasses.replace(trace, logp=logp))
+        return traces
+
+
+NUMBERS = FakeBackend(name="numbers")
+CULPRIT = Remembers(NUMBERS, "culprit", MEMBERS, back=32)
+NEVER = Remembers(NUMBERS, "never saw them")
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A base, and a target that remembers the members."""
+
+    base: Backend
+    target: Backend
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("audit")
+    new = PlantSettings(share=0.9, epochs=9, batch=16, learning_rate=5e-3, threads=1, architecture=TINY)
+    plant(made_up("background", 120, seed=1), settings=new, folder=folder / "base")
+    base = open_model(str(folder / "base"))
+    return Trained(base, Remembers(base, "target", MEMBERS))
+
+
+def against(trained: Trained, corpus: Corpus, *placebos: Backend, **more: Any) -> Audit:
+    models = Models(trained.target, placebos=placebos or (trained.base,))
+    return audit(corpus, models, generator=trained.base, **{"settings": HOW, **more})
+
+
+@pytest.fixture(scope="module")
+def found(trained: Trained) -> Audit:
+    """Members, audited without control documents."""
+    return against(trained, MEMBERS)
+
+
+@pytest.fixture(scope="module")
+def null(trained: Trained) -> Audit:
+    """Texts that nobody saw, audited without control documents."""
+    return against(trained, OTHERS)
+
+
+def status(audit: Audit) -> dict[str, str]:
+    return {check.name: check.status for check in audit.checks}
+
+
+def test_without_control_documents_members_stand_out_and_are_no_accusation(found: Audit, null: Audit) -> None:
+    assert (found.design, found.outcome) == ("placebos", "inconclusive"), found.reasons
+    assert [name for name, one in status(found).items() if one == "failed"] == ["controls"]
+    assert found.answer.p < 0.01
+    assert found.answer.effect is not None
+    assert found.answer.effect.low > 0
+    assert found.documents == tuple(sorted(text.id for text in MEMBERS.texts))
+    assert found.answer.effect.value == pytest.approx(found.values.mean())
+    assert found.leans == null.leans
+    assert null.answer.p > 0.05
+    assert null.outcome == "inconclusive"  # without a power test nothing is never said
+    assert null.settings["models"]["target"]["weights"] == "target"
+    assert null.plan is not None
+    assert null.plan.outcomes == ("inconclusive",)
+
+
+def test_the_placebo_that_the_audit_tunes_takes_part(trained: Trained, found: Audit) -> None:
+    names = [answer.facts["placebo"] for answer in found.answers]
+    assert names == [trained.base.name, f"{trained.base.name} + lora"]
+    assert found.answer.p == max(answer.p for answer in found.answers)
+    assert found.settings["models"]["placebo 2"]["adapter"]["method"].startswith("lora(rank=4")
+    assert [one.name for one in found.placebos] == [trained.base.name]
+    assert found.placebos[0].grade == "sibling"
+    assert found.placebos[0].closeness is not None
+    assert status(found)["placebo"] == "passed"
+
+
+def test_the_largest_p_of_all_placebos_counts(trained: Trained) -> None:
+    """A placebo that saw the texts hides them, so a single one of those named takes the rejection back."""
+    saw = Remembers(trained.base, "saw them as well", MEMBERS)
+    result = against(trained, MEMBERS, trained.base, saw)
+    p = {answer.facts["placebo"]: answer.p for answer in result.answers}
+    assert len(p) == 3
+    assert p[trained.base.name] < 0.01 < 0.05 < p[saw.name] == max(p.values()) == result.answer.p
+    assert result.outcome == "inconclusive"
+    assert result.placebo is not None
+    assert result.placebo.name == saw.name
+
+
+def test_what_is_judged_was_never_learnt_from(null: Audit) -> None:
+    snippets = null.settings["snippets"]
+    assert snippets["judged"] == len(null.pairs)
+    assert snippets["generator_learnt_from"] + snippets["judged"] == snippets["cut"]
+
+
+def test_an_audit_is_kept_whole(found: Audit, tmp_path: Path) -> None:
+    save_audit(found, tmp_path / "AUDIT")
+    again = load_audit(tmp_path / "AUDIT")
+    assert (again.answer, again.answers, again.plan) == (found.answer, found.answers, found.plan)
+    assert np.array_equal(again.values, found.values)
+    assert again.pairs == found.pairs
+    assert "Inconclusive" in (tmp_path / "AUDIT" / "report.html").read_text()
+
+
+def test_control_documents_that_differ_as_texts_are_compared_by_differences(trained: Trained) -> None:
+    found, null = (against(trained, corpus, heldout=UNLIKE) for corpus in (MEMBERS, OTHERS))
+    for result in (found, null):
+        assert result.design == "differences"
+        assert ALIKE + 0.02 < result.gaps[0].auc.value < COMPARABLE - 0.02
+        assert set(result.heldout_documents) == {text.id for text in UNLIKE.texts}
+        assert result.pairs
+        assert {pair.document for pair in result.control_pairs} == set(result.heldout_documents)
+        assert [answer.facts["placebo"] for answer in result.answers] == [f"{trained.base.name} + lora"]
+        assert result.answer.facts["margin"] == 0
+        assert not result.leans
+    assert found.outcome == "consistent", found.reasons
+    assert found.answer.p < 0.01 < null.answer.p
+    assert null.outcome == "inconclusive"
+
+
+def direct(corpus: Corpus, *placebos: Backend, **more: Any) -> Audit:
+    return audit(
+        corpus, Models(CULPRIT, placebos=placebos), **{"heldout": FRESH, "settings": CHARACTERS, **more}
+    )
+
+
+@pytest.mark.parametrize("placebos", [(), (NEVER,)])
+def test_control_documents_alone_give_a_valid_answer(placebos: tuple[Backend, ...]) -> None:
+    found, null = (direct(corpus, *placebos) for corpus in (MEMBERS, OTHERS))
+    for result in (found, null):
+        assert result.design == "controls"
+        assert set(result.heldout_documents) == {text.id for text in FRESH.texts}
+        assert not result.pairs
+        assert status(result)["placebo"] == ("passed" if placebos else "not run")
+        assert [one.facts["placebo"] for one in result.answers] == [placebos[0].name if placebos else None]
+        assert (result.placebo is None) == (not placebos)
+    assert found.outcome == "consistent", found.reasons
+    assert found.answer.p < 0.01
+    assert found.answer.effect is not None
+    assert found.answer.effect.value == pytest.approx(found.values.mean() - found.heldout_values.mean())
+    assert null.answer.p > 0.05
+    assert null.outcome == "inconclusive"
+
+
+def test_beside_control_documents_one_placebo_of_the_family_is_enough() -> None:
+    saw = Remembers(NUMBERS, "saw them as well", MEMBERS, back=32)
+    stranger = Remembers(FakeBackend(name="stranger"), "stranger", MEMBERS, back=32)
+    stranger.tokenizer_hash = "other tokens"
+    found = direct(MEMBERS, stranger, NEVER, saw)
+    assert [one.facts["placebo"] for one in found.answers] == [NEVER.name]
+    assert [(one.name, one.closeness is None) for one in found.placebos] == [
+        (stranger.name, True),
+        (NEVER.name, False),
+        (saw.name, True),
+    ]
+    assert found.outcome == "consistent"
+    alone = direct(MEMBERS, stranger)
+    assert alone.answer.facts["placebo"] is None
+    assert alone.outcome == "consistent"
+
+
+def test_the_opposite_direction_is_no_training() -> None:
+    """The control documents are the ones it knows: no rejection, and the audit says that something is wrong."""
+    turned = direct(OTHERS, NEVER, heldout=MEMBERS)
+    assert turned.answer.p > 0.95
+    assert turned.outcome == "inconclusive"
+    assert status(turned)["reverse"] == "failed"
+
+
+def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first() -> None:
+    kept = dataclasses.replace(CHARACTERS, cache=True)
+    first, second = (direct(OTHERS, NEVER, settings=kept) for _ in range(2))
+    assert first.answer == second.answer
+    assert np.array_equal(first.values, second.values)
+    assert first.register[0].startswith("No other test of these texts is known")
+    assert len(second.register) == 1  # the same test made again is no new one
+    other = direct(OTHERS, settings=kept)
+    assert (
+        "the 2nd test of these texts on this machine; for 2 tests the level is 0.025 each"
+        in other.register[0]
+    )
+    assert f"p = {first.answer.p:.3g}" in other.register[1]
+    assert "not entered in the register" in direct(OTHERS, NEVER).register[0]
+
+
+def test_what_the_one_who_asks_says_is_kept() -> None:
+    said = {"requested_by": "the authors", "controls": "their drawers"}
+    assert direct(OTHERS, settings=dataclasses.replace(CHARACTERS, statements=said)).statements == said
+
+
+def test_other_procedures_are_shown_and_decide_nothing() -> None:
+    names = ("paper", "original", "calibrated", "release")
+    found = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, also=names))
+    assert tuple(one.procedure for one in found.variants) == names
+    assert all(0 <= one.p <= 1 for one in found.variants)
+    assert found.answer == direct(OTHERS, NEVER).answer
+    assert found.outcome == "inconclusive"
+
+
+def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # twenty take half a minute; tests/verdicts/audit/test_checks.py has the rates
+    monkeypatch.setitem(SHUFFLES, "calibrated", 2)
+    chosen = dataclasses.replace(HOW, procedure="calibrated")
+    alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
+    assert alone.answer.procedure == "calibrated"
+    assert status(alone)["placebo"] == "failed"
+    assert "stand-in" in status(alone)
+    assert alone.outcome == "inconclusive"
+    apart = direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, procedure="calibrated"), heldout=FOREIGN)
+    assert status(apart)["gap"] == "failed"
+    assert apart.outcome == "inconclusive"
+
+
+def test_nothing_is_said_where_planting_excludes_what_was_found(trained: Trained) -> None:
+    models = Models(trained.base, placebos=(Remembers(trained.base, "never saw them"),))
+    found = {}
+    for epochs, rate in ((1, 1e-7), (40, 1e-2)):
+        power = PlantSettings(epochs=epochs, batch=4, learning_rate=rate, threads=1)
+        settings = dataclasses.replace(HOW, power=(power,))
+        found[epochs] = audit(OTHERS, models, heldout=FRESH, settings=settings)
+    weak, strong = (one.power for one in found.values())
+    assert weak is not None
+    assert strong is not None
+    assert weak.planted == strong.planted == 20
+    assert weak.probability.value < 0.2 < 0.9 < strong.probability.value
+    assert [one.outcome for one in found.values()] == ["inconclusive", "nothing"]
+    assert [status(one)["power"] for one in found.values()] == ["failed", "passed"]
+    assert all(one.plan is not None and "nothing" in one.plan.outcomes for one in found.values())
+
+
+def test_power_is_not_measured_beside_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
+    found = direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
+    assert found.outcome == "consistent"
+    assert found.power is None
+    assert "power" not in status(found)
+
+
+def test_wrong_uses_are_refused_before_anything_is_asked(trained: Trained) -> None:
+    with pytest.raises(TextsError, match="at least 20 snippets"):
+        against(trained, Corpus("few", MEMBERS.texts[:1]))
+    with pytest.raises(TextsError, match=r"40 of 40 control documents are among the suspect texts"):
+        direct(MEMBERS, heldout=MEMBERS)
+    with pytest.raises(TextsError, match="holds no texts"):
+        against(trained, Corpus("empty", ()))
+    with pytest.raises(TextsError, match="holds none"):
+        direct(MEMBERS, heldout=Corpus("empty", ()))
+    with pytest.raises(ModelError, match="has the very weights of the target"):
+        direct(MEMBERS, CULPRIT)
+    with pytest.raises(ModelError, match="has the very weights of the placebo"):
+        audit(
+            MEMBERS,
+            Models(CULPRIT, placebo=Models(NEVER), placebos=(NEVER,)),
+            heldout=FRESH,
+            settings=CHARACTERS,
+        )
+    with pytest.raises(ModelError, match="--power trains a copy of the target"):
+        direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
+    with pytest.raises(ExpressionError, match="no procedure is called 'magic'"):
+        dataclasses.replace(HOW, procedure="magic")
+    with pytest.raises(ExpressionError, match="decides is pretrace already"):
+        direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, also=("pretrace",)))
+    with pytest.raises(ExpressionError, match="temperature must be 0 or more, found -1"):
+        dataclasses.replace(HOW, sampling=Sampling(temperature=-1))
+    with pytest.raises(ExpressionError, match="power is measured for tests on documents"):
+        direct(OTHERS, settings=dataclasses.replace(CHARACTERS, procedure="paper", power=(PlantSettings(),)))
+    with pytest.raises(ModelError, match="needs a generator"):
+        audit(MEMBERS, CULPRIT, settings=dataclasses.replace(CHARACTERS, procedure="paper"))
+
+
+NOTICE = "if this is your first visit be sure to check out the faq! " * 2
+
+
+def headed(corpus: Corpus, notice: str = NOTICE) -> Corpus:
+    """Every text after a notice, which fills a snippet of 64 characters and more."""
+    return dataclasses.replace(
+        corpus, texts=tuple(dataclasses.replace(t, text=notice + t.text) for t in corpus.texts)
+    )
+
+
+def test_boilerplate_on_both_sides_is_left_out_counted_and_named() -> None:
+    culprit = Remembers(NUMBERS, "culprit", headed(MEMBERS), back=32)
+    found = audit(headed(MEMBERS), Models(culprit), heldout=headed(FRESH), settings=CHARACTERS)
+    assert found.plan is not None
+    (note,) = found.plan.notes
+    assert re.match(
+        r"\d passages stand in suspect texts and in control documents alike and were left out", note
+    )
+    assert re.search(r"\((\d+) snippets\)", note), note
+    assert int(re.findall(r"\((\d+) snippets\)", note)[0]) >= len(MEMBERS) + len(FRESH)
+    assert "if this is your first visit" in note
+    assert note in found.settings["snippets"]["notes"]
+    assert found.outcome == "consistent", found.reasons
+    few, others = (
+        Corpus(name, tuple(Text(f"{name}{i}", f"{NOTICE[:70]}{name} {i}") for i in range(25)))
+        for name in ("few", "held")
+    )
+    with pytest.raises(
+        TextsError, match=r"at least 20 snippets .* few gives 0 .* was left out on both sides"
+    ):
+        direct(few, heldout=others)
+
+
+def test_the_same_texts_by_other_names_and_in_another_order_give_the_same_p() -> None:
+    """A folder and an archive of it name the same texts otherwise."""
+
+    def other(corpus: Corpus) -> Corpus:
+        return Corpus(
+            "archive",
+            tuple(Text(f"a/{i * 7919 % 40:05}.txt", t.text) for i, t in enumerate(corpus.texts[::-1])),
+        )
+
+    folder = direct(OTHERS, NEVER)
+    archive = direct(other(OTHERS), NEVER, heldout=other(FRESH))
+    assert archive.answer == folder.answer
+    assert archive.checks == folder.checks
+    assert sorted(archive.values) == sorted(folder.values)
+    by_text = {t.id: t.text for t in (*OTHERS.texts, *other(OTHERS).texts)}
+    mine, theirs = (
+        {by_text[name]: value for name, value in zip(one.documents, one.values, strict=True)}
+        for one in (folder, archive)
+    )
+    assert mine == theirs
+
+
+def test_control_documents_of_another_kind_withhold_an_accusation() -> None:
+    """Nobody read anything: the target knows one kind better than the placebo does, and six controls are of another."""
+    knows = Remembers(NUMBERS, "knows the kind", Corpus("both", (*OTHERS.texts, *FRESH.texts)), back=32)
+    strangers = made_up("strangers", 40, seed=11)
+    mixed = Corpus("mixed", (*FRESH.texts[:34], *strangers.texts[:6]))
+    found = audit(OTHERS, Models(knows, placebos=(NEVER,)), heldout=mixed, settings=CHARACTERS)
+    assert found.answer.p < 0.05
+    assert found.outcome == "inconclusive"
+    assert {"mixture", "spread"} & {name for name, one in status(found).items() if one == "failed"}
+    assert found.sensitivity is not None
+    assert found.sensitivity.left_out is not None
+    assert found.sensitivity.left_out < 6

@@ -1,0 +1,155 @@
+"""The calibration: outliers and scales of the training half, the layer's slope and where it leads."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ExpressionError
+from pretrace.types import Doubles
+from pretrace.verdicts.audit.procedures.calibration import (
+    DualClassifier,
+    LinearLayer,
+    Normaliser,
+    gradient,
+    loss,
+    outlier_share,
+)
+
+
+def problem(seed: int, n: int = 80, k: int = 4) -> tuple[Doubles, Doubles]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, k)), (rng.random(n) < 0.4).astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "share"), [(410e6, 0.2), (1e9, 0.15), (1.4e9, 0.1), (2.8e9, 0.05), (6.9e9, 0.01)]
+)
+def test_the_papers_outlier_shares(parameters: float, share: float) -> None:
+    assert outlier_share(int(parameters)) == pytest.approx(share)
+
+
+def test_outlier_shares_between_and_beyond() -> None:
+    assert outlier_share(int(math.sqrt(1e9 * 1.4e9))) == pytest.approx(0.125)
+    assert outlier_share(135_000_000) == outlier_share(1) == 0.2
+    assert outlier_share(70_000_000_000) == pytest.approx(0.01)
+    falling = [outlier_share(int(p)) for p in np.geomspace(1e8, 1e10, 50)]
+    assert falling == sorted(falling, reverse=True)
+    with pytest.raises(ExpressionError, match="at least one parameter"):
+        outlier_share(0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 0.9])
+def test_the_normaliser_equals_its_loop(share: float) -> None:
+    rng = np.random.default_rng(1)
+    train, test = rng.gamma(1.0, 3.0, (61, 3)), rng.gamma(1.0, 4.0, (50, 3))
+    normaliser = Normaliser.learn(train, outliers=share)
+    for column in range(3):
+        values = sorted(train[:, column].tolist())
+        cut = int(61 * share / 2)
+        kept = values[cut : 61 - cut]
+        mean = sum(kept) / len(kept)
+        tamed = [v if kept[0] <= v <= kept[-1] else mean for v in train[:, column].tolist()]
+        centre = sum(tamed) / 61
+        spread = math.sqrt(sum((v - centre) ** 2 for v in tamed) / 61)
+        assert sum(a != b for a, b in zip(tamed, train[:, column].tolist(), strict=True)) == 2 * cut
+        for rows in (train, test):
+            wanted = [
+                ((v if kept[0] <= v <= kept[-1] else mean) - centre) / spread
+                for v in rows[:, column].tolist()
+            ]
+            assert normaliser(rows)[:, column] == pytest.approx(wanted)
+
+
+def test_features_that_do_not_vary_or_run_away_stay_finite() -> None:
+    train = np.column_stack([np.full(20, 0.1), np.append(np.zeros(19), -1e304), np.arange(20.0)])
+    for share in (0.0, 0.2):
+        normaliser = Normaliser.learn(train, outliers=share)
+        assert np.isfinite(normaliser(train)).all()
+        assert np.isfinite(normaliser(np.full((2, 3), -1e306))).all()
+        assert normaliser(train)[:, 0] == pytest.approx(np.zeros(20), abs=1e-12)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, 2.0])
+def test_a_share_is_a_share(share: float) -> None:
+    with pytest.raises(ExpressionError, match="share of outliers"):
+        Normaliser.learn(np.zeros((4, 1)), outliers=share)
+
+
+@pytest.mark.parametrize("constraint", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_gradient_is_the_slope_of_the_loss(constraint: bool, seed: int) -> None:
+    inputs, targets = problem(seed)
+    values = np.random.default_rng(seed).normal(0, 2, 5)
+    slope = gradient(values, inputs, targets, constraint=constraint)
+    for i in range(5):
+        step = np.zeros(5)
+        step[i] = 1e-5
+        up = loss(values + step, inputs, targets, constraint=constraint)
+        down = loss(values - step, inputs, targets, constraint=constraint)
+        assert slope[i] == pytest.approx((up - down) / 2e-5, abs=1e-8)
+
+
+def test_the_loss_is_the_cross_entropy() -> None:
+    inputs, targets = problem(3)
+    values = np.array([0.4, -1.0, 2.0, 0.1, 0.3])
+    total = 0.0
+    for row, target in zip(inputs.tolist(), targets.tolist(), strict=True):
+        p = 1 / (1 + math.exp(-(sum(w * x for w, x in zip(values[:4], row, strict=True)) + values[4])))
+        total -= math.log(p if target else 1 - p) / len(targets)
+    assert loss(values, inputs, targets, constraint=False) == pytest.approx(total)
+    assert loss(values, inputs * 1e5, targets, constraint=False) < 1e7
+
+
+@pytest.mark.parametrize("constraint", [True, False])
+def test_it_learns_by_adam(constraint: bool) -> None:
+    inputs, targets = problem(4)
+    values, first, second = [0.0] * 5, [0.0] * 5, [0.0] * 5
+    for step in range(1, 31):
+        slope = gradient(np.array(values), inputs, targets, constraint=constraint)
+        for i in range(5):
+            first[i] = 0.9 * first[i] + 0.1 * slope[i]
+            second[i] = 0.999 * second[i] + 0.001 * slope[i] ** 2
+            fair = first[i] / (1 - 0.9**step), second[i] / (1 - 0.999**step)
+            values[i] -= 0.01 * fair[0] / (math.sqrt(fair[1]) + 1e-8)
+    layer = LinearLayer.fit(inputs, targets > 0, constraint=constraint, epochs=30)
+    wanted = [1 / (1 + math.exp(-v)) for v in values[:4]] if constraint else values[:4]
+    assert layer.weights == pytest.approx(wanted)
+    assert layer.bias == pytest.approx(values[4])
+
+
+def planted(seed: int, weights: list[float], n: int = 4000) -> tuple[Doubles, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    inputs = rng.normal(size=(n, len(weights)))
+    return inputs, rng.random(n) < 1 / (1 + np.exp(-(inputs @ weights + 0.3)))
+
+
+def test_free_weights_find_the_planted_direction() -> None:
+    truth = [1.0, -0.6, 0.0, 0.4]
+    layer = LinearLayer.fit(*planted(0, truth), constraint=False)
+    assert layer.weights == pytest.approx(truth, abs=0.12)
+    assert layer.bias == pytest.approx(0.3, abs=0.12)
+
+
+def test_constrained_weights_stay_in_their_bounds_and_in_order() -> None:
+    inputs, labels = planted(1, [0.8, -0.8, 0.0, 0.4])
+    layer = LinearLayer.fit(inputs, labels)
+    assert ((layer.weights > 0) & (layer.weights < 1)).all()
+    assert layer.weights[0] > layer.weights[3] > layer.weights[2] > layer.weights[1]
+    long = LinearLayer.fit(inputs, labels, epochs=4000)
+    assert long.weights == pytest.approx([0.72, 0.0, 0.0, 0.36], abs=0.1)  # what pulls down gets nothing
+
+
+def test_the_dual_classifier_takes_scores_that_are_higher_for_members() -> None:
+    rng = np.random.default_rng(2)
+    heldout = np.arange(600) >= 300
+    features = rng.normal(size=(600, 3)) + np.where(heldout, 0.0, 1.0)[:, None]
+    said = np.full(600, 0.5)
+    dual = DualClassifier.fit(features, said, heldout, outliers=0.1, constraint=True)
+    combined, text = dual.judge(features, said)
+    assert combined[heldout].mean() > combined[~heldout].mean() + 0.2
+    assert text == pytest.approx(np.full(600, 0.5), abs=0.05)
+    assert dual.text.weights.shape == (1,)
+    assert dual.combined.weights.shape == (4,)

@@ -1,0 +1,322 @@
+"""Each control fails where it should, and passes where it should."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pretrace.errors import ModelError
+from pretrace.scoring.placebos import check_placebos
+from pretrace.scoring.plan import Models
+from pretrace.statistics.sensitivity import controls_left_out
+from pretrace.testing import FakeBackend
+from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power
+from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.data import AuditData
+from pretrace.verdicts.audit.document_values import (
+    DocumentValues,
+    answer,
+    flipped,
+    flipped_p,
+    null_of,
+    p_value,
+    reversed_p,
+)
+from pretrace.verdicts.audit.placebo import placebo_check
+from pretrace.verdicts.audit.power import power_check
+from pretrace.verdicts.audit.sample_scores import Logprobs, SampleLogprobs
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.snippets import Sample, Samples
+
+MARGIN = 0.05
+
+
+def values(mean: float, number: int = 60, *, spread: float = 1.0, seed: int = 0) -> DocumentValues:
+    drawn = np.random.default_rng(seed).normal(mean, spread, number)
+    return DocumentValues(tuple(f"d{i}" for i in range(number)), drawn)
+
+
+def two_sided(mean: float, *, seed: int = 0) -> DocumentValues:
+    rng = np.random.default_rng(seed)
+    names, others = tuple(f"s{i}" for i in range(60)), tuple(f"h{i}" for i in range(50))
+    return DocumentValues(names, rng.normal(mean, 1, 60), others, rng.normal(0, 1, 50))
+
+
+def known(case: AuditData, target: list[list[float]], placebo: list[list[float]]) -> None:
+    """Has it that both models said these log-probabilities, one token each; a list a side."""
+    for model, said in ((case.target, target), (case.placebos[0], placebo)):
+        rows = [Logprobs(tuple(np.array([one]) for one in side), np.full(len(side), 4)) for side in said]
+        case._logprobs[id(model)] = tuple(SampleLogprobs(*rows[at : at + 2]) for at in range(0, len(rows), 2))
+
+
+SUSPECT = (Sample("a", "1"), Sample("b", "2"), Sample("a", "3"))
+HELD = (Sample("h", "4"), Sample("i", "5"))
+
+
+def case(sides: Samples, controls: Samples | None = None, *, margin: float = 0.0) -> AuditData:
+    models = Models(FakeBackend(name="target"))
+    placebo = FakeBackend(name="placebo")
+    return AuditData(sides, models, AuditSettings(), controls=controls, placebos=(placebo,), margin=margin)
+
+
+def test_values_are_averaged_by_document_before_anything_is_tested() -> None:
+    """The scale is the median lead without its sign, here 1, and no lead counts for more than that."""
+    alone = case(Samples(SUSPECT, SUSPECT, paired=True), margin=0.25)
+    known(alone, [[0.5, 1.0, 9.0], [-1.0, 1.0, -1.0]], [[0.0] * 3, [0.0] * 3])
+    found = alone.compared_with(alone.placebos[0])
+    assert (alone.design, found.paired, found.margin) == ("placebos", True, 0.25)
+    assert found.documents == ("a", "b")
+    assert found.values.tolist() == [(1.5 + 2.0) / 2 - 0.25, 0.0 - 0.25]
+    apart = case(Samples(SUSPECT, HELD))
+    known(apart, [[0.5, 1.0, 9.0], [-1.0, 1.0]], [[0.0] * 3, [0.0] * 2])
+    found = apart.compared_with(apart.placebos[0])
+    assert (apart.design, found.paired, found.margin) == ("controls", False, 0.0)
+    assert found.values.tolist() == [0.75, 1.0]
+    assert (found.heldout_documents, found.heldout_values.tolist()) == (("h", "i"), [-1.0, 1.0])
+
+
+def test_differences_of_control_documents_are_what_differences_are_compared_with() -> None:
+    both = case(Samples(SUSPECT, SUSPECT, paired=True), Samples(HELD, HELD, paired=True))
+    said = [[0.5, 1.0, 9.0], [-1.0, 1.0, -1.0], [1.0, 0.5], [0.5, -1.0]]
+    known(both, said, [[0.0] * 3, [0.0] * 3, [0.0] * 2, [0.0] * 2])
+    found = both.compared_with(both.placebos[0])
+    assert (both.design, found.paired, found.margin) == ("differences", False, 0.0)
+    assert found.values.tolist() == [1.75, 0.0]
+    assert found.heldout_values.tolist() == [0.5, 1.5]
+
+
+def test_the_margin_stands_against_both_directions() -> None:
+    rng = np.random.default_rng(3)
+    drawn = rng.normal(0, 0.02, 80)
+    names = tuple(map(str, range(80)))
+    within = DocumentValues(names, drawn + 0.03 - MARGIN, margin=MARGIN)
+    assert p_value(within) > 0.9
+    assert reversed_p(within) > 0.9
+    below = DocumentValues(names, drawn - 0.08 - MARGIN, margin=MARGIN)
+    assert reversed_p(below) < 0.001
+
+
+@pytest.mark.parametrize("made", [values, two_sided])
+def test_the_test_sees_a_shift_in_its_own_direction_alone(made: object) -> None:
+    assert callable(made)
+    assert p_value(made(1.0)) < 0.001 < 0.9 < p_value(made(-1.0))
+    assert reversed_p(made(-1.0)) < 0.001 < 0.9 < reversed_p(made(1.0))
+
+
+def test_the_answer_tells_effect_unit_and_documents() -> None:
+    drawn = np.random.default_rng(4).normal(0.6, 1, 40)
+    paired = DocumentValues(tuple(map(str, range(40))), drawn, margin=MARGIN, unit="of a lead")
+    found = answer(paired, pieces=160, seed=0, facts={"placebo": "base"})
+    assert (found.documents, found.pieces, found.unit) == (40, 160, "of a lead")
+    assert found.effect is not None
+    assert found.effect.value == pytest.approx(drawn.mean())
+    assert found.effect.low < found.effect.value < found.effect.high
+    assert (found.facts["placebo"], found.facts["margin"], found.facts["control_documents"]) == (
+        "base",
+        MARGIN,
+        0,
+    )
+    assert "0.05" in found.statistic
+    apart = answer(two_sided(1.0), pieces=60, seed=0, facts={})
+    assert apart.effect is not None
+    assert apart.effect.value == pytest.approx(
+        two_sided(1.0).values.mean() - two_sided(1.0).heldout_values.mean()
+    )
+    assert apart.facts["control_documents"] == 50
+
+
+@pytest.mark.parametrize("made", [values, two_sided])
+@pytest.mark.parametrize("mean", [0.0, 0.2, -0.3])
+def test_the_null_that_is_shown_agrees_with_p(made: object, mean: float) -> None:
+    """The statistic can be moved to an edge of the histogram: what lies above it there is what p counts."""
+    assert callable(made)
+    found = made(mean)
+    null, p = null_of(found, level=0.05), answer(found, pieces=60, seed=0, facts={}).p
+    counts, edges = np.array(null.counts), np.array(null.edges)
+    assert counts.sum() == 10_000
+    low, high = (counts[edges[side:][: len(counts)] >= null.observed].sum() for side in (0, 1))
+    assert low <= p * 10_001 - 1 <= high  # whole bins above the statistic, and with the bin it lies in
+    assert (p <= 0.05) == (null.observed >= null.critical)
+
+
+def test_few_documents_give_no_verdict() -> None:
+    assert checks.documents_check(values(0, 19)).status == "failed"
+    assert checks.documents_check(values(0, 20)).status == "passed"
+    short = DocumentValues(tuple("abcdefghijklmnopqrstuvwxyz"), np.zeros(26), ("h",), np.zeros(1))
+    assert checks.documents_check(short).status == "failed"
+
+
+def test_halves_are_alike_unless_a_few_documents_are_not() -> None:
+    failed = [
+        checks.halves_check(values(0.5, seed=seed), seed=seed).status == "failed" for seed in range(200)
+    ]
+    assert np.mean(failed) < 0.04  # by chance in one of a hundred
+    drawn = values(0.0).values.copy()
+    order = np.random.default_rng([0, 1]).permutation(60)
+    drawn[order[:30]] += 3.0
+    found = checks.halves_check(DocumentValues(tuple(map(str, range(60))), drawn), seed=0)
+    assert found.status == "failed"
+    assert found.cure
+    assert checks.halves_check(values(0, 3), seed=0).status == "not run"
+
+
+def test_a_difference_the_wrong_way_is_noticed() -> None:
+    assert checks.reverse_check(values(-0.8), seed=0).status == "failed"
+    assert checks.reverse_check(values(0.8), seed=0).status == "passed"
+
+
+@pytest.mark.parametrize("made", [values, two_sided])
+def test_shuffled_sides_keep_the_level(made: object) -> None:
+    assert callable(made)
+    found = checks.shuffled_check(partial(flipped_p, made(2.0)), repeats=200, level=0.05, seed=0)
+    assert found.status == "passed"
+    assert 2 <= found.figures["rejected"] <= found.figures["most"]
+
+
+def test_a_procedure_that_always_rejects_is_noticed() -> None:
+    found = checks.shuffled_check(lambda rng: 0.5 * float(rng.random() < 0.5), repeats=50, level=0.05, seed=0)
+    assert found.status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("auc", "low", "design", "status"),
+    [
+        (0.55, 0.52, "placebos", "passed"),
+        (0.72, 0.68, "placebos", "failed"),
+        (0.28, 0.24, "placebos", "passed"),  # below chance: nothing was learnt
+        (0.72, 0.45, "placebos", "passed"),
+        (0.58, 0.55, "controls", "passed"),
+        (0.64, 0.58, "controls", "failed"),  # a procedure of the literature goes on without a design
+        (0.72, 0.68, "differences", "passed"),
+        (0.84, 0.78, "differences", "failed"),
+    ],
+)
+def test_texts_too_far_apart_decide_nothing(auc: float, low: float, design: Design, status: str) -> None:
+    found = checks.gap_check([Gap("words", Estimate(auc, low, 2 * auc - low), 100)], "Why.", design)
+    assert found.status == status
+    assert bool(found.cure) == (status == "failed")
+    assert ("Why." in found.words) == (design != "placebos")
+    assert checks.gap_check([], "Why.", design).status == "not run"
+
+
+def test_a_rejection_without_control_documents_is_never_believed() -> None:
+    found = checks.no_control_documents()
+    assert found.status == "failed"
+    assert "--heldout" in found.cure
+
+
+def power(probability: float, needed: int | None) -> Power:
+    return Power(Estimate(probability, 0, 1), needed, 100, 1, Estimate(0.1, 0, 0.2))
+
+
+def test_low_power_says_what_would_be_needed() -> None:
+    statuses = [power_check((power(p, 80),), power(p, 80)).status for p in (0.9, 0.3)]
+    assert statuses == ["passed", "failed"]
+    low, hopeless, unmeasured = (
+        power_check((one,) if one else (), one) for one in (power(0.3, 700), power(0.05, None), None)
+    )
+    assert "about 700 would be needed" in low.cure
+    assert "closer placebo" in hopeless.cure
+    assert unmeasured.status == "not run"
+
+
+def with_controls(controls: Doubles, suspect: Doubles) -> DocumentValues:
+    names = tuple(f"s{i}" for i in range(len(suspect))), tuple(f"h{i}" for i in range(len(controls)))
+    return DocumentValues(names[0], suspect, names[1], controls)
+
+
+def test_a_rejection_that_a_few_strange_controls_explain_is_withheld() -> None:
+    """Seven controls of fifty lie far below, as documents of a kind do that the model knows less."""
+    rng = np.random.default_rng(4)
+    suspect, controls = rng.normal(0, 1, 50), rng.normal(0, 1, 50)
+    strange = np.concatenate([controls[7:], controls[:7] - 6])
+    innocent, trained = with_controls(strange, suspect), with_controls(controls, suspect + 1.5)
+    left = {}
+    for name, found in (("innocent", innocent), ("trained", trained)):
+        left[name] = controls_left_out(found.values, found.heldout_values, 0.05)
+        assert p_value(found) < 0.05
+    assert left["innocent"] is not None
+    assert left["innocent"] < 8
+    assert left["trained"] is not None
+    assert left["trained"] >= 8
+    assert checks.mixture_check(left["innocent"], innocent).status == "failed"
+    assert checks.mixture_check(left["trained"], trained).status == "passed"
+    assert checks.spread_check(innocent, seed=0).status == "failed"
+    assert checks.spread_check(trained, seed=0).status == "passed"
+    assert controls_left_out(controls, suspect + 1.5, 0.05) is None
+    assert checks.mixture_check(None, innocent).status == "not run"
+
+
+def test_a_placebo_that_finds_one_side_more_various_speaks_against_the_controls() -> None:
+    rng = np.random.default_rng(5)
+    alike = with_controls(rng.normal(0, 1, 60), rng.normal(0, 1, 60))
+    various = with_controls(3 * alike.heldout_values, alike.values)
+    assert checks.innocent_check("m", alike, seed=0).status == "passed"
+    assert checks.innocent_check("m", various, seed=0).status == "failed"
+
+
+def placebo(name: str, grade: str, closeness: float | None = None) -> Placebo:
+    return Placebo(name, grade, closeness, f"words of {name}")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("grades", "design", "status"),
+    [
+        ((), "controls", "not run"),  # control documents that are alike need none
+        (("other",), "controls", "not run"),
+        (("own",), "controls", "passed"),
+        ((), "placebos", "failed"),
+        (("other",), "differences", "failed"),
+        (("other", "sibling"), "differences", "passed"),
+    ],
+)
+def test_a_placebo_is_needed_where_the_design_rests_on_it(
+    grades: tuple[str, ...], design: Design, status: str
+) -> None:
+    found = placebo_check([placebo(grade, grade) for grade in grades], design)
+    assert found.status == status
+    assert bool(found.cure) == (status != "passed")
+    if status == "passed":
+        assert "no test can show it" in found.words
+        assert "words of other" not in found.words
+
+
+def test_a_placebo_is_neither_the_target_nor_named_twice() -> None:
+    """Weights tell, where they are here; of models on a server their names have to do."""
+
+    def model(name: str, weights: str | None) -> FakeBackend:
+        made = FakeBackend(name=name)
+        made.facts = {**made.facts, "weights": weights}
+        return made
+
+    target = model("target", "w")
+    check_placebos(target, (model("one", "1"), model("two", "2")))
+    for unknown in (None, "unknown"):
+        check_placebos(model("target", unknown), (model("one", unknown), model("two", unknown)))
+        with pytest.raises(ModelError, match="one has the very weights of the placebo one"):
+            check_placebos(target, (model("one", unknown), model("one", unknown)))
+    with pytest.raises(ModelError, match="copy has the very weights of the target"):
+        check_placebos(target, (model("one", "1"), model("copy", "w")))
+    with pytest.raises(ModelError, match="again has the very weights of the placebo one"):
+        check_placebos(target, (model("one", "1"), model("again", "1")))
+
+
+def test_copies_and_stand_ins() -> None:
+    assert checks.copies_check(0.5).status == "failed"
+    assert checks.copies_check(0.0).status == "passed"
+    assert checks.negative_control_check("m", 0.001, 0.05).status == "failed"
+    assert checks.negative_control_check("m", 0.3, 0.05).status == "passed"
+    assert checks.negative_control_check(None, 1.0, 0.05).status == "not run"
+
+
+def test_flipping_keeps_the_numbers() -> None:
+    found = two_sided(1.0)
+    dealt = flipped(found, np.random.default_rng(1))
+    both: list[Doubles] = [np.concatenate([one.values, one.heldout_values]) for one in (found, dealt)]
+    assert sorted(both[0]) == sorted(both[1])
+    assert not np.array_equal(*both)
+    assert np.array_equal(
+        np.abs(flipped(values(1), np.random.default_rng(1)).values), np.abs(values(1).values)
+    )

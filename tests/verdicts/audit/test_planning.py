@@ -1,0 +1,132 @@
+"""What an audit can answer is known before any model reads a text, and before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import MORE_WORDS
+
+from pretrace.errors import DesignError, TextsError
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.tuning.planting import PlantSettings
+from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
+from pretrace.verdicts.audit.audit import audit, plan
+from pretrace.verdicts.audit.placebo import graded
+from pretrace.verdicts.audit.planning import planned, taking_part
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.snippets import SnippetSettings
+
+HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
+
+
+class Unread(FakeBackend):
+    """A model that must not be asked for any text."""
+
+    def __init__(self, name: str, *, tokens: str = "characters", **facts: Any) -> None:
+        super().__init__(name=name)
+        self.tokenizer_hash = tokens
+        self.facts = {**self.facts, "weights": name, "parameters": 10**9, **facts}
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+        raise AssertionError(f"{self.name} was asked for {len(batch)} texts")
+
+
+TARGET, BASE, SIBLING = Unread("target"), Unread("base"), Unread("sibling")
+ELSEWHERE = Unread("elsewhere", tokens="other")
+
+
+def made_up(name: str, number: int, *, seed: int, mixed: float = 0.0, words: int = 90) -> Corpus:
+    """Documents of words drawn one by one, a share of them words that stand nowhere else."""
+    rng = np.random.default_rng(seed)
+    choices = np.array([*MORE_WORDS, "Zug", "grün"])
+    p = np.array([(1 - mixed) / len(MORE_WORDS)] * len(MORE_WORDS) + [mixed / 2] * 2)
+    texts = (" ".join(rng.choice(choices, words, p=p)) for _ in range(number))
+    return Corpus(name, tuple(Text(f"{name}{i}", text) for i, text in enumerate(texts)))
+
+
+MINE = made_up("mine", 40, seed=2)
+ALIKE, APART = made_up("others", 40, seed=3), made_up("German", 40, seed=4, mixed=1.0)
+
+
+def test_a_plan_says_what_an_audit_would_do_and_reads_nothing() -> None:
+    found = plan(MINE, TARGET, heldout=ALIKE, settings=HOW)
+    assert found.design == "controls"
+    assert (found.documents, found.control_documents) == (40, 40)
+    assert found.outcomes == ("consistent", "inconclusive")
+    assert found.passes == 2 * found.snippets == 2 * 160
+    assert found.seconds
+    assert found.gaps
+    written = plan(MINE, Models(TARGET, placebos=(BASE, SIBLING, ELSEWHERE)), generator=BASE, settings=HOW)
+    assert written.design == "placebos"
+    assert [one.grade for one in written.placebos] == ["sibling", "sibling", "other"]
+    assert (
+        written.passes == 3 * 2 * 80
+    )  # true and generated, half of the snippets, three models of the family
+    assert written.seconds
+    assert written.seconds > found.seconds
+
+
+def test_the_stages_that_lie_ahead_are_those_of_the_design() -> None:
+    power = AuditSettings(snippets=HOW.snippets, cache=False, power=(PlantSettings(),))
+    direct = planned(MINE, TARGET, (BASE,), generator=BASE, heldout=ALIKE, settings=power, seed=0)
+    assert [stage.name for stage in direct.stages] == [
+        "reading with the target",
+        "reading with base",
+        "planting texts in a copy",
+    ]
+    assert "nothing" in direct.plan.outcomes
+    written = planned(MINE, TARGET, (BASE,), generator=SIBLING, heldout=None, settings=HOW, seed=0)
+    assert [stage.name for stage in written.stages] == [
+        "training the generator",
+        "writing continuations",
+        "reading with the target",
+        "reading with base",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("models", "heldout", "why"),
+    [
+        (Models(TARGET), None, "neither control documents nor a model that never saw the texts"),
+        (Models(TARGET, placebos=(ELSEWHERE,)), None, "neither control documents nor a model"),
+        (Models(TARGET, placebo=Models(BASE)), APART, "They differ so much as texts"),
+    ],
+)
+def test_an_audit_without_a_design_is_refused_before_a_model_reads(
+    models: Models, heldout: Corpus | None, why: str
+) -> None:
+    asked: dict[str, Any] = {"generator": BASE, "heldout": heldout, "settings": HOW}
+    with pytest.raises(DesignError, match=why) as refused:
+        audit(MINE, models, **asked)
+    assert refused.value.plan.design is None
+    assert refused.value.plan.cures
+    assert (refused.value.plan.passes, refused.value.plan.seconds) == (0, None)
+    assert plan(MINE, models, **asked) == refused.value.plan
+
+
+def test_few_suspect_documents_have_no_verdict_and_few_control_documents_are_an_error() -> None:
+    few = Corpus("few", MINE.texts[:19])
+    with pytest.raises(DesignError, match="There are 19 documents"):
+        audit(few, TARGET, heldout=ALIKE, settings=HOW)
+    with pytest.raises(TextsError, match=r"few gives 19 control documents .* at least 20"):
+        audit(ALIKE, TARGET, heldout=few, settings=HOW)
+    # a document with a single snippet is judged or learnt from, and half of 30 are too few to be judged
+    single = AuditSettings(snippets=SnippetSettings(tokens=80, most=1), cache=False)
+    thirty = Corpus("thirty", MINE.texts[:30])
+    with pytest.raises(DesignError, match="leaves 15 documents to judge"):
+        audit(thirty, Models(TARGET, placebos=(BASE,)), generator=BASE, settings=single)
+    assert plan(thirty, TARGET, heldout=ALIKE, settings=single).design == "controls"
+
+
+def test_the_design_decides_which_placebos_take_part() -> None:
+    models = (ELSEWHERE, SIBLING, BASE)
+    grades = [graded(TARGET, model) for model in models]
+    grades[2] = grades[2].__class__("base", "own", None, "the base")
+    assert taking_part("controls", models, grades) == (BASE,)
+    assert taking_part("placebos", models, grades) == (BASE, SIBLING)
+    assert taking_part("differences", models, grades) == (BASE, SIBLING)
+    assert taking_part("controls", models[:1], grades[:1]) == ()

@@ -1,0 +1,347 @@
+"""The literature's tests against loops, on nulls that hold and nulls that do not, and on planted members."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind, ttest_rel
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics.intervals import any_of, t_test
+from pretrace.types import Answer, Doubles, Features
+from pretrace.verdicts.audit.procedures.calibrated import (
+    CalibratedSettings,
+    calibrated,
+    calibrated_values,
+)
+from pretrace.verdicts.audit.procedures.calibration import DualClassifier, halves
+from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
+from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, paper
+
+SCORES = 6
+MEAN_LENGTH, SPREAD = 30, 5.5
+
+
+class ByLength:
+    """A text classifier that looks at lengths alone: a logistic regression of one number."""
+
+    def fit(
+        self, texts: Sequence[str], labels: np.ndarray, /, *, seed: int
+    ) -> Callable[[Sequence[str]], Doubles]:
+        def seen(some: Sequence[str]) -> Doubles:
+            return (np.array([len(text) for text in some]) - MEAN_LENGTH) / SPREAD
+
+        z, weight, bias = seen(texts), 0.0, 0.0
+        for _ in range(30):
+            wrong = 1 / (1 + np.exp(-(weight * z + bias))) - labels
+            weight, bias = weight - (wrong * z).mean(), bias - wrong.mean()
+        return lambda some: 1 / (1 + np.exp(-(weight * seen(some) + bias)))
+
+
+class Spy(ByLength):
+    """Remembers which documents it learnt from, and fails when it is shown one of them among those to judge.
+
+    Texts begin with the name of their document.
+    """
+
+    def __init__(self) -> None:
+        self.fits = 0
+
+    def fit(
+        self, texts: Sequence[str], labels: np.ndarray, /, *, seed: int
+    ) -> Callable[[Sequence[str]], Doubles]:
+        self.fits += 1
+        learnt = {text.partition(":")[0] for text in texts}
+        inner = super().fit(texts, labels, seed=seed)
+
+        def judge(some: Sequence[str]) -> Doubles:
+            assert not learnt & {text.partition(":")[0] for text in some}
+            return inner(some)
+
+        return judge
+
+
+def made(
+    seed: int,
+    pairs: int = 80,
+    documents: int = 16,
+    *,
+    member: float = 0.0,
+    gap: float = 0.0,
+    read: float = 0.0,
+) -> Features:
+    """Pairs of texts and scores. A suspect text's scores are `member` higher; a held-out text is `gap` standard
+    deviations longer, and the target likes each of them by `read`."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.poisson(MEAN_LENGTH, (2, pairs))
+    lengths[1] += round(gap * SPREAD)
+    scores = 0.6 * rng.normal(size=(2, pairs, 1)) + 0.8 * rng.normal(size=(2, pairs, SCORES))
+    scores[0] += member
+    scores += read * ((lengths - MEAN_LENGTH) / SPREAD)[:, :, None]
+    names = tuple(f"d{i % documents}" for i in range(pairs))
+    texts = [
+        tuple(f"{name}:".ljust(int(length), "x") for name, length in zip(names, row, strict=True))
+        for row in lengths
+    ]
+    scored = tuple(f"s{k}" for k in range(SCORES))
+    return Features(scored, scores[0], scores[1], texts[0], texts[1], names, names)
+
+
+def unpaired(features: Features, heldout: int) -> Features:
+    """The same with held-out texts from other documents, fewer of them."""
+    others = tuple(f"h{name}" for name in features.heldout_documents[:heldout])
+    texts = tuple("h" + text for text in features.heldout_texts[:heldout])
+    some = replace(features, heldout=features.heldout[:heldout], paired=False)
+    return replace(some, heldout_texts=texts, heldout_documents=others)
+
+
+def naive_t(higher: list[float], lower: list[float]) -> float:
+    """Student's t of two independent samples with one variance, from its formula."""
+    means = [sum(side) / len(side) for side in (higher, lower)]
+    squares = [sum((v - m) ** 2 for v in side) for side, m in zip((higher, lower), means, strict=True)]
+    pooled = sum(squares) / (len(higher) + len(lower) - 2)
+    return (means[0] - means[1]) / math.sqrt(pooled * (1 / len(higher) + 1 / len(lower)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_t_test_is_students(seed: int) -> None:
+    from scipy.special import stdtr
+
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(0.2, 1, 30), rng.normal(0, 2, 30)
+    p, effect = t_test(a, b)
+    assert p == pytest.approx(1 - float(stdtr(58, naive_t(a.tolist(), b.tolist()))))
+    assert p == pytest.approx(ttest_ind(a, b, alternative="greater").pvalue)
+    two_sided = ttest_ind(a, b).confidence_interval(0.95)
+    assert (effect.low, effect.high) == pytest.approx((two_sided.low, two_sided.high))
+    assert t_test(a, b, paired=True)[0] == pytest.approx(ttest_rel(a, b, alternative="greater").pvalue)
+    assert t_test(a, b[:20])[0] == pytest.approx(ttest_ind(a, b[:20], alternative="greater").pvalue)
+
+
+def test_values_without_spread_show_nothing() -> None:
+    ones = np.ones(5)
+    assert t_test(ones, 0 * ones)[0] == t_test(ones, ones)[0] == 1.0
+
+
+def test_seeds_are_joined_as_in_the_release() -> None:
+    ps = [0.03, 0.2, 0.001]
+    product = 1.0
+    for p in ps:
+        product *= 1 - p
+    assert any_of(ps) == pytest.approx(1 - product)
+    assert any_of([1e-40, 2e-40]) == pytest.approx(3e-40)
+    assert any_of([0.1, 1.0]) == 1.0
+    assert any_of(ps) >= max(ps)
+
+
+def test_halves_keep_pairs_and_share_no_row() -> None:
+    features = made(0, pairs=81)
+    learnt, tested = halves(features, np.random.default_rng(3))
+    assert (learnt[0] == learnt[1]).all()
+    assert (tested[0] == tested[1]).all()
+    assert sorted([*learnt[0].tolist(), *tested[0].tolist()]) == list(range(81))
+    learnt, tested = halves(unpaired(features, 31), np.random.default_rng(3))
+    assert [len(rows) for rows in (*learnt, *tested)] == [15, 15, 16, 16]
+    assert sorted([*learnt[1].tolist(), *tested[1].tolist()]) == list(range(31))
+    assert len({*learnt[0].tolist(), *tested[0].tolist()}) == 31
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_one_seed_of_the_paper_equals_its_loop(paired: bool) -> None:
+    """Algorithm 2, line by line; the classifiers have tests of their own."""
+    features = made(4, member=0.3, gap=0.4)
+    learnt, tested = halves(features, np.random.default_rng([9, 0]))
+    train = [features.suspect_texts[i] for i in learnt[0]] + [features.heldout_texts[i] for i in learnt[1]]
+    label = np.array([False] * 40 + [True] * 40)
+    c_words = ByLength().fit(train, label, seed=9)
+    scores = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
+    dual = DualClassifier.fit(scores, c_words(train), label, outliers=0.2, constraint=True)
+    d_comb, d_text = [], []
+    for i in tested[0].tolist():
+        texts = [features.heldout_texts[i], features.suspect_texts[i]]
+        comb, text = dual.judge(np.vstack([features.heldout[i], features.suspect[i]]), c_words(texts))
+        d_comb.append(float(comb[0] - comb[1]))
+        d_text.append(float(text[0] - text[1]))
+    test = ttest_rel if paired else ttest_ind
+    answer = paper(features, classifier=ByLength(), seed=9, settings=PaperSettings(seeds=1, paired=paired))
+    assert answer.p == pytest.approx(test(d_comb, d_text, alternative="greater").pvalue)
+    assert answer.effect is not None
+    assert answer.effect.value == pytest.approx(np.mean(d_comb) - np.mean(d_text))
+    assert answer.facts["weights"]["text"] == pytest.approx(float(dual.combined.weights[0]))
+
+
+def test_the_papers_answer_joins_its_seeds() -> None:
+    answer = paper(made(1, member=0.3), classifier=ByLength(), seed=2)
+    assert len(answer.facts["p of each seed"]) == 10
+    assert answer.p == pytest.approx(any_of(answer.facts["p of each seed"]))
+    assert answer.documents == 16
+    assert answer.pieces == 80
+    assert set(answer.facts["weights"]) == {"text", *(f"s{k}" for k in range(SCORES))}
+    assert all(0 < weight < 1 for weight in answer.facts["weights"].values())
+    assert answer == paper(made(1, member=0.3), classifier=ByLength(), seed=2)
+    assert answer.p != paper(made(1, member=0.3), classifier=ByLength(), seed=3).p
+
+
+def rejections(procedure: Callable[[int], Answer], audits: int) -> float:
+    return sum(procedure(seed).p <= 0.05 for seed in range(audits)) / audits
+
+
+ONE, FEW = PaperSettings(seeds=1), CalibratedSettings(folds=2, flips=400)
+NULLS = {"no gap": {}, "a gap that the target does not read": {"gap": 0.5}}
+
+
+@pytest.mark.parametrize("null", NULLS.values(), ids=NULLS)
+def test_one_seed_of_the_paper_holds_its_level_on_independent_pieces(null: dict[str, float]) -> None:
+    found = rejections(lambda s: paper(made(s, **null), classifier=ByLength(), seed=s, settings=ONE), 100)
+    assert found <= 0.11  # 99.5% of binomial(100, 0.05)
+
+
+@pytest.mark.parametrize("null", NULLS.values(), ids=NULLS)
+def test_calibrated_holds_its_level(null: dict[str, float]) -> None:
+    found = rejections(
+        lambda s: calibrated(made(s, **null), classifier=ByLength(), seed=s, settings=FEW), 150
+    )
+    assert found <= 0.10
+
+
+def test_calibrated_holds_its_level_on_unpaired_texts() -> None:
+    def audit(seed: int) -> Answer:
+        return calibrated(unpaired(made(seed), 60), classifier=ByLength(), seed=seed, settings=FEW)
+
+    assert rejections(audit, 60) <= 0.13
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5])
+def test_planted_members_are_found(gap: float) -> None:
+    def features(seed: int) -> Features:
+        return made(seed, pairs=200, documents=40, member=0.6, gap=gap)
+
+    assert rejections(lambda s: paper(features(s), classifier=ByLength(), seed=s), 5) == 1
+    assert rejections(lambda s: original(features(s), seed=s), 5) == 1
+    assert rejections(lambda s: calibrated(features(s), classifier=ByLength(), seed=s, settings=FEW), 5) == 1
+    answer = calibrated(features(0), classifier=ByLength(), settings=FEW)
+    assert answer.effect is not None
+    assert answer.standardised is not None
+    assert 0 < answer.effect.low < answer.effect.value < answer.effect.high
+    assert answer.documents == 40
+
+
+def test_planted_members_are_found_among_unpaired_texts() -> None:
+    features = unpaired(made(0, pairs=200, documents=40, member=0.8), 120)
+    for answer in (
+        paper(features, classifier=ByLength()),
+        original(features),
+        calibrated(features, classifier=ByLength(), settings=FEW),
+    ):
+        assert answer.p < 0.01
+        assert answer.documents == 80
+        assert answer.pieces == 200
+
+
+def test_the_original_takes_a_gap_between_texts_for_membership() -> None:
+    """Section 4.3: held-out texts that the target likes better, as generated ones often are. No text was seen."""
+
+    def features(seed: int) -> Features:
+        return made(seed, pairs=300, gap=1.0, read=0.6)
+
+    assert rejections(lambda s: original(features(s), seed=s), 10) == 1
+    assert rejections(lambda s: paper(features(s), classifier=ByLength(), seed=s, settings=ONE), 10) == 0
+    assert rejections(lambda s: calibrated(features(s), classifier=ByLength(), seed=s, settings=FEW), 10) == 0
+
+
+def test_the_ablations_of_table_5() -> None:
+    features = made(0, pairs=300, gap=1.0, read=0.6)
+    free = paper(
+        features, classifier=ByLength(), settings=PaperSettings(seeds=2, constraint=False, calibrate=False)
+    )
+    assert free.p < 0.01
+    assert "text" not in free.facts["weights"]
+    assert min(free.facts["weights"].values()) < 0
+    bound = paper(features, classifier=ByLength(), settings=PaperSettings(seeds=2, calibrate=False))
+    assert bound.p > 0.99
+
+
+def test_calibrated_never_judges_what_it_learnt_from() -> None:
+    spy = Spy()
+    features, three = made(5), CalibratedSettings(folds=3)
+    before = calibrated_values(features, classifier=spy, settings=three)
+    assert spy.fits == 2 * 3
+    moved = features.suspect.copy()
+    moved[[i for i, name in enumerate(features.suspect_documents) if name == "d7"]] += 0.5
+    after = calibrated_values(replace(features, suspect=moved), classifier=spy, settings=three)
+    same = {name for name, a, b in zip(before.documents, before.values, after.values, strict=True) if a == b}
+    assert "d7" not in same
+    assert 4 <= len(same) <= 5  # the others of its fold of 16 / 3 documents
+
+
+def test_calibrated_values_are_one_a_document() -> None:
+    features = made(6, member=0.5)
+    found = calibrated_values(features, classifier=ByLength(), settings=FEW)
+    assert found.documents == tuple(sorted({*features.suspect_documents}))
+    assert found.values.shape == (16,)
+    assert found.heldout_documents == ()
+    sides = calibrated_values(unpaired(features, 40), classifier=ByLength(), settings=FEW)
+    assert sides.values.shape == sides.heldout_values.shape == (16,)
+    assert sides.values.mean() > sides.heldout_values.mean()
+    assert sides.heldout_documents[0].startswith("hd")
+
+
+def test_the_order_of_pairs_does_not_matter_to_calibrated() -> None:
+    features = made(7, member=0.4)
+    order = np.random.default_rng(0).permutation(80)
+
+    def dealt(some: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(some[i] for i in order)
+
+    other = Features(
+        features.names,
+        features.suspect[order],
+        features.heldout[order],
+        dealt(features.suspect_texts),
+        dealt(features.heldout_texts),
+        dealt(features.suspect_documents),
+        dealt(features.heldout_documents),
+    )
+    first, second = (calibrated(some, classifier=ByLength(), settings=FEW) for some in (features, other))
+    assert first.p == second.p
+
+
+@pytest.mark.parametrize("pairing", [True, False])
+def test_what_was_found_is_plain(pairing: bool) -> None:
+    features = made(8) if pairing else unpaired(made(8), 50)
+    for answer in (
+        paper(features, classifier=ByLength(), settings=PaperSettings(seeds=2)),
+        original(features, settings=OriginalSettings(seeds=2)),
+        calibrated(features, classifier=ByLength(), settings=FEW),
+    ):
+        assert json.loads(json.dumps(answer.facts)) == answer.facts
+        assert 0 <= answer.p <= 1
+        assert answer.statistic
+        assert answer.unit
+
+
+def test_too_few_texts_are_refused() -> None:
+    few = made(0, pairs=9)
+    for procedure in (paper, original, calibrated):
+        with pytest.raises(TextsError, match=r"at least 10 pieces .* found 9 suspect and 9 held-out"):
+            procedure(few, classifier=ByLength())  # type: ignore[operator]
+    with pytest.raises(TextsError, match=r"4 documents on each side, found 3 suspect and 3 held-out"):
+        calibrated(made(0, documents=3), classifier=ByLength())
+    assert calibrated(made(0, documents=4), classifier=ByLength()).facts["folds"] == 4
+    with pytest.raises(TextsError, match="as many on each side, found 80 suspect and 50"):
+        original(replace(unpaired(made(0), 50), paired=True))
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    with pytest.raises(ExpressionError, match="seeds"):
+        PaperSettings(seeds=0)
+    with pytest.raises(ExpressionError, match="seeds"):
+        OriginalSettings(seeds=0)
+    for folds in (1, 6):
+        with pytest.raises(ExpressionError, match="folds"):
+            CalibratedSettings(folds=folds)

@@ -1,0 +1,172 @@
+"""The releases' way of preparing scores and of testing them, against loops written from their description."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.scores import parse
+from pretrace.statistics.intervals import any_of
+from pretrace.testing import make_evidence
+from pretrace.types import Bools, Doubles, Features, Recipe
+from pretrace.verdicts.audit.procedures.calibration import LinearLayer, halves, scaled_by_suspect
+from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
+from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
+from pretrace.verdicts.audit.sample_scores import COMMAND, PERPLEXITIES, RELEASE, expressions
+
+SCORES = 5
+
+
+class FirstNumber:
+    """A text classifier without training: the probability is the sigmoid of the number that the text is."""
+
+    def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
+        assert len(texts) == len(labels)
+        return lambda some: 1 / (1 + np.exp(-np.array(some, dtype=np.float64)))
+
+
+def made(seed: int, pairs: int = 80, *, tail: float = 0.8, member: float = 0.0) -> Features:
+    """Pairs whose scores have a long tail below, as minus a perplexity has."""
+    rng = np.random.default_rng(seed)
+    scores = 0.7 * rng.standard_normal((2, pairs, 1)) + 0.7 * rng.standard_normal((2, pairs, SCORES))
+    scores[0] += member
+    scores = -np.exp(-tail * scores)
+    texts = [tuple(f"{v:.5f}" for v in rng.standard_normal(pairs)) for _ in range(2)]
+    names = tuple(f"d{i}" for i in range(pairs))
+    return Features(
+        tuple(f"s{k}" for k in range(SCORES)), scores[0], scores[1], texts[0], texts[1], names, names
+    )
+
+
+def replaced(values: list[float], share: float, *, clip: bool) -> list[float]:
+    """One score of one side: its lowest and highest values replaced."""
+    cut, ranked = int(len(values) * share / 2), sorted(values)
+    low, high, mean = ranked[cut], ranked[len(ranked) - 1 - cut], sum(values) / len(values)
+    if clip:
+        low, high = ranked[cut - 1], ranked[len(ranked) - cut]  # the nearest of those that are replaced
+        return [min(max(v, low), high) for v in values]
+    return [v if low <= v <= high else mean for v in values]
+
+
+@pytest.mark.parametrize("clip", [False, True])
+def test_each_side_is_prepared_by_itself_over_all_rows(clip: bool) -> None:
+    features = made(0)
+    sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.2, clip=clip)
+    for k in range(SCORES):
+        left, right = (
+            replaced(side[:, k].tolist(), 0.2, clip=clip) for side in (features.suspect, features.heldout)
+        )
+        centre = sum(left) / len(left)
+        spread = math.sqrt(sum((v - centre) ** 2 for v in left) / len(left))
+        for side, wanted in zip(sides, (left, right), strict=True):
+            assert side[:, k] == pytest.approx([(v - centre) / spread for v in wanted])
+
+
+def test_the_tail_is_at_the_end_of_the_least_likely_texts() -> None:
+    side = np.arange(20.0)[:, None]
+    kept, _ = scaled_by_suspect(side, side, outliers=0.2, tail=0.1)
+    mean = kept[0, 0]
+    assert np.flatnonzero(kept[:, 0] == mean).tolist() == [
+        0,
+        1,
+        2,
+        3,
+        18,
+        19,
+    ]  # two at either end, two more at one
+
+
+def test_nothing_is_replaced_where_the_share_is_less_than_a_text() -> None:
+    features = made(1)
+    sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.0)
+    centre, spread = features.suspect.mean(axis=0), features.suspect.std(axis=0)
+    assert sides[1] == pytest.approx((features.heldout - centre) / spread)
+
+
+def test_one_seed_of_the_release_equals_its_loop() -> None:
+    features = made(2, member=0.2)
+    rng = np.random.default_rng([7, 0])
+    learnt, tested = halves(features, rng)
+    scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=0.2)
+    label = np.array([False] * 40 + [True] * 40)
+
+    def inputs(rows: tuple[np.ndarray, np.ndarray]) -> tuple[Doubles, Doubles]:
+        texts = [features.suspect_texts[i] for i in rows[0]] + [features.heldout_texts[i] for i in rows[1]]
+        said = 1 / (1 + np.exp(-np.array(texts, dtype=np.float64)))[:, None]
+        return said, np.hstack([said, -np.vstack([scaled[0][rows[0]], scaled[1][rows[1]]])])
+
+    apart = []
+    for train, test in zip(inputs(learnt), inputs(tested), strict=True):
+        start = rng.uniform(-1, 1, train.shape[1] + 1) / math.sqrt(train.shape[1])
+        values = LinearLayer.fit(train, label, start=start)(test)
+        apart.append(values[40:] - values[:40])
+    answer = release(features, classifier=FirstNumber(), seed=7, settings=ReleaseSettings(seeds=1))
+    assert answer.p == pytest.approx(ttest_ind(apart[1], apart[0], alternative="greater").pvalue)
+    assert answer.effect is not None
+    assert answer.effect.value == pytest.approx(apart[1].mean() - apart[0].mean())
+    joined = release(features, classifier=FirstNumber(), seed=7)
+    assert joined.p == pytest.approx(any_of(joined.facts["p of each seed"]))
+    assert joined.facts["p of each seed"][0] == pytest.approx(answer.p)
+    assert all(0 < weight < 1 for weight in joined.facts["weights"].values())
+
+
+def test_the_release_reads_the_labels_of_the_test_half_and_the_paper_does_not() -> None:
+    """Nulls with a long tail: each side's own mean, at a fifth of its values, says which side a value is of."""
+    ps = {"release": 0, "paper": 0}
+    for seed in range(60):
+        features = made(seed, tail=1.2)
+        one, other = ReleaseSettings(seeds=1), PaperSettings(seeds=1)
+        ps["release"] += release(features, classifier=FirstNumber(), seed=seed, settings=one).p <= 0.05
+        ps["paper"] += paper(features, classifier=FirstNumber(), seed=seed, settings=other).p <= 0.05
+    assert ps["release"] >= 15
+    assert ps["paper"] <= 9
+
+
+def test_the_original_of_the_release_is_logistic_and_clips_by_side() -> None:
+    features = made(3, member=0.3)
+    rng = np.random.default_rng([4, 0])
+    learnt, tested = halves(features, rng)
+    scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=0.05, clip=True)
+    start = rng.uniform(-1, 1, SCORES + 1) / math.sqrt(SCORES)
+    train = -np.vstack([scaled[0][learnt[0]], scaled[1][learnt[1]]])
+    layer = LinearLayer.fit(train, np.arange(80) >= 40, constraint=False, epochs=1000, start=start)
+    heldout, suspect = (-scaled[side][tested[side]] @ layer.weights for side in (1, 0))
+    answer = original(features, seed=4, settings=OriginalSettings.of_release())
+    assert answer.p == pytest.approx(ttest_ind(heldout, suspect, alternative="greater").pvalue)
+    assert "logistic" in answer.statistic
+    assert "linear" in original(features).statistic
+    assert len(original(features).facts["p of each seed"]) == 10
+
+
+def test_a_logistic_original_finds_what_a_linear_one_finds() -> None:
+    features = made(5, pairs=200, member=0.6)
+    assert original(features, settings=OriginalSettings(model="logistic", seeds=3)).p < 0.01
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    with pytest.raises(ExpressionError, match="seeds"):
+        ReleaseSettings(seeds=0)
+    with pytest.raises(ExpressionError, match="outliers and tail"):
+        ReleaseSettings(outliers=0.6, tail=0.4)
+    with pytest.raises(ExpressionError, match=r"'linear' or 'logistic', found 'forest'"):
+        OriginalSettings(model="forest")
+    with pytest.raises(TextsError, match="at least 10 pieces"):
+        release(made(0, pairs=9), classifier=FirstNumber())
+
+
+def test_the_scores_of_the_releases_are_ratios_of_perplexities() -> None:
+    assert expressions(False, release=True) == PERPLEXITIES
+    assert expressions(True, release=True) == (*PERPLEXITIES, "ref(perplexity=True)")
+    assert len(PERPLEXITIES) == len(RELEASE) == 21
+    parsed = parse((*COMMAND, "ref(perplexity=True)", "ref(perplexity=True, difference=True)"))
+    read = make_evidence(logp=[-1.0, -2.0, -6.0], reference=[-4.0, -4.0])
+    ratio, difference = parsed["ref(perplexity=True)"], parsed["ref(perplexity=True, difference=True)"]
+    assert not isinstance(ratio, Recipe)
+    assert not isinstance(difference, Recipe)
+    assert ratio(read) == pytest.approx(-math.exp(3) / math.exp(4))
+    assert difference(read) == pytest.approx(math.exp(4) - math.exp(3))

@@ -1,0 +1,172 @@
+"""Log-probabilities of a text given its prefix, against a naive loop; weights alike and not; grades of placebos."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.backends.weight_similarity import likeness
+from pretrace.errors import ModelError
+from pretrace.scoring.placebos import check_placebos
+from pretrace.types import Pair
+from pretrace.verdicts.audit.placebo import closeness, graded
+from pretrace.verdicts.audit.sample_scores import (
+    Logprobs,
+    bytewise,
+    gain_scale,
+    logprob_gains,
+    logprobs,
+    sample_logprobs,
+)
+from pretrace.verdicts.audit.snippets import Sample, Samples
+
+PIECES = [Sample(f"d{i}", text[len(text) // 2 :], text[: len(text) // 2]) for i, text in enumerate(SENTENCES)]
+
+
+def back_end(
+    family: str = "gpt_neox", *, start: bool = False, name: str = "", **settings: Any
+) -> HuggingFace:
+    model, tokenizer = make_model(family), make_tokenizer(start=start)
+    return HuggingFace(
+        model, tokenizer, name=name or family, weights=name or family, settings=ModelSettings(**settings)
+    )
+
+
+def naive(model: HuggingFace, piece: Sample) -> tuple[float, int]:
+    """The sum over the tokens that hold at least a character of the text, one text at a time."""
+    encoded = model.encode([piece.prefix + piece.text])[0]
+    ids = torch.tensor([[*encoded.prefix.tolist(), *encoded.tokens.tolist()]])
+    with torch.no_grad():
+        logp = torch.log_softmax(model.model(ids).logits[0].float(), -1)
+    total, count = 0.0, 0
+    spans = model.spans(piece.prefix + piece.text)
+    for at in range(1, ids.shape[1]):
+        token = at - len(encoded.prefix)
+        if spans[token][1] > len(piece.prefix):
+            total += float(logp[at - 1, ids[0, at]])
+            count += 1
+    return total, count
+
+
+@pytest.mark.parametrize(("family", "start"), [("gpt_neox", False), ("llama", True), ("gemma2", True)])
+def test_only_the_text_counts_and_the_prefix_conditions(family: str, start: bool) -> None:
+    model = back_end(family, start=start)
+    found = logprobs(model, PIECES)
+    for i, piece in enumerate(PIECES):
+        total, count = naive(model, piece)
+        assert found.total[i] == pytest.approx(total, abs=1e-4)
+        assert found.tokens[i] == count
+        assert found.bytes[i] == len(piece.text.encode())
+    alone = logprobs(model, [Sample(piece.document, piece.text) for piece in PIECES])
+    assert not np.allclose(alone.per_token, found.per_token, atol=1e-3)
+
+
+def test_a_text_without_prefix_counts_whole() -> None:
+    model = back_end("llama", start=True)
+    found = logprobs(model, [Sample("d", text) for text in SENTENCES])
+    assert found.tokens.tolist() == [len(e.tokens) for e in model.encode(SENTENCES)]
+
+
+def test_both_sides_are_read_as_they_are_apart() -> None:
+    model = back_end()
+    pairs = [Pair(str(i), p.document, p.prefix, p.text, p.text[::-1]) for i, p in enumerate(PIECES)]
+    both = sample_logprobs(model, Samples.of_pairs(pairs))
+    assert np.allclose(both.suspect.total, logprobs(model, PIECES).total, atol=1e-4)
+    assert both.suspect.total.shape == both.heldout.total.shape == (len(PIECES),)
+    assert not np.allclose(both.suspect.total, both.heldout.total)
+
+
+def test_by_byte_a_whole_sample_stands_for_a_token() -> None:
+    one, other = back_end(), back_end("llama", start=True)
+    a, b = logprobs(one, PIECES), logprobs(other, PIECES)
+    apart = (a.total - b.total) / a.bytes
+    assert np.allclose(
+        logprob_gains(a, b, 2 * np.abs(apart).max(), by_byte=True), apart / 2 / np.abs(apart).max()
+    )
+    assert np.allclose(a.per_token, a.total / a.tokens)
+
+
+def said(*logp: list[float], size: int = 10) -> Logprobs:
+    return Logprobs(tuple(np.array(one) for one in logp), np.full(len(logp), size))
+
+
+def test_no_token_counts_for_more_than_the_median_one() -> None:
+    suspect = said([-1.0, -2.0], [-3.0]), said([-1.5, -12.0], [-3.5])
+    heldout = said([-1.0], [-5.0, -5.0]), said([-2.0], [-4.0, -5.5])
+    # gains 0.5, 10, 0.5, 1, -1, 0.5: the median without signs is 0.75
+    scale = gain_scale([suspect, heldout])
+    assert scale == 0.75
+    third = 0.5 / 0.75
+    assert logprob_gains(*suspect, scale) == pytest.approx([(third + 1) / 2, third])
+    assert logprob_gains(*heldout, scale) == pytest.approx([1.0, (-1 + third) / 2])
+    by_byte = gain_scale([suspect, heldout], by_byte=True)
+    assert by_byte == pytest.approx(np.median([1.05, 0.05, 0.1, 0.05]))
+    assert logprob_gains(*suspect, by_byte, by_byte=True) == pytest.approx([1.0, 0.05 / by_byte])
+
+
+def test_models_that_agree_have_no_gain() -> None:
+    one = said([-1.0, -2.0], [-3.0])
+    assert gain_scale([(one, one)]) == 0
+    assert logprob_gains(one, one, 0.0).tolist() == [0.0, 0.0]
+
+
+def test_a_cut_snippet_is_an_error() -> None:
+    with pytest.raises(ModelError, match=r"reads at most 8 tokens, and a snippet has more"):
+        logprobs(back_end(max_tokens=8), PIECES)
+
+
+def moved(model: HuggingFace, by: float, name: str) -> HuggingFace:
+    """A copy whose weights were pushed around a little, as training does."""
+    copy = back_end(name=name)
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for weight in copy.model.parameters():
+            weight.add_(by * weight.std() * torch.randn_like(weight)) if weight.numel() > 1 else None
+    return copy
+
+
+def apart(name: str) -> HuggingFace:
+    """The same shape from other random weights."""
+    copy = back_end(name=name)
+    torch.manual_seed(99)
+    with torch.no_grad():
+        for weight in copy.model.parameters():
+            weight.copy_(torch.randn_like(weight) * 0.1)
+    return copy
+
+
+def test_likeness_tells_a_common_past_from_none() -> None:
+    model = back_end()
+    assert likeness(model, model) == pytest.approx(1.0)
+    near, far = likeness(model, moved(model, 0.3, "near")), likeness(model, apart("far"))
+    assert near is not None
+    assert far is not None
+    assert near > 0.9
+    assert abs(far) < 0.05
+
+
+def test_a_placebo_is_graded_by_tokens_weights_and_family() -> None:
+    model = back_end(name="target")
+    sides = Samples.of_pairs(
+        [Pair(str(i), p.document, p.prefix, p.text, p.text[::-1]) for i, p in enumerate(PIECES)]
+    )
+    known = sample_logprobs(model, sides)
+    grade, close = {}, {}
+    for other in (moved(model, 0.01, "own"), apart("sibling"), back_end("llama", start=True, name="other")):
+        grade[other.name] = graded(model, other).grade
+        by_byte = bytewise(model, other)
+        close[other.name] = closeness(known, sample_logprobs(other, sides), by_byte=by_byte)
+    assert grade == {"own": "own", "sibling": "sibling", "other": "other"}
+    assert close["own"] > close["sibling"]
+    assert graded(model, apart("sibling")).closeness is None  # before anything is read
+
+
+def test_the_target_is_no_placebo_of_itself() -> None:
+    with pytest.raises(ModelError, match="has the very weights of the target"):
+        check_placebos(back_end(), (back_end(),))

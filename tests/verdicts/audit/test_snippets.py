@@ -1,0 +1,129 @@
+"""Documents cut into snippets: what stands in them, who is judged, what is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import MORE_WORDS, make_tokenizer
+
+from pretrace.backends.tokens import Tokens
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.types import Corpus, Text
+from pretrace.verdicts.audit.snippets import SnippetSettings, check_enough, cut, divide
+
+TOKENS = Tokens(make_tokenizer())
+
+
+def documents(number: int, words: int, *, seed: int = 0) -> Corpus:
+    rng = np.random.default_rng(seed)
+    texts = [Text(f"d{i}", " ".join(rng.choice(MORE_WORDS, words))) for i in range(number)]
+    return Corpus("made", tuple(texts))
+
+
+def test_a_snippet_stands_in_its_document_and_has_its_tokens() -> None:
+    corpus = documents(6, 120)
+    made = cut(corpus, TOKENS.spans, SnippetSettings(tokens=16, most=4))
+    by_id = {text.id: text.text for text in corpus.texts}
+    assert len(made.snippets) == 24
+    for snippet in made.snippets:
+        assert snippet.text in by_id[snippet.document]
+        spans = TOKENS.spans(by_id[snippet.document])
+        start = by_id[snippet.document].index(snippet.text)
+        inside = [(a, b) for a, b in spans.tolist() if start <= a and b <= start + len(snippet.text)]
+        assert len(inside) == 16
+        assert sum(b <= start + len(snippet.prefix) for _, b in inside) == 8
+
+
+def test_snippets_of_one_document_do_not_overlap() -> None:
+    text = documents(1, 200).texts[0]
+    made = cut(Corpus("one", (text,)), TOKENS.spans, SnippetSettings(tokens=16, most=1000))
+    joined = "".join(snippet.text for snippet in made.snippets)
+    assert text.text.startswith(joined)
+    assert len(text.text) - len(joined) < 16 * 12
+
+
+def test_the_draw_depends_on_names_and_seed_and_not_on_order() -> None:
+    corpus = documents(8, 120)
+    turned = Corpus("made", corpus.texts[::-1])
+    how = SnippetSettings(tokens=16, most=2)
+    first, second = (cut(c, TOKENS.spans, how, seed=3).snippets for c in (corpus, turned))
+    assert {s.id for s in first} == {s.id for s in second}
+    assert {s.id for s in cut(corpus, TOKENS.spans, how, seed=4).snippets} != {s.id for s in first}
+    judged, learnt = divide(first, how, seed=5)
+    assert divide(second, how, seed=5) == (judged, learnt)
+
+
+def test_every_document_is_judged_before_any_is_judged_twice() -> None:
+    made = cut(documents(30, 120), TOKENS.spans, SnippetSettings(tokens=16, most=4))
+    judged, learnt = divide(made.snippets, SnippetSettings(tokens=16, pairs=40))
+    times = Counter(snippet.document for snippet in judged)
+    assert len(judged) == 40
+    assert len(times) == 30
+    assert max(times.values()) == 2
+    assert not {s.id for s in judged} & {s.id for s in learnt}
+    assert len(judged) + len(learnt) == len(made.snippets)
+    assert len(divide(made.snippets, SnippetSettings(tokens=16))[0]) == len(made.snippets) // 2
+    few = divide(made.snippets, SnippetSettings(tokens=16, pairs=40, learnt=7))
+    assert few == (judged, learnt[:7])
+    assert len(divide(made.snippets, SnippetSettings(tokens=16, pairs=40, learnt=999))[1]) == len(learnt)
+
+
+def test_long_documents_do_not_outweigh_others() -> None:
+    short, long = documents(9, 60, seed=1), documents(1, 4000, seed=2)
+    corpus = Corpus("both", (*short.texts, Text("long", long.texts[0].text)))
+    made = cut(corpus, TOKENS.spans, SnippetSettings(tokens=16))
+    counts = Counter(snippet.document for snippet in made.snippets)
+    assert counts["long"] <= 1 + max(counts[f"d{i}"] for i in range(9))
+    assert any("so that long documents do not outweigh" in note for note in made.notes)
+
+
+def test_groups_and_shared_texts_make_one_document() -> None:
+    a, b, c = documents(3, 60).texts
+    corpus = Corpus(
+        "x",
+        (Text("1", a.text, group="g"), Text("2", b.text, group="g"), Text("3", c.text), Text("4", c.text)),
+    )
+    made = cut(corpus, TOKENS.spans, SnippetSettings(tokens=16, most=100))
+    assert made.documents == 2
+    assert any("several places" in note for note in made.notes)
+    assert len({snippet.text for snippet in made.snippets}) == len(made.snippets)
+
+
+def test_short_texts_are_named_and_too_few_are_refused() -> None:
+    corpus = Corpus("tiny", (Text("a", "one two"), Text("b", ""), Text("c", "x" * 5)))
+    made = cut(corpus, TOKENS.spans, SnippetSettings(tokens=64))
+    assert [one.id for one in made.short] == ["a", "b", "c"]
+    with pytest.raises(
+        TextsError, match=r"at least 20 snippets of 64 tokens .* tiny gives 0 from 0 \(3 texts are too"
+    ):
+        check_enough(made, corpus, 64, fewest=20)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tokens": 4}, {"most": 0}, {"pairs": 0}, {"learnt": 0}, {"share": 0.0}, {"share": 1.5}]
+)
+def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ExpressionError):
+        SnippetSettings(**wrong)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=400))
+def test_any_text_is_cut_at_whole_characters(text: str) -> None:
+    made = cut(Corpus("any", (Text("t", text),)), TOKENS.spans, SnippetSettings(tokens=8, most=1000))
+    at = 0
+    for snippet in made.snippets:
+        at = text.index(snippet.text, at) + len(snippet.text)
+        assert snippet.prefix.strip()
+        assert snippet.suffix.strip()
+
+
+def test_a_character_of_several_tokens_is_never_divided() -> None:
+    text = "".join(f"{chr(0x4E00 + 7 * i)}🙂" for i in range(90))
+    made = cut(Corpus("wide", (Text("t", text),)), TOKENS.spans, SnippetSettings(tokens=10, most=1000))
+    assert len(made.snippets) > 5
+    assert "".join(s.text for s in made.snippets) == text[: len("".join(s.text for s in made.snippets))]

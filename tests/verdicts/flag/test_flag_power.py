@@ -1,0 +1,88 @@
+"""What clears a flagging: power of 0.8 for a tenth of the documents, and a finding below what such a tenth shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pretrace.statistics.scale import below, serial_p, spread_p
+from pretrace.verdicts.flag import FlagSettings, concluding
+from pretrace.verdicts.flag.power import Planted, simulated
+from pretrace.verdicts.flag.prospect import prospect
+from pretrace.verdicts.flag.sides import Rows, Sides
+
+SETTINGS = FlagSettings(score="loss", cache=False)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 100)
+    monkeypatch.setattr("pretrace.verdicts.flag.power.SIMULATED", 60)
+
+
+def looked(asked, known, seen=0, shift=0.0, seed=5):
+    rng = np.random.default_rng(seed)
+    number = asked + known
+    scores = rng.normal(size=number)
+    scores[:seen] += shift
+    mine = np.arange(number) < asked
+    rows = Rows(mine, np.arange(number), scores, None, np.full(number, 100.0) + rng.integers(0, 9, number))
+    sides = Sides.of(rows, SETTINGS, 3, ())
+    plan = prospect(np.ones(asked), np.ones(known), fdr=SETTINGS.fdr, method="bh", name="known")
+    words = rng.choice([f"w{i}" for i in range(40)], (number, 12))
+    return concluding.looked(sides, plan, lambda chosen: [" ".join(one) for one in words[chosen]])
+
+
+def ended(found, gained):
+    power, share = simulated(found, Planted(gained, 20, "all weights", 1))
+    return concluding.concluded(found, power, share, model="m", corpus="c").outcome, power, share
+
+
+def test_no_power_clears_nothing_and_enough_power_does():
+    """Issue 21: a tenth planted and read once ended with 0 in 16 of 16."""
+    found = looked(200, 200)
+    assert found.quiet
+    weak, power, _ = ended(found, np.full(20, 0.3))
+    assert (weak, power.probability.value < 0.2) == ("missed", True)
+    strong, power, share = ended(found, np.full(20, 12.0))
+    assert (strong, power.probability.value >= 0.8) == ("none", True)
+    assert share.high < 0.1 == power.effect.low
+    assert power.facts["gained"][0] == pytest.approx(12.0, rel=0.2)
+
+
+@pytest.mark.parametrize(("asked", "known"), [(12, 60), (2, 25)])
+def test_few_documents_are_never_cleared(asked, known):
+    """Issue 21: 12 asked and 60 known ended with 0, and so did 2 and 25 with every check "not run"."""
+    found = looked(asked, known)
+    assert concluding.concluded(found, None, None, model="m", corpus="c").outcome == "missed"
+    outcome, power, _ = ended(found, np.full(4, 1.5))
+    assert (outcome, power.probability.value < 0.8) == ("missed", True)
+
+
+def test_a_few_that_were_seen_are_not_cleared_though_a_tenth_would_have_been_found():
+    found = looked(200, 200, seen=8, shift=12.0, seed=8)
+    if found.quiet:
+        assert ended(found, np.full(20, 12.0))[0] == "missed"
+    else:
+        assert found.standing.rejects
+
+
+def test_spreads_in_both_directions_and_below_the_middle_alone():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=300), rng.normal(size=300)
+    assert spread_p(1.6 * one, other) < 1e-6
+    assert spread_p(other, 1.6 * one) < 1e-6
+    assert spread_p(one + 9.0, other) > 0.01
+    assert spread_p(np.zeros(9), np.zeros(9)) == 1.0
+    wide, seen = below(1.6 * one, other), one.copy()
+    seen[:30] += 2.0
+    assert (wide.p < 1e-4, wide.allowed(0.84) > 1.5) == (True, True)
+    assert (below(seen, other).p > 0.01, below(seen, other).allowed(0.84) < 1.3) == (True, True)
+    assert below(np.full(9, 5.0), other).allowed(0.84) == 1.5  # nothing lies below: nothing is known
+
+
+def test_neighbours_that_are_alike_are_noticed():
+    rng = np.random.default_rng(0)
+    assert serial_p(np.repeat(rng.normal(size=30), 5) + 0.5 * rng.normal(size=150)) < 1e-4
+    assert np.mean([serial_p(rng.normal(size=60)) <= 0.05 for _ in range(400)]) < 0.09
+    assert serial_p(np.arange(5.0)) == 1.0

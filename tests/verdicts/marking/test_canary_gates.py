@@ -1,0 +1,213 @@
+"""Strings that look random and are not: each kind is refused, or told by a score that sees no model. Fair ones pass."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import uuid
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pretrace.types import Corpus, Text
+from pretrace.verdicts.canaries import blind_check, blind_p, few_check, known_check
+from pretrace.verdicts.marking.strings import Found, random_strings
+
+HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+Rng = np.random.Generator
+
+
+def found_in(texts: list[str], *patterns: str) -> tuple[tuple[Found, ...], dict[str, int]]:
+    corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
+    return random_strings(corpus, patterns, alternatives=19, context=200, seed=3)
+
+
+def digits(rng: Rng, number: int) -> str:
+    return rng.bytes(number).hex()[:number]
+
+
+def changelog(rng: Rng) -> str:
+    one = digits(rng, 40)
+    return f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one}))"
+
+
+def shortened(rng: Rng) -> str:
+    one = digits(rng, 64)
+    return f"image {one[-12:].upper()} is sha256:{one}"
+
+
+def clock(rng: Rng) -> str:
+    low, mid, high = (int(rng.integers(1 << bits)) for bits in (32, 16, 12))
+    return f"id {low:08x}{mid:04x}1{high:03x}9a3b{digits(rng, 12)}"
+
+
+def named(rng: Rng) -> str:
+    return f"id {uuid.uuid5(uuid.NAMESPACE_DNS, digits(rng, 8)).hex}"
+
+
+def machine(rng: Rng) -> str:
+    """The times differ, the machine is the same."""
+    return f"id {digits(rng, 20)}0242ac120002"
+
+
+def worked(rng: Rng) -> str:
+    return f"block {'0' * int(rng.integers(6, 12))}{digits(rng, 64)}"[: 6 + 64]
+
+
+def spelled(rng: Rng) -> str:
+    words = " ".join(rng.choice(["apple", "bridge", "copper", "garden", "island"], 8))
+    return f"data {words.encode()[:20].hex()}"
+
+
+def colour(rng: Rng) -> str:
+    return f"colour {digits(rng, 8)};"
+
+
+@pytest.mark.parametrize(
+    ("make", "why", "patterns"),
+    [
+        (changelog, "with a beginning or end that stands elsewhere in the text", ()),
+        (shortened, "with a beginning or end that stands elsewhere in the text", ()),
+        (clock, "UUIDs of other versions", ()),
+        (named, "UUIDs of other versions", ()),
+        (machine, "sharing their beginning or end with another string", ()),
+        (worked, "with a run at the beginning or end that a random string hardly has", ()),
+        (spelled, "that spell a text", ()),
+        (colour, "strings with fewer than 40 bits that may vary", (r"\b[0-9a-f]{8}\b",)),
+    ],
+)
+def test_strings_that_can_be_guessed_are_left_out(
+    make: Callable[[Rng], str], why: str, patterns: tuple[str, ...]
+) -> None:
+    rng = np.random.default_rng(1)
+    found, left = found_in([make(rng) for _ in range(20)], *patterns)
+    assert len(found) <= 1
+    assert left[why] >= 10
+
+
+def test_known_strings_are_left_out() -> None:
+    inputs = [b"", b"\n", b"hello", b"7", b"a", b"Hello, World!"]
+    known = [hashlib.md5(one).hexdigest() for one in inputs]
+    known += [hashlib.sha1(b"blob 0\0").hexdigest(), hashlib.sha256(b"password").hexdigest()]
+    known += [hashlib.md5(b"zanzibar-42 is here").hexdigest()]
+    found, left = found_in([f"file {one}" for one in known[:-1]] + [f"zanzibar-42 is here\n{known[-1]}"])
+    assert not found
+    assert left == {"hashes of words": 8, "UUIDs of other versions": 1}  # one of them looks like a UUID
+    found, left = found_in(["id 9B1DEB4D-3B7D-4BAD-9BDD-2B0D7B3DCB6D, F47AC10B-58CC-4372-A567-0E02B2C3D479"])
+    assert (found, left) == ((), {"known examples": 2})
+    readable = base64.b64encode(b"meet me at the old bridge").decode()
+    assert found_in([f"data {readable}"], "[A-Za-z0-9+/]{30,}")[1] == {"that spell a text": 1}
+
+
+def test_one_string_in_two_spellings_counts_once_and_not_after_itself() -> None:
+    one = uuid.UUID(int=0x1E7B63A0C95D4F288C3D52F6B1E09A77)
+    found, left = found_in([f"{one} and {str(one).upper()} and {one.hex}"])
+    assert [some.string for some in found] == [str(one)]
+    assert left["found again"] == 2
+    # as a part of a longer name it is no string of its own, and gives away the one that follows
+    found, left = found_in([f"key{one.hex}x is now {one}"])
+    assert (found, left) == ((), {"with a beginning or end that stands elsewhere in the text": 1})
+
+
+def test_alternatives_pass_what_the_strings_pass() -> None:
+    rng = np.random.default_rng(2)
+    found, _ = found_in([f"md5 {digits(rng, 32)}" for _ in range(60)])
+    others = [other for one in found for other in one.alternatives]
+    free = [o for one in found for o in one.alternatives if 12 in one.varies]
+    assert len(free) > 500
+    looks = [o[12] in "1235678" and o[16] in "89ab" for o in free]
+    assert not any(looks)  # where nothing is said of versions, 11% of random digits would
+    heads = [one.string[:4] for one in found]
+    assert len(set(heads)) == len(heads)
+    assert not any(len(other) - len(other.lstrip(other[0])) > 4 for other in others)
+
+
+def luhn(rng: Rng) -> str:
+    first = [int(d) for d in rng.integers(10, size=15)]
+    total = sum(d if i % 2 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(first)))
+    return "card " + "".join(map(str, [*first, -total % 10]))
+
+
+def iban(rng: Rng) -> str:
+    bank = "".join(map(str, rng.integers(10, size=18)))
+    return f"to DE{98 - int(bank + '131400') % 97:02d}{bank}"
+
+
+def ulid(rng: Rng) -> str:
+    stamp, letters = int(1.5e12 + rng.integers(2e11)), ""
+    for _ in range(10):
+        stamp, rest = divmod(stamp, 32)
+        letters = CROCKFORD[rest] + letters
+    return "id " + letters + "".join(rng.choice(list(CROCKFORD), 16))
+
+
+def positive(rng: Rng) -> str:
+    return f"id {HEX[int(rng.integers(8))]}{digits(rng, 39)}"
+
+
+def words(rng: Rng) -> str:
+    return "key " + "".join("".join(rng.choice(list(some))) for some in ("bdfgklmnprst", "aeiou") * 9)
+
+
+@pytest.mark.parametrize(
+    ("make", "by", "pattern"),
+    [
+        (luhn, "check digits", r"\b\d{16}\b"),
+        (iban, "check digits", r"DE\d{20}"),
+        (ulid, "the same characters in one place", "[0-9A-HJKMNP-TV-Z]{26}"),
+        (positive, "the same characters in one place", ""),
+        (words, "the same sequences of characters", r"\b[a-z]{15,}"),
+    ],
+)
+def test_what_no_rule_refuses_is_told_without_a_model(
+    make: Callable[[Rng], str], by: str, pattern: str
+) -> None:
+    rng = np.random.default_rng(4)
+    found, _ = found_in([make(rng) for _ in range(30)], *([pattern] if pattern else []))
+    assert len(found) >= 5
+    check = blind_check(found, 0)
+    assert check.status == "failed"
+    assert check.figures["p"][by] <= check.figures["level"]
+
+
+def test_a_sorted_list_is_told_by_its_neighbours() -> None:
+    rng = np.random.default_rng(5)
+    rows = sorted(digits(rng, 64) for _ in range(30))
+    found, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(rows))])
+    assert len(found) > 20
+    assert blind_p(found, 0)["the distance from a string that stands before it"] < 0.01
+    mixed = [rows[i] for i in rng.permutation(30)]
+    fair, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(mixed))])
+    assert blind_p(fair, 0)["the distance from a string that stands before it"] > 0.05
+
+
+def test_fair_strings_are_seldom_told() -> None:
+    failed = 0
+    for run in range(30):
+        rng = np.random.default_rng([6, run])
+        found, _ = found_in([f"id {digits(rng, 40)}" for _ in range(12)])
+        failed += blind_check(found, run).status == "failed"
+    assert failed <= 8  # 10% of 30 are 3; more than 8 come about once in 300
+
+
+def test_hashes_of_words_that_a_tokenizer_holds_are_told() -> None:
+    rng = np.random.default_rng(8)
+    made = [digits(rng, 32) for _ in range(6)] + [hashlib.md5(b"orchard").hexdigest()]
+    found, _ = found_in([f"id {one}" for one in made])
+    check = known_check(found, {"orchard", "valley"})
+    assert check.status == "failed"
+    assert "1 strings are among them ('t6@3')" in check.words
+    assert known_check(found, {"valley"}).status == "passed"
+    assert known_check(found, ()).status == "not run"
+
+
+def test_one_string_that_everybody_knows_carries_no_result() -> None:
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(20, 20))
+    rows[0, 0] += 60
+    one = few_check(tuple(rows), 0.05, draws=1000, seed=0)
+    assert one.status == "failed"
+    rows = rng.normal(size=(20, 20))
+    rows[:, 0] += 1.5
+    assert few_check(tuple(rows), 0.05, draws=1000, seed=0).status == "passed"

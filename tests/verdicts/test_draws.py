@@ -1,0 +1,40 @@
+"""Seeds follow from texts, the test and its settings, and from nothing that a user may choose freely."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.stats
+
+from pretrace.verdicts.draws import LEAST_DRAWS, seed_of, texts_hash
+
+TEXTS = ("one text", "another", "a third", "a third")
+
+
+def test_the_same_texts_in_any_place_give_the_same_seed():
+    seed = seed_of("canaries", TEXTS, score="loss")
+    assert seed == seed_of("canaries", reversed(TEXTS), score="loss")
+    assert seed == seed_of("canaries", [f" {text}\r\n" for text in TEXTS], score="loss")
+    assert 0 <= seed < 2**64
+    assert np.random.default_rng(seed).random() == np.random.default_rng(seed).random()
+
+
+def test_what_matters_gives_another_seed():
+    seeds = {
+        seed_of("canaries", TEXTS, score="loss"),
+        seed_of("order", TEXTS, score="loss"),
+        seed_of("canaries", TEXTS, score="zlib"),
+        seed_of("canaries", TEXTS[:3], score="loss"),  # a multiset: how often counts
+        seed_of("canaries", ("one", "text another", "a third", "a third"), score="loss"),
+        seed_of("canaries", TEXTS, score="loss", ordered=True),
+        seed_of("canaries", TEXTS[::-1], score="loss", ordered=True),
+    }
+    assert len(seeds) == 7
+    assert texts_hash(["a", "b"]) == texts_hash(["b", "a"]) != texts_hash(["a", "b"], ordered=True)
+    assert len({texts_hash(["ab"]), texts_hash(["a", "b"]), texts_hash([])}) == 3
+    assert seed_of("t", ["\ud800"]) != seed_of("t", ["\ud801"])
+
+
+def test_seeds_are_spread_evenly():
+    parts = np.array([seed_of("t", [str(i)]) / 2**64 for i in range(2000)])
+    assert scipy.stats.kstest(parts, "uniform").pvalue > 0.001
+    assert LEAST_DRAWS >= 1000

