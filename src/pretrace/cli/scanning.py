@@ -98,7 +98,7 @@ def _said(found: Verdict, out: Path, console: Console) -> None:
     """What was found, for people."""
     console.print(Plain(found.statement, style="bold"))
     for reason in found.reasons:
-        console.print(Plain(f"- {reason}"))
+        console.print(Plain(f"- {reason}"), soft_wrap=True)  # it may name a file
     for advice in found.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)

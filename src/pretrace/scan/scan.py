@@ -230,6 +230,15 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress
     starts, sizes, stop = texts.starts, [len(one) for one in texts.contents], threading.Event()
 
     def one(file: CorpusFile) -> None:
+        if stop.is_set():
+            return
+        try:
+            read_file(file)
+        except BaseException:
+            stop.set()  # before this thread takes the next file
+            raise
+
+    def read_file(file: CorpusFile) -> None:
         search, reader = Search(table, fast=has_numba()), asked.reader()
         gathering = Gathering(file.address, starts, sizes)
         documents = unreadable = read = 0
