@@ -230,15 +230,6 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress
     starts, sizes, stop = texts.starts, [len(one) for one in texts.contents], threading.Event()
 
     def one(file: CorpusFile) -> None:
-        if stop.is_set():
-            return
-        try:
-            read_file(file)
-        except BaseException:
-            stop.set()  # before this thread takes the next file
-            raise
-
-    def read_file(file: CorpusFile) -> None:
         search, reader = Search(table, fast=has_numba()), asked.reader()
         gathering = Gathering(file.address, starts, sizes)
         documents = unreadable = read = 0
@@ -260,15 +251,30 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress
         write_atomically(_path(parts, file), gathering.part(facts).save)
         progress.done()
 
-    with ThreadPoolExecutor(asked.workers(len(files))) as pool:
-        waiting = [pool.submit(one, file) for file in files]
+    _each(files, one, asked.workers(len(files)), stop)
+
+
+def _each(
+    files: Sequence[CorpusFile], one: Callable[[CorpusFile], None], workers: int, stop: threading.Event
+) -> None:
+    """Do `one` for each file, several at once; the first error ends them all, and no further file is begun."""
+
+    def begun(file: CorpusFile) -> None:
+        if stop.is_set():
+            return
+        try:
+            one(file)
+        except BaseException:
+            stop.set()  # before this thread takes the next file
+            raise
+
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(begun, file) for file in files]
         try:
             for job in as_completed(waiting):
                 job.result()
         except BaseException:
             stop.set()
-            for job in waiting:
-                job.cancel()
             raise
 
 
