@@ -1,5 +1,5 @@
 """Writes docs/scores.md from the docstrings, parameters and needs of the registered scores, and the tables of tests in
-docs/audits.md and README.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
+docs/audits.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
@@ -23,7 +23,6 @@ from pretrace.verdicts.choices import CHOICES, Choice
 
 PAGE = Path(__file__).with_name("scores.md")
 AUDITS = Path(__file__).with_name("audits.md")
-README = Path(__file__).parent.with_name("README.md")
 DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.json"
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
 INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of innocents -->"
@@ -239,14 +238,6 @@ def _note(source: dict[str, typing.Any]) -> str:
     return f" {source['note']}" if "note" in source else ""
 
 
-def short_tests() -> str:
-    """What one may have, the command for it, and how its answer is founded."""
-    head = "| you have | type | exact or conditional |\n|---|---|---|\n"
-    return head + "".join(
-        f"| {choice.needs} | {_called(choice)} | {choice.kind_words} |\n" for choice in CHOICES
-    )
-
-
 def with_tests(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """The page with the table between its two markers; ValueError where they are missing."""
     before, begin, rest = page.partition(marks[0])
@@ -270,7 +261,5 @@ def _called(choice: Choice) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
-    for page, table in ((AUDITS, tests()), (README, short_tests())):
-        page.write_text(with_tests(page.read_text(encoding="utf-8"), table), encoding="utf-8")
-    whole = with_tests(AUDITS.read_text(encoding="utf-8"), innocents(), INNOCENTS)
-    AUDITS.write_text(whole, encoding="utf-8")
+    whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
+    AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")

@@ -564,6 +564,12 @@ CASES: list[tuple[str, int, str]] = [
     ),
     ("serve --port 99999999", 2, "Input should be less than or equal to 65535 See pretrace serve --help"),
     ("cache clear", 0, ""),
+    ("ask good.jsonl", 2, "name the model in question with --model"),
+    ("good.jsonl", 2, "name the model in question with --model"),
+    ("ask - --model NOWHERE", 2, "give texts as a file or a folder"),
+    ("ask empty.jsonl --model NOWHERE", 2, ""),
+    ("ask good.jsonl --model NOWHERE", 4, ""),
+    ("ask good.jsonl --corpus NOWHERE", 2, ""),
     ("\x1b[31mcommand", 2, "See pretrace --help"),
 ]
 """A command line, its exit code, and words of its message; `>` stands for a model that is not there and a folder for

@@ -47,6 +47,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "score": ("T", "--model", "M"),
     "evaluate": ("T", "--model", "M"),
     "scan": ("T", "--corpus", "T"),
+    "ask": ("T", "--corpus", "T"),
     "draw": ("SEALED", "--beacon-value", "0" * 64),
     "merge": (),
     "compare": ("RUNS", "RUNS"),
@@ -67,6 +68,7 @@ FILES = {"check --prompts", "export --sqlite", "count --out", "quality --figures
 FILES |= {"build patents --out", "build dated --out"}
 """Options that name a file; the others name a folder."""
 BELOW = {
+    "ask --out": ("scan",),
     "demo --out": ("model", "planted", "smollm2"),
     "build ccnews --out": ("mask.jsonl", "mask.card.json"),
 }

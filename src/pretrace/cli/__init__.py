@@ -8,7 +8,9 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from pretrace.cli.notes import note
 from pretrace.cli.progress_file import note_end
@@ -50,7 +52,7 @@ def _called(arguments: list[str]) -> tuple[int, str]:
     # The base of all complaints about arguments, which typer makes public only through its children.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
-        code = app(args=arguments, prog_name="pretrace", standalone_mode=False)
+        code = app(args=_in_full(app, arguments), prog_name="pretrace", standalone_mode=False)
         sys.stdout.flush()
     except PretraceError as error:
         return 2, str(error)
@@ -77,6 +79,16 @@ def _called(arguments: list[str]) -> tuple[int, str]:
             raise
         return 2, fault
     return (code if isinstance(code, int) else 0), ""
+
+
+def _in_full(app: Any, arguments: list[str]) -> list[str]:
+    """The arguments with the command that was left out: `pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`."""
+    import typer
+
+    first = arguments[0]
+    if first.startswith("-") or first in getattr(typer.main.get_command(app), "commands", {}):
+        return arguments
+    return ["ask", *arguments] if Path(first).exists() else arguments
 
 
 def _plugin_fault(error: BaseException) -> str | None:

@@ -10,6 +10,7 @@ import typer
 from pretrace import __version__
 from pretrace.cli import (
     advising,
+    asking,
     auditing,
     building,
     caching,
@@ -102,7 +103,16 @@ def _leaves_of(command: str) -> Mapping[str, Leaf]:
 
 _AUDITS, _TESTS = "Audit and flag", "Without an earlier checkpoint"
 _BENCHMARKS, _RECORD, _LOOK = "Benchmarks", "For the record", "Look"
-_add(app, _AUDITS, advising.advise, auditing.audit, flagging.flag, scanning.scan, harness.samples)
+_add(
+    app,
+    _AUDITS,
+    asking.made_with(_call),
+    advising.advise,
+    auditing.audit,
+    flagging.flag,
+    scanning.scan,
+    harness.samples,
+)
 _add(
     app,
     _TESTS,

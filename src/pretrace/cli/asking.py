@@ -1,0 +1,321 @@
+"""`pretrace ask`: one way in. Look at what there is, say what can be answered and how likely, ask, run, end in a
+sentence.
+
+It is `advise`, the plan of a command, and the command: what it runs it prints, so that it can be run again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+from rich.console import Console
+
+from pretrace.backends.serving.address import served_kind
+from pretrace.cli.answer import CANNOT_ANSWER, Answer, lines
+from pretrace.cli.console import Plain
+from pretrace.cli.lines import duration
+from pretrace.cli.notes import note, quiet
+from pretrace.cli.options import Given
+from pretrace.cli.paths import Source
+from pretrace.cli.streams import asks, say
+from pretrace.corpora import open_corpus
+from pretrace.errors import ExpressionError
+from pretrace.jobs.settings import EngineSettings
+from pretrace.scoring.settings import Target
+from pretrace.settings import option
+from pretrace.types import AuditPlan, Situation
+from pretrace.verdicts.advise import Advice, Advised, Names, advise
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.looking import Seen, look
+
+Call = Callable[[Sequence[str]], int]
+RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "placebo")
+"""The tests that need no more than what `ask` is given, the first that applies is made; the others need a word of the
+owner, such as how an order came about."""
+LARGE = (
+    "A model of one to eight billion parameters that read them once among much else takes hundreds to thousands "
+    "(docs/audit.md)."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskInputs:
+    """What there is beside the texts, and where the answer goes."""
+
+    model: str | None = option(
+        None,
+        "The model in question: a hub id, a model folder, a .gguf file, smollm2 (packaged), or a server.",
+        path="in",
+        essential=True,
+    )
+    unseen: str | None = option(
+        None,
+        "Control documents: texts of the same kind that the model cannot have seen, such as drafts or later texts.",
+        path="in",
+        essential=True,
+    )
+    before: str | None = option(
+        None,
+        "A model that never saw the texts: an earlier checkpoint of the model in question, or its base.",
+        path="in",
+        essential=True,
+    )
+    corpus: tuple[str, ...] = option(
+        (),
+        "Training data that can be read: files, a folder or an address, searched for the texts. May be given more than "
+        "once.",
+        path="in",
+        essential=True,
+    )
+    plan: bool = option(False, "Say what can be answered, and stop.", essential=True)
+    yes: bool = option(False, "Start without asking.", essential=True)
+    out: Path | None = option(
+        None,
+        "Folder for the answers; TEXTS-answer in this folder unless given.",
+        path="out",
+        essential=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command that answers: its words without --out, what it finds out, the test's name with what it assumes, how
+    likely it finds a single reading, and the time it takes ("" where nobody knows)."""
+
+    command: str
+    words: tuple[str, ...]
+    question: str
+    test: str
+    chance: str
+    time: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """The step for people."""
+        yield f"Question: {self.question}"
+        yield f"Test: {self.test}"
+        yield f"Chance: {self.chance}"
+        if self.time:
+            yield f"Time: {self.time}"
+
+
+def made_with(call: Call) -> Callable[..., Answer]:
+    """The command `ask`; `call` runs a command line."""
+
+    def ask(source: Source, inputs: AskInputs) -> Answer:
+        """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
+        with one sentence and a report. Exit codes: 3 found or consistent with training, 0 not, 4 no answer."""
+        if inputs.model is None and not inputs.corpus:
+            raise ExpressionError(
+                "name the model in question with --model, or training data to search with --corpus."
+            )
+        if source.texts == "-":
+            raise ExpressionError("give texts as a file or a folder: they are read more than once.")
+        place = inputs.out or Path(f"{_stem(source.texts)}-answer")
+        if not inputs.plan:
+            _check_places(place, inputs)
+        seen = look(source.texts, source.columns)
+        steps, cannot = _steps(source, inputs, seen)
+        told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
+        if not steps:
+            return Answer(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
+        commands = [_said(step, place) for step in steps]
+        if inputs.plan:
+            shown = [*told, *(f"$ {command}" for command in commands)]
+            return Answer(
+                say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands}
+            )
+        if not quiet():
+            for line in told:
+                say(line)
+        if asks() and sys.stderr.isatty() and not inputs.yes and not _start():
+            return Answer(say=lines("Not started."), outcome="not started", own={"commands": commands})
+        return _answer([_run(call, step, place) for step in steps], commands)
+
+    return ask
+
+
+def _check_places(place: Path, inputs: AskInputs) -> None:
+    """OutputError where a command that may be run could not write its folder."""
+    from pretrace.results.atomic import check_writable
+    from pretrace.results.audit import AUDIT
+    from pretrace.results.verdicts import VERDICTS
+
+    if inputs.corpus:
+        check_writable(place / "scan", VERDICTS.of("scan"))
+    if inputs.model is not None:
+        check_writable(place / "audit", AUDIT)
+        check_writable(place / "canaries", VERDICTS.of("canaries"))
+
+
+def _start() -> bool:
+    """Whether the one at the terminal wants to start."""
+    try:
+        return typer.confirm("Start?", default=True, err=True)
+    except typer.Abort:
+        raise typer.Exit(130) from None
+
+
+def _stem(texts: str) -> str:
+    path = Path(texts)
+    return (path.name if path.is_dir() else path.name.partition(".")[0]) or path.resolve().name
+
+
+def _steps(source: Source, inputs: AskInputs, seen: Seen) -> tuple[list[Step], list[str]]:
+    """What is run, and what is said where a question has no answer."""
+    steps, cannot = [], []
+    if inputs.corpus:
+        steps.append(_scan(source, inputs, seen))
+    if inputs.model is not None:
+        advice = _advised(source, inputs, seen)
+        able = {row.choice.name: row for row in advice.rows if row.state == "applies"}
+        chosen = next((able[name] for name in RUN_BY_ITSELF if name in able), None)
+        found = None if chosen is None else _step(source, inputs, seen, chosen)
+        if isinstance(found, Step):
+            steps.append(found)
+        else:
+            cannot += found or _missing(advice)
+    return steps, cannot
+
+
+def _advised(source: Source, inputs: AskInputs, seen: Seen) -> Advice:
+    unseen = open_corpus(inputs.unseen, source.columns).texts if inputs.unseen else ()
+    access: Literal["weights", "logprobs"] = "logprobs" if served_kind(inputs.model or "") else "weights"
+    has: Situation = replace(
+        seen.situation,
+        unseen=len({text.document for text in unseen}),
+        checkpoint=inputs.before is not None,
+        access=access,
+    )
+    names = Names(model=inputs.model or "MODEL", columns=seen.names.columns)
+    return advise(has, source.texts, model=names.model, names=names)
+
+
+def _missing(advice: Advice) -> list[str]:
+    """Why no test can be made, and what would help most easily."""
+    easiest = advice.easiest
+    assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
+    said = [
+        f"No test can answer with this. Most easily had: {easiest.choice.title}. Missing: {easiest.missing}."
+    ]
+    others = [row.choice.title for row in advice.rows if row.state == "applies"]
+    if others:
+        said.append(f"With a word of yours these could be made (pretrace advise): {'; '.join(others)}.")
+    return said
+
+
+def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step | list[str]:
+    """The step of a test, or what is said where its plan has no design."""
+    model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
+    question = f"was {model} trained on {Path(source.texts).name}?"
+    named = (source.texts, *seen.names.columns, "--model", model)
+    if row.choice.name == "canaries":
+        return Step("canaries", named, question, test, _chance(row, seen.situation.canaries))
+    beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()),)
+    beside += ("--placebo", inputs.before) if inputs.before else ()
+    beside += () if row.choice.accuses else ("--power",)
+    plan = _planned(source, inputs, power=not row.choice.accuses)
+    if plan.design is None:
+        return [plan.why, *(f"What would help: {cure}" for cure in plan.cures)]
+    fewer = min(plan.documents, plan.control_documents) if plan.control_documents else plan.documents
+    took = "" if plan.seconds is None else f"about {duration(max(1.0, plan.seconds))}, a guess."
+    return Step("audit", (*named, *beside), question, test, _chance(row, fewer), took)
+
+
+def _planned(source: Source, inputs: AskInputs, *, power: bool) -> AuditPlan:
+    """What the audit could answer, as `audit --plan` finds it."""
+    from pretrace.cli.auditing import AuditInputs, audit
+
+    asked = AuditInputs(
+        heldout=inputs.unseen, placebo=(inputs.before,) if inputs.before else (), power=power, plan=True
+    )
+    answer = audit(
+        source, Target(model=inputs.model or ""), asked, AuditSettings(), EngineSettings(), Given()
+    )
+    plan: AuditPlan = answer.own["plan"]
+    return plan
+
+
+def _chance(row: Advised, units: int) -> str:
+    """How likely a single reading is found with so many documents, from what was measured."""
+    if not row.choice.accuses:
+        return (
+            "it accuses nobody. It ends with “nothing shown” only if a planted reading would have been seen."
+        )
+    have = f"You have {units:,}."
+    if row.needed.one is None:
+        return f"not measured to a probability of 0.8 for one reading. {have}"
+    return (
+        f"8 of 10 collections that a small model read once were found with {row.needed.documents(1)} on each side. "
+        f"{have} {LARGE}"
+    )
+
+
+def _scan(source: Source, inputs: AskInputs, seen: Seen) -> Step:
+    """The search in a corpus."""
+    from pretrace.scan.corpus import files_of
+    from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
+
+    columns = replace(source.columns, label=source.columns.label or "")
+    texts = Texts.of(open_corpus(source.texts, columns), None, exact=False)
+    plan = plan_scan(Searching(texts, files_of(inputs.corpus), ScanSettings(), inputs.corpus))
+    words = (
+        source.texts,
+        *seen.names.columns,
+        *(one for name in inputs.corpus for one in ("--corpus", name)),
+    )
+    return Step(
+        "scan",
+        (*words, *(("--heldout", inputs.unseen) if inputs.unseen else ())),
+        f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
+        "Search. It assumes nothing; it says nothing of data that are not in this corpus.",
+        "certain for every passage of 63 bytes or more.",
+        plan.words,
+    )
+
+
+def _said(step: Step, place: Path) -> str:
+    return f"pretrace {shlex.join((step.command, *step.words, '--out', str(place / step.command)))}"
+
+
+def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
+    """The answer of a command, as the JSON document that it prints."""
+    note(f"runs {_said(step, place)}")
+    printed = io.StringIO()
+    place.mkdir(parents=True, exist_ok=True)
+    with redirect_stdout(printed):
+        call((step.command, *step.words, "--out", str(place / step.command), "--json"))
+    found: dict[str, Any] = json.loads(printed.getvalue())
+    return found
+
+
+def _answer(found: Sequence[dict[str, Any]], commands: Sequence[str]) -> Answer:
+    """One sentence and one report for each command."""
+    codes = [one["exit_code"] for one in found]
+    code = 3 if 3 in codes else CANNOT_ANSWER if CANNOT_ANSWER in codes else 0
+    last = next((one for one in found if one["exit_code"] == code), found[0])
+    return Answer(
+        say=partial(_print, found),
+        outcome=last["outcome"],
+        code=code,
+        statement=last["statement"],
+        folder=None if last["folder"] is None else Path(last["folder"]),
+        report=None if last["report"] is None else Path(last["report"]),
+        own={"commands": list(commands), "answers": [dict(one) for one in found]},
+    )
+
+
+def _print(found: Sequence[dict[str, Any]], console: Console) -> None:
+    for one in found:
+        console.print(Plain(str(one["statement"]), style="bold"), soft_wrap=True)
+        if one["report"]:
+            console.print(Plain(f"Report: {one['report']}"), soft_wrap=True)

@@ -1,0 +1,105 @@
+"""ask as a user calls it: what can be answered, the command that it runs, one sentence, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import Call
+
+
+def written(folder: Path, first: int, number: int) -> Path:
+    """A folder of texts of one kind, each another."""
+    folder.mkdir()
+    names = ("cat", "dog", "hen", "cow", "fox", "owl", "bee")
+    for i in range(first, first + number):
+        animals = [names[(i * k + k) % 7] for k in range(1, 16)]
+        text = " ".join(f"The {one} number {i * 31 + k} sat on the mat." for k, one in enumerate(animals))
+        (folder / f"{i}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    return written(tmp_path / "mine", 0, 24)
+
+
+def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path
+) -> None:
+    drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
+    words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)
+    code, planned, _ = call(*words, "--plan")
+    assert code == 0
+    assert not out.exists()
+    assert "Test: Control documents. It assumes: " in planned
+    assert "You have 24." in planned
+    code, said, error = call(*words, "--json")
+    assert code in (3, 4), error
+    found = json.loads(said)
+    verdict = json.loads((out / "audit" / "verdict.json").read_text(encoding="utf-8"))
+    assert found["statement"] == verdict["statement"]
+    assert found["exit_code"] == code == verdict["exit_code"]
+    assert Path(found["report"]) == out / "audit" / "report.html"
+    assert Path(found["report"]).exists()
+    assert f"runs {found['commands'][0]}" in error
+    assert f"$ {found['commands'][0]}" in planned.replace("\n$", "\n$")
+    assert call(*shlex.split(found["commands"][0])[1:])[0] == code  # what it prints can be run
+
+
+def test_a_corpus_is_searched_and_no_model_is_needed(call: Call, mine: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text((mine / "3.txt").read_text(encoding="utf-8") + "\nanother line\n", encoding="utf-8")
+    code, out, error = call("ask", mine, "--corpus", corpus, "--out", tmp_path / "OUT")
+    assert code == 3, error
+    assert out.startswith("Found: 1 of 24 texts stand in this corpus, whole or nearly whole")
+    assert out.splitlines()[1] == f"Report: {tmp_path / 'OUT' / 'scan' / 'report.html'}"
+    assert error.startswith("24 texts of 24 documents.\nQuestion: does mine stand in corpus.txt?\nTest: ")
+
+
+def test_where_nothing_can_be_answered_it_names_what_is_missing_and_writes_nothing(
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path
+) -> None:
+    few = written(tmp_path / "few", 30, 7)
+    words = ("ask", mine, "--model", model_folder, "--out", tmp_path / "OUT")
+    code, out, _ = call(*words, "--unseen", few)
+    assert code == 4
+    assert "Most easily had: Control documents. Missing: 13 more control documents." in out
+    assert not (tmp_path / "OUT").exists()
+    code, out, _ = call(*words[:3], "vllm:http://127.0.0.1:9", *words[4:], "--unseen", few)
+    assert code == 4  # a server that is not asked need not be there
+
+
+def at_a_terminal(words: list[str], answer: str) -> tuple[int, str, str]:
+    """The exit code, standard output and what the terminal showed of a command with this answer typed."""
+    keyboard, terminal = pty.openpty()
+    program = "from pretrace.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words], stdin=terminal, stderr=terminal, stdout=subprocess.PIPE
+    ) as process:
+        os.close(terminal)
+        os.write(keyboard, answer.encode())
+        assert process.stdout is not None
+        out = process.stdout.read().decode()
+        code = process.wait()
+    shown = os.read(keyboard, 100_000).decode()
+    os.close(keyboard)
+    return code, out, shown
+
+
+def test_at_a_terminal_it_asks_before_it_starts_and_the_command_may_be_left_out(
+    mine: Path, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("nothing of it stands here, in a line that is long enough to be looked at\n")
+    words = [str(mine), "--corpus", str(corpus), "--out", str(tmp_path / "OUT")]
+    code, out, shown = at_a_terminal(words, "n\n")
+    assert (code, out.strip()) == (0, "Not started.")
+    assert "Question: does mine stand in corpus.txt?" in shown
+    assert not (tmp_path / "OUT").exists()
