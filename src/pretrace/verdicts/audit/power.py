@@ -73,7 +73,7 @@ def power_check(found: Sequence[Power], deciding: Power | None) -> Check:
     not reject. Its words tell of every exposure that was tried."""
     title = "Training on these texts would have been seen"
     if deciding is None:
-        return Check("power", title, "not run", "It was not measured.", "Run the audit with --power.")
+        return Check("power", title, "not run", "It was not measured.")  # the rule of all verdicts advises it
     words = " ".join(
         f"{exposure(one, 'document').capitalize()}: had the target been trained like that, this audit would have seen "
         f"it with probability {one.probability.value:.2f} [{one.probability.low:.2f}, {one.probability.high:.2f}]."
