@@ -6,6 +6,7 @@ import builtins
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -35,7 +36,8 @@ class Chat(ThreadingHTTPServer):
         self.keys: set[str] = set()
         self.busy = 0  # answers 503 so many times first
         self.status = 200
-        self.body: str | None = None
+        self.body: str | bytes | None = None
+        self.drip = False  # sends a byte now and then, without end
         self.empty = False
         self.reason = "stop"
         self.pause = 0.0
@@ -72,13 +74,16 @@ class _Handler(BaseHTTPRequestHandler):
         choice = {"index": 0, "message": message, "finish_reason": "length" if cut else self.server.reason}
         return {"id": "1", "object": "chat.completion", "created": 0, "model": "parrot", "choices": [choice]}
 
-    def _reply(self, status: int, body: str) -> None:
-        content = body.encode()
+    def _reply(self, status: int, body: str | bytes) -> None:
+        content = body.encode() if isinstance(body, str) else body
         self.send_response(status)
-        self.send_header("Content-Type", "application/json" if body.startswith("{") else "text/html")
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Type", "text/html" if content.startswith(b"<") else "application/json")
+        self.send_header("Content-Length", str(10**6 if self.server.drip else len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        with suppress(ConnectionError):  # who asked may have gone
+            while self.server.drip and not threading.Event().wait(0.05):
+                self.wfile.write(b" ")
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -96,7 +101,8 @@ def chat() -> Iterator[Chat]:
 
 @pytest.fixture(autouse=True)
 def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name in ("PRETRACE_API_KEY", "OPENAI_API_KEY", "PRETRACE_KEY_HOSTS"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
@@ -169,9 +175,9 @@ def test_what_was_answered_before_an_error_is_kept(chat: Chat) -> None:
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        (401, "wants a key it knows .401.: set OPENAI_API_KEY"),
+        (401, "wants a key it knows .401.: set PRETRACE_API_KEY"),
         (403, "wants a key"),
-        (404, "knows no model parrot"),
+        (404, "no such route or model .404.: check the model's name"),
         (429, "too busy"),
         (400, "refused to answer .400."),
     ],
@@ -182,11 +188,86 @@ def test_refusals_say_what_to_do(chat: Chat, status: int, says: str) -> None:
         opened(chat).answers(["a"], tokens=5, sampling=FREE, seed=0)
 
 
-@pytest.mark.parametrize("body", ["<html>Hello</html>", "{}", '{"choices": []}', "{broken"])
-def test_another_language_is_recognised(chat: Chat, body: str) -> None:
-    chat.body = body
-    with pytest.raises(ModelError, match="did not answer as chat completions do"):
+def of_content(content: str) -> str:
+    return f'{{"choices": [{{"message": {{"content": {content}}}}}]}}'
+
+
+SHAPE, JSON = "did not answer as chat completions do", "does not answer in JSON"
+ODD: dict[str, tuple[str | bytes, str]] = {
+    "a page": ("<html>Hello</html>", JSON),
+    "broken JSON": ("{broken", JSON),
+    "a string": ('"Hello"', JSON),
+    "bytes that are no text": (b"\xff\xfe\x00{}", JSON),
+    "bytes within JSON": (b'{"choices": [{"message": {"content": "\xff"}}]}', JSON),
+    "nothing": (b" ", JSON),
+    "too deep": ("[" * 100_000, "too deep"),
+    "a number of 5,000 digits": ("9" * 5000, JSON),
+    "a list": ("[]", SHAPE),
+    "a list of lists": ("[[1]]", SHAPE),
+    "a number": ("5", SHAPE),
+    "null": ("null", SHAPE),
+    "false": ("false", SHAPE),
+    "NaN": ("NaN", SHAPE),
+    "an empty object": ("{}", SHAPE),
+    "no choices": ('{"choices": []}', SHAPE),
+    "null choices": ('{"choices": null}', SHAPE),
+    "choices by name": ('{"choices": {"0": {"message": {"content": "a"}}}}', SHAPE),
+    "choices of strings": ('{"choices": ["abc"]}', SHAPE),
+    "a choice of null": ('{"choices": [null]}', SHAPE),
+    "no message": ('{"choices": [{"text": "abc"}]}', SHAPE),
+    "a message that is a string": ('{"choices": [{"message": "abc"}]}', SHAPE),
+    "no content": ('{"choices": [{"message": {"role": "assistant"}}]}', SHAPE),
+    "content in parts": (of_content('[{"type": "text", "text": "abc"}]'), SHAPE),
+    "content that is a number": (of_content("5"), SHAPE),
+    "content that is false": (of_content("false"), SHAPE),
+    "an error in an answer of 200": ('{"error": {"message": "no such model"}}', SHAPE),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_answers_of_another_shape_are_refused_in_one_line(chat: Chat, name: str) -> None:
+    chat.body, says = ODD[name]
+    with pytest.raises(ModelError, match=says) as refused:
         opened(chat).answers(["a"], tokens=5, sampling=FREE, seed=0)
+    said = str(refused.value)
+    assert "/chat/completions lies" in said
+    assert len(said) < 600
+    assert said.isprintable()
+    assert "--" not in said  # no option that the command does not have
+
+
+def test_odd_text_in_an_answer_is_read(chat: Chat) -> None:
+    chat.body = of_content(json.dumps("half \ud800, null \0, escape \x1b[31m"))
+    [answer] = opened(chat).answers(["a"], tokens=5, sampling=FREE, seed=0)
+    assert answer.text.encode().decode() == answer.text
+    chat.body = json.dumps({"choices": [{"message": {"content": "a"}, "finish_reason": ["length"]}]})
+    assert opened(chat).answers(["b"], tokens=5, sampling=FREE, seed=0) == [Written("a")]
+
+
+def test_an_answer_has_a_size(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pretrace.backends.serving.client.MOST_BYTES", 1 << 20)
+    chat.body = of_content(json.dumps("a" * (1 << 20)))
+    with pytest.raises(ModelError, match="more than 1 MiB"):
+        opened(chat).answers(["a"], tokens=5, sampling=FREE, seed=0)
+
+
+def test_an_answer_that_drips_has_its_time_as_a_whole(chat: Chat) -> None:
+    chat.drip = True
+    with pytest.raises(ModelError, match="did not answer in time"):
+        opened(chat, seconds=0.3).answers(["a"], tokens=5, sampling=FREE, seed=0)
+    chat.drip = False
+
+
+def test_a_redirect_is_not_followed_and_the_key_stays_with_its_hosts(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRETRACE_API_KEY", "sk-secret")
+    monkeypatch.setenv("PRETRACE_KEY_HOSTS", "elsewhere.example")
+    opened(chat).answers(["a"], tokens=5, sampling=FREE, seed=0)
+    assert chat.keys == {"Bearer none"}
+    chat.status = 307
+    with pytest.raises(ModelError, match="redirects to another path, and no redirect is followed"):
+        opened(chat).answers(["b"], tokens=5, sampling=FREE, seed=0)
 
 
 def test_no_text_at_all(chat: Chat) -> None:
@@ -226,7 +307,7 @@ def test_addresses_that_are_none(source: str) -> None:
 
 
 def test_no_secrets_in_an_address() -> None:
-    with pytest.raises(ModelError, match="put the key in OPENAI_API_KEY"):
+    with pytest.raises(ModelError, match="put the key in PRETRACE_API_KEY"):
         open_instructed("server:https://me:secret@host/v1#m")
 
 

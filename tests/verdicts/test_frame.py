@@ -163,3 +163,22 @@ def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
 
     monkeypatch.setattr("pretrace.backends.open_model", missing)
     assert with_second(Models(FakeBackend())).placebos == ()
+
+
+def test_a_test_that_does_not_say_what_is_planted_cannot_be_made():
+    class Halfway(frame.ByLot):
+        name = "halfway"
+
+        def read(self, model, stage):
+            return ()
+
+        def words(self, values):
+            raise AssertionError
+
+    with pytest.raises(TypeError, match="planted"):
+        Halfway(
+            corpus=Corpus("none", ()),
+            models=Models(FakeBackend()),
+            settings=OrderSettings(),
+            watch=frame.watched(None),
+        )

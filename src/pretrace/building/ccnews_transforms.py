@@ -198,7 +198,7 @@ class Rewriting:
 
     model: str = option(
         "",
-        "Who rewrites: any --model value, or server:http://host:port/v1#model-name (key: OPENAI_API_KEY).",
+        "Who rewrites: any --model value, or server:http://host:port/v1#model-name (key: PRETRACE_API_KEY).",
         name="rewriter",
         panel=REWRITE,
         path="in",

@@ -51,8 +51,8 @@ def open_instructed(
     """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`.
 
     A server speaks OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from
-    OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such
-    model, MissingPackageError for a server without the extra `server`.
+    PRETRACE_API_KEY or OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there
+    is no such model, MissingPackageError for a server without the extra `server`.
     """
     if source.startswith(SERVER):
         from pretrace.building.server import open_server

@@ -1,28 +1,36 @@
-"""A model behind a server that speaks OpenAI's chat completions: vLLM, llama.cpp, Ollama, a provider's own."""
+"""A model behind a server that speaks OpenAI's chat completions: vLLM, llama.cpp, Ollama, a provider's own.
+
+It is asked by the client of all servers (`backends.serving.client`): an answer has a time limit as a whole and a size,
+and the key goes only to hosts that may have it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
-from pretrace.backends.serving.address import api_key, holds_secret, split_url
+from pretrace.backends.serving.address import KEYS, holds_secret, split_url
+from pretrace.backends.serving.client import Client, Cures
 from pretrace.cache.generated import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
-from pretrace.errors import MissingPackageError, ModelError
+from pretrace.errors import ModelError
 from pretrace.types import Sampling, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
-KEY = "OPENAI_API_KEY"  # the name messages give; PRETRACE_API_KEY comes first where it is set
 _SECONDS = 120.0
 _RETRIES = 4  # the client waits longer before each: about ten seconds together
 _PARALLEL = 8
-
-
-_ODD = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
-"""What the client raises for an answer of another shape than it should have."""
+_PATH = "/chat/completions"
+_BROKEN_OFF = ("length", "content_filter")  # why an answer ended before the model was done
+_CURES = Cures(
+    slow="check that it is not at work on something else, and go on later with the same command",
+    unknown=f"check the model's name, and that {_PATH} lies below the address, which most often ends in /v1",
+    busy="go on later with the same command",
+    long="",
+    other=f"give the address under which {_PATH} lies, which most often ends in /v1",
+)
 
 
 class Address(NamedTuple):
@@ -43,8 +51,8 @@ class Address(NamedTuple):
             )
         if holds_secret(parts):
             raise ModelError(
-                f"an address is recorded with what was made, and this one may hold a secret: put the key in {KEY} and "
-                "leave user, password and query out of the address."
+                f"an address is recorded with what was made, and this one may hold a secret: put the key in {KEYS[0]} "
+                "and leave user, password and query out of the address."
             )
         return cls(url.rstrip("/"), model)
 
@@ -58,23 +66,18 @@ def open_server(
     server does not answer within `seconds` is asked again, `retries` times, and so is what it is too busy for.
     """
     address = Address.of(source)
-    try:
-        from openai import OpenAI
-    except ImportError:
-        raise MissingPackageError("openai", "a model on a server", "server") from None
-    key = api_key(address.url) or "none"  # servers of one's own ask for none, the client insists on one
-    client = OpenAI(base_url=address.url, api_key=key, timeout=seconds, max_retries=retries)
+    client = Client(address.url, requests=_PARALLEL, seconds=seconds, retries=retries, cures=_CURES)
     return ServerInstructed(client, address, cache=cache)
 
 
 class ServerInstructed:
-    """An `Instructed` behind a server. `client` is an `openai.OpenAI`.
+    """An `Instructed` behind a server.
 
     Its weights cannot be seen, so nothing here names them by their hash: whoever runs the server may change
     them under the same name, and then what is on disk is what the earlier ones wrote.
     """
 
-    def __init__(self, client: Any, address: Address, *, cache: bool = True) -> None:
+    def __init__(self, client: Client, address: Address, *, cache: bool = True) -> None:
         self._client = client
         self._address = address
         self.name = f"{address.model} at {address.url}"
@@ -112,76 +115,37 @@ class ServerInstructed:
 
     def _asked(self, instructions: Sequence[str], how: Draw) -> Iterator[Batch]:
         """Each answer as soon as it is there, several being waited for at a time."""
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            waiting: dict[Future[Written], str] = {
-                pool.submit(self._answer, text, how): text for text in instructions
-            }
-            try:
-                for done in as_completed(waiting):
-                    yield [waiting[done]], [done.result()]
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        ahead = iter(instructions)
+        with self._client.asking() as asked:
+            for text in islice(ahead, 2 * self._client.requests):
+                asked.send(text, _PATH, self._request(text, how))
+            for text, body in asked.answers():
+                yield [text], [self._written(body)]
+                for more in islice(ahead, 1):
+                    asked.send(more, _PATH, self._request(more, how))
 
-    def _answer(self, instruction: str, how: Draw) -> Written:
-        from openai.types.chat import ChatCompletion
-
+    def _request(self, instruction: str, how: Draw) -> dict[str, Any]:
         content = instruction.encode("utf-8", "replace").decode()  # JSON carries no half of a pair
-        with self._explained():
-            made = self._client.chat.completions.create(
-                model=self._address.model,
-                messages=[{"role": "user", "content": content}],
-                max_tokens=how.tokens,
-                temperature=how.sampling.temperature,
-                top_p=how.sampling.top_p,
-                seed=how.seed,
-            )
-        # The client checks no types: any part may be of another shape than its own.
-        choices = getattr(made, "choices", None)
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        message = getattr(choice, "message", None)
-        text = getattr(message, "content", None)
-        if not isinstance(made, ChatCompletion) or message is None or not isinstance(text, str | None):
-            raise ModelError(
-                f"{self._address.url} did not answer as chat completions do: give the address under which "
-                "/chat/completions lies, which most often ends in /v1."
-            )
-        ended = getattr(choice, "finish_reason", None) not in (
-            "length",
-            "content_filter",
-        )  # either breaks it off
-        return Written(mended(text or "")[0].strip(), ended)
+        return {
+            "model": self._address.model,
+            "messages": [{"role": "user", "content": content}],
+            "max_tokens": how.tokens,
+            "temperature": how.sampling.temperature,
+            "top_p": how.sampling.top_p,
+            "seed": how.seed,
+        }
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """What the client raises turned into one line that says what to do."""
-        import openai
-
+    def _written(self, body: Any) -> Written:
+        """What an answer holds; ModelError where it is of another form. A null text is an empty one."""
         try:
-            yield
-        except openai.APIConnectionError as error:  # a timeout is one too
-            slow = isinstance(error, openai.APITimeoutError)
-            what = "did not answer in time" if slow else "cannot be reached"
+            choice = body["choices"][0]
+            text = choice["message"]["content"]
+            ended = choice.get("finish_reason") not in _BROKEN_OFF
+            if not isinstance(text, str | None):
+                raise TypeError(text)
+        except (LookupError, TypeError, AttributeError):
             raise ModelError(
-                f"the server {self._address.url} {what}: check that it runs and that the address is right. What it "
-                "has answered so far is kept."
+                f"{self._address.url} did not answer as chat completions do: {_CURES.other}. It said: "
+                f"{self._client.quoted(body)}"
             ) from None
-        except openai.APIStatusError as error:
-            raise ModelError(self._refusal(error.status_code, str(error.message))) from None
-        except (openai.OpenAIError, *_ODD) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise ModelError(f"{self._address.url} did not answer as chat completions do: {reason}") from None
-
-    def _refusal(self, status: int, message: str) -> str:
-        url, model = self._address
-        reason = " ".join(message.split())[:200]
-        if status in (401, 403):
-            return f"{url} wants a key it knows ({status}): set {KEY} to one that may use {model}."
-        if status == 404:
-            return (
-                f"{url} knows no model {model}, or no chat completions (404): check both. It said: {reason}"
-            )
-        if status == 429:
-            return (
-                f"{url} is too busy or the key's allowance is spent (429): try again later. It said: {reason}"
-            )
-        return f"{url} refused to answer ({status}): {reason}"
+        return Written(mended(text or "")[0].strip(), ended)

@@ -57,7 +57,7 @@ from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import Beyond, Shown, Test, Tested, Words, beyond_by_rank, verdict, watched
 from pretrace.verdicts.outcome import null_histogram
 from pretrace.verdicts.planting import planted_shift, rank_power
-from pretrace.verdicts.reading import Reader, Watched, chosen_score
+from pretrace.verdicts.reading import Reader, Watched, score_of_all
 from pretrace.verdicts.record import listed
 from pretrace.verdicts.references import check_references
 from pretrace.verdicts.settings import TEST, TestSettings
@@ -843,11 +843,7 @@ def _score(settings: CollectionSettings, models: Models, company: Company) -> st
             f"--score {settings.score} compares with one model, and here --value residual takes off what reference "
             "models predict: leave --score out, or name one of the target alone."
         )
-    alone = replace(models, reference=None)
-    score = chosen_score(settings.score, alone)
-    for one in (*models.placebos, *company.references):
-        ScorePlan.parse(score).check(replace(alone, target=one))
-    return score
+    return score_of_all(settings.score, models, company.references)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

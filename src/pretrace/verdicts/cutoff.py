@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from pretrace.baselines.text_features import surface_features, topic_components
 from pretrace.errors import TextsError
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import Models
 from pretrace.settings import option
 from pretrace.statistics.documents import linked
 from pretrace.statistics.permutation import chunks, critical
@@ -49,7 +49,7 @@ from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import Beyond, Shown, Test, Tested, Words, beyond_by_rank, verdict, watched
 from pretrace.verdicts.outcome import null_histogram
 from pretrace.verdicts.planting import planted_shift, rank_power
-from pretrace.verdicts.reading import Reader, chosen_score
+from pretrace.verdicts.reading import Reader, score_of_all
 from pretrace.verdicts.record import listed
 from pretrace.verdicts.references import check_references
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
@@ -644,10 +644,8 @@ def cutoff(
     models = models if isinstance(models, Models) else Models(models)
     references = (*((models.reference,) if models.reference else ()), *references)
     check_references(models, references)
+    score = score_of_all(settings.score, models, references)
     models = replace(models, reference=None)
-    score = chosen_score(settings.score or ALONE, models)
-    for one in (*models.placebos, *references):
-        ScorePlan.parse(score).check(replace(models, target=one))
     found, chosen = prepared(corpus, settings)
     timed = watched(watch)
     reader = Reader(models, score, timed, settings.cache)

@@ -203,9 +203,9 @@ class ByLot(Test[Rows]):
     """A test of units of which a lot realised one alternative: the p-value, what is left beyond a second model, and the
     power follow from the values of all alternatives. Units without all their values take no part."""
 
+    @abstractmethod
     def planted(self) -> Sequence[str]:
         """The text of each unit that a copy is trained on, for --power, [units]."""
-        raise NotImplementedError
 
     def tested(self, values: Rows) -> Tested:
         """The exact test over the units; see `lot_test`."""

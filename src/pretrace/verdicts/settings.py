@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
@@ -45,9 +45,6 @@ class TestSettings:
         "full", "How the copy is trained: full trains all weights, lora an adapter.", panel=CONTROLS
     )
     cache: bool = cache_option()
-
-    seed: ClassVar[int] = 0
-    """The seed of tests that do not draw from the hash of their texts yet (`Test.seed`); no option."""
 
     __test__ = False  # no test of pytest
 

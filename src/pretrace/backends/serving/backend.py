@@ -81,7 +81,7 @@ class Connection:
             raise ModelError(
                 f"{self.client.url} does not answer as {self.route.title} does "
                 f"({self.client.plain(str(error))[:80] or type(error).__name__}): check the address and the kind of "
-                f"server. It said: {self._quoted(body)}"
+                f"server. It said: {self.client.quoted(body)}"
             ) from None
         if whole:
             self._read_no_more(found, prompts)
@@ -96,12 +96,6 @@ class Connection:
                 "chat template around texts. Start it so that it does not, or name --start always where it is the "
                 "model's own start token."
             )
-
-    def _quoted(self, body: Any) -> str:
-        try:
-            return self.client.plain(json.dumps(body))
-        except (RecursionError, ValueError):
-            return "nothing that can be shown"
 
 
 class Served:

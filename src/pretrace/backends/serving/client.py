@@ -8,12 +8,14 @@ whole: within the time limit, however slowly its bytes come, and up to a size.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +34,18 @@ _FOR_GOOD = ("validation error", "logits_all")
 _MARKUP = re.compile(r"<(script|style).*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class Cures:
+    """What a user can do, where a server asks for more time, knows no such thing, is too busy, or reads no text of such
+    a length: halves of sentences that name the options of the command that asks."""
+
+    slow: str = "allow it more (--request-timeout) or ask less at once (--requests)"
+    unknown: str = "check the address, the kind of server and --served-model"
+    busy: str = "go on later with the same command, or ask less at once (--requests)"
+    long: str = " Read less of a text with --max-tokens."
+    other: str = "check address and kind"
+
+
 class NotTakenError(ModelError):
     """The server understood the request and does not take one of this form (400 or 422)."""
 
@@ -41,17 +55,26 @@ class _TooLongError(ValueError):
 
 
 class Client:
-    """Asks one server. At most `requests` are under way at once, each may take `seconds`.
+    """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages
+    say can be done.
 
     Raises MissingPackageError without the extra `server`.
     """
 
-    def __init__(self, url: str, *, requests: int, seconds: float, retries: int | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        requests: int,
+        seconds: float,
+        retries: int | None = None,
+        cures: Cures | None = None,
+    ) -> None:
         try:
             import openai
         except ImportError:
             raise MissingPackageError("openai", "a model on a server", "server") from None
-        self.url, self.requests = url, requests
+        self.url, self.requests, self._cures = url, requests, cures or Cures()
         self._key = api_key(url)
         self._limit = asyncio.Semaphore(requests)
         self._client = openai.AsyncOpenAI(
@@ -111,6 +134,13 @@ class Client:
             message = message.replace(self._key, "(the key)")
         return shown(" ".join(_MARKUP.sub(" ", message).split()))[:200]
 
+    def quoted(self, body: Any) -> str:
+        """What an answer in JSON said, as `plain`."""
+        try:
+            return self.plain(json.dumps(body))
+        except (RecursionError, ValueError):
+            return "nothing that can be shown"
+
     def found(self, done: Future[Any]) -> Any:
         """The JSON of an answer that is there; ModelError, with the cure, where it is none."""
         with self._explained():
@@ -143,7 +173,7 @@ class Client:
         except openai.APIConnectionError as error:  # a timeout is one too
             slow = isinstance(error, openai.APITimeoutError)
             what = (
-                "did not answer in time: allow it more (--request-timeout) or ask less at once (--requests)"
+                f"did not answer in time: {self._cures.slow}"
                 if slow
                 else "cannot be reached: check that it runs and that the address is right"
             )
@@ -171,14 +201,11 @@ class Client:
         if status in (401, 403):
             return f"{self.url} wants a key it knows ({status}): {wants_key(self.url)}."
         if status == 404:
-            return (
-                f"{self.url} has no such route or model (404): check the address, the kind of server and "
-                f"--served-model. It said: {reason}"
-            )
+            return f"{self.url} has no such route or model (404): {self._cures.unknown}. It said: {reason}"
         if status == 429:
             return (
-                f"{self.url} is too busy or the key's allowance is spent (429){more}: go on "
-                "later with the same command, or ask less at once (--requests). What it has answered is kept."
+                f"{self.url} is too busy or the key's allowance is spent (429){more}: {self._cures.busy}. What it has "
+                "answered is kept."
             )
         if status >= 500 and not self._blames_request(error):
             return f"{self.url} fails ({status}){more}: {reason} What it has answered so far is kept."
@@ -186,7 +213,7 @@ class Client:
             word in reason.lower()
             for word in ("context length", "too long", "max_model_len", "must have less")
         )
-        cure = " Read less of a text with --max-tokens." if long else ""
+        cure = self._cures.long if long else ""
         if "logits_all" in reason:
             cure = " Start llama-cpp-python with --logits_all true."
         return f"{self.url} refused to answer ({status}): {reason}{cure}"
@@ -200,7 +227,7 @@ class Client:
         said = self.plain(found)
         return (
             f"{self.url} does not answer in JSON, so it is not the server that was named, or a page stands in front of "
-            f"it: check address and kind. It said: {said[:100] or 'nothing'}"
+            f"it: {self._cures.other}. It said: {said[:100] or 'nothing'}"
         )
 
 
