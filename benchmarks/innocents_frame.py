@@ -5,7 +5,7 @@ models. Writes benchmarks/results/innocents_frame.json; killed at any time it go
 
 "rejected" counts p at or below 5%; "accused" counts what ends in exit code 3: the blind gates see nothing in the texts
 (where the cell makes texts), and the second model does not find the same. "before" is the rule of commit 26362c5 on the
-same draws: no second model is asked.
+same draws: no second model is asked. Members are counted in the same two ways.
 
 Simulated cells take what a model makes of an order as a sum over neighbours: what stands in the texts for every model
 (`gain` times the pattern), and preferences of its own, which two models share in part (`SHARED`). The second model sees
@@ -18,8 +18,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from benchmarks.machine import commit, machine
 from pretrace.statistics.lots import lot_test
 from pretrace.types import Doubles
 from pretrace.verdicts.frame import Rows, beyond_by_lot
-from pretrace.verdicts.order import MOST_ROWS, Unit, gate_values, order_check
+from pretrace.verdicts.order import MOST_ROWS, Chosen, Unit, far, gate_values, order_check, unseen_share
 
 LEVEL, DRAWS = 0.05, 1000
 SHARED = 0.5
@@ -47,12 +47,23 @@ ORDERS = np.array(list(itertools.permutations(range(4))))
 
 @dataclass(frozen=True)
 class Case:
-    """One innocent, or one who read the set: the units' values under both models, the published order first, and the
-    units themselves where texts were made."""
+    """One innocent, or one who read the set: the units' values under both models in nats, the published order first,
+    which orders are far from it, whether units are items, whose ranks are compared, and the units themselves where
+    texts were made."""
 
     own: Rows
     second: Rows
+    distant: Sequence[Chosen]
     units: tuple[Unit, ...] = ()
+    items: bool = False
+
+    @property
+    def compared(self) -> tuple[Rows, Rows]:
+        """What is compared of both models."""
+        if not self.items:
+            return self.own, self.second
+        own, second = (tuple(rankdata(row) / len(row) for row in rows) for rows in (self.own, self.second))
+        return own, second
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,7 @@ class Cell:
     texts: bool = False
 
 
-def shards(rng: Rng, pattern: Doubles, see: float, gain: float, memory: float = 0.0) -> tuple[Rows, Rows]:
+def shards(rng: Rng, pattern: Doubles, see: float, gain: float, memory: float = 0.0) -> Case:
     """Shards of 8 rows in 19 random orders; `pattern` [shards, rows, rows] is what one row is worth in front of
     another, for every model that sees it; `memory` is what the target adds where two rows stand as published."""
     number, rows = pattern.shape[:2]
@@ -79,17 +90,25 @@ def shards(rng: Rng, pattern: Doubles, see: float, gain: float, memory: float = 
     orders[:, 1:, 1:] = rng.permuted(orders[:, 1:, 1:], axis=2)
     shard = np.arange(number)[:, None, None]
     read = [values[shard, orders[..., :-1], orders[..., 1:]].sum(axis=2) for values in (first, second)]
-    return tuple(read[0]), tuple(read[1])
+    shard_of = Unit("", ("",) * rows, (tuple(range(1, rows)),))
+    return Case(tuple(read[0]), tuple(read[1]), [far(shard_of, some) for some in orders])
 
 
 def alike(rng: Rng, autocorrelation: float, see: float, *, gain: float = 0.3) -> Case:
     """Rows in an order of which a model sees that neighbours are alike, and no word shows it."""
-    return Case(*shards(rng, _alike(rng, autocorrelation), see, gain))
+    return shards(rng, _alike(rng, autocorrelation), see, gain)
 
 
 def fair(rng: Rng, memory: float = 0.0, *, number: int = SHARDS) -> Case:
     """Rows in an order by lot."""
-    return Case(*shards(rng, np.zeros((number, MOST_ROWS, MOST_ROWS)), 1.0, 0.0, memory))
+    return shards(rng, np.zeros((number, MOST_ROWS, MOST_ROWS)), 1.0, 0.0, memory)
+
+
+def continued(rng: Rng, see: float, *, gain: float = 0.5) -> Case:
+    """Rows of which each continues the one before it, as the parts of a story do: a model that sees it finds these two
+    likelier side by side, and no other two."""
+    pattern = np.broadcast_to(np.eye(MOST_ROWS, k=1), (SHARDS, MOST_ROWS, MOST_ROWS))
+    return shards(rng, pattern, see, gain)
 
 
 def textual(rng: Rng, arranged: Callable[[Rng, list[str]], list[str]], see: float) -> Case:
@@ -99,14 +118,14 @@ def textual(rng: Rng, arranged: Callable[[Rng, list[str]], list[str]], see: floa
     parts = [tuple(texts[i : i + MOST_ROWS]) for i in range(0, len(texts), MOST_ROWS)]
     units = tuple(Unit("", part, (tuple(range(1, MOST_ROWS)),), "\n\n") for part in parts)
     pattern = np.array([[[_like(a, b) for b in part] for a in part] for part in parts])
-    return Case(*shards(rng, pattern - pattern.mean(), see, 1.0), units)
+    return replace(shards(rng, pattern - pattern.mean(), see, 1.0), units=units)
 
 
 def scales(rng: Rng, see: float, *, items: int = ITEMS, gain: float = 0.5) -> Case:
     """Items whose four options form a scale (freezing, cool, mild, scorching), published from one end to the other."""
     steps = -np.abs(np.diff(ORDERS, axis=1)).sum(axis=1).astype(float)
     pattern = np.broadcast_to((steps - steps.mean()) / steps.std(), (items, 24)).copy()
-    return Case(*_items(rng, pattern, see, gain))
+    return _items(rng, pattern, see, gain)
 
 
 def middle(rng: Rng, see: float, *, known: bool, gain: float = 0.5, items: int = ITEMS) -> Case:
@@ -116,19 +135,22 @@ def middle(rng: Rng, see: float, *, known: bool, gain: float = 0.5, items: int =
     where = np.argsort(ORDERS, axis=1)
     pattern = np.isin(where[:, places].T, (1, 2)).astype(float)
     pattern = 2 * (pattern - pattern.mean(axis=1, keepdims=True))
-    own, second = _items(rng, pattern, see, gain)
+    made = _items(rng, pattern, see, gain)
     if not known:
-        return Case(own, second)
+        return made
     kept = [where[:, place] == place for place in places]
-    return Case(*(tuple(row[keep] for row, keep in zip(rows, kept, strict=True)) for rows in (own, second)))
+    own, second, distant = (
+        tuple(row[keep] for row, keep in zip(rows, kept, strict=True))
+        for rows in (made.own, made.second, made.distant)
+    )
+    return Case(own, second, distant, items=True)
 
 
 def learnt(rng: Rng, memory: float, *, items: int = ITEMS) -> Case:
     """Items whose published order the target has read: it is likelier by so much, and orders near it by a part."""
     near = (np.arange(4) == ORDERS).mean(axis=1)
-    pattern = np.zeros((items, 24))
-    own, second = _items(rng, pattern, 0.0, 0.0)
-    return Case(tuple(row + memory * near for row in own), second)
+    made = _items(rng, np.zeros((items, 24)), 0.0, 0.0)
+    return replace(made, own=tuple(row + memory * near for row in made.own))
 
 
 def sentence(rng: Rng) -> str:
@@ -164,12 +186,24 @@ def drifting(rng: Rng, rows: list[str]) -> list[str]:
 
 def sets() -> Iterator[Cell]:
     """All cells."""
+    yield from row_sets()
+    yield from option_sets()
+
+
+def row_sets() -> Iterator[Cell]:
+    """Those of rows."""
     yield Cell("order", "an order by lot", fair)
     yield Cell("order", "an order by lot, 4 shards", partial(fair, number=4))
     for how, see in SEES.items():
         for auto in (0.2, 0.4, 0.7, 0.9):
             kind = f"neighbours alike, autocorrelation {auto}; the second model sees it {how}"
             yield Cell("order", kind, partial(alike, autocorrelation=auto, see=see))
+    for gain in (0.1, 0.15):
+        kind = f"neighbours alike, autocorrelation 0.7, a pattern of {gain:g} sd; the second model sees it not at all"
+        yield Cell("order", kind, partial(alike, autocorrelation=0.7, see=0.0, gain=gain))
+    for how, see in SEES.items():
+        kind = f"each row continues the last one; the second model sees it {how}"
+        yield Cell("order", kind, partial(continued, see=see))
     arranged: dict[str, Callable[[Rng, list[str]], list[str]]] = {
         "sorted by length": lambda _, rows: sorted(rows, key=len),
         "alphabetical": lambda _, rows: sorted(rows),
@@ -180,19 +214,25 @@ def sets() -> Iterator[Cell]:
     for name, how in arranged.items():
         kind = f"{name}; the second model sees half of it"
         yield Cell("order", kind, partial(textual, arranged=how, see=0.5), texts=True)
+    for memory in (0.25, 0.5, 1.0):
+        kind = f"read: two rows as published are likelier by {memory} sd"
+        yield Cell("order", kind, partial(fair, memory=memory), member=True)
+
+
+def option_sets() -> Iterator[Cell]:
+    """Those of answer options."""
     yield Cell("options", "an order by lot", partial(learnt, memory=0.0))
     for items in (8, 40):
         for how, see in SEES.items():
             kind = f"options form a scale, {items} items; the second model sees it {how}"
             yield Cell("options", kind, partial(scales, see=see, items=items))
+    kind = "options form a scale, 40 items, half as steep; the second model sees it not at all"
+    yield Cell("options", kind, partial(scales, see=0.0, items=40, gain=0.25))
     for how, see in SEES.items():
         kind = f"the right answer at B or C in 60%, a model likes it there; the second model sees it {how}"
         yield Cell("options", kind, partial(middle, see=see, known=False))
     kind = "the right answer at B or C in 60%, a model likes it there; --answer keeps its place"
     yield Cell("options", kind, partial(middle, see=0.0, known=True))
-    for memory in (0.25, 0.5, 1.0):
-        kind = f"read: two rows as published are likelier by {memory} sd"
-        yield Cell("order", kind, partial(fair, memory=memory), member=True)
     for memory in (0.5, 1.0, 2.0):
         kind = f"read: the published order is likelier by {memory} sd"
         yield Cell("options", kind, partial(learnt, memory=memory), member=True)
@@ -205,7 +245,8 @@ def counted(cell: Cell, runs: range) -> dict[str, int]:
         found["runs"] += 1
         rng = np.random.default_rng([sum(map(ord, cell.kind)), run])
         case = cell.draw(rng)
-        if lot_test(case.own, draws=DRAWS, seed=run).p > LEVEL:
+        own, second = case.compared
+        if lot_test(own, draws=DRAWS, seed=run).p > LEVEL:
             continue
         found["rejected"] += 1
         if case.units:
@@ -213,8 +254,10 @@ def counted(cell: Cell, runs: range) -> dict[str, int]:
             if order_check(gates, cure="", seed=run).status == "failed":
                 continue
         found["before"] += 1
-        if lot_test(case.second, draws=DRAWS, seed=run).p > LEVEL:
-            found["accused"] += beyond_by_lot(case.own, case.second, draws=DRAWS, seed=run).p <= LEVEL
+        if lot_test(second, draws=DRAWS, seed=run).p > LEVEL:
+            unseen = unseen_share(case.own, case.second, case.distant)
+            left = beyond_by_lot(own, second, draws=DRAWS, seed=run, unseen=unseen)
+            found["accused"] += left.p <= LEVEL
     return found
 
 
@@ -252,12 +295,13 @@ def _like(one: str, other: str) -> float:
     return 2 * len(a & b) / max(1, len(a | b)) - abs(len(a) - len(b)) / 6
 
 
-def _items(rng: Rng, pattern: Doubles, see: float, gain: float) -> tuple[Rows, Rows]:
-    """Ranks of the 24 orders of each item under both models."""
+def _items(rng: Rng, pattern: Doubles, see: float, gain: float) -> Case:
+    """The 24 orders of each item under both models."""
     common, own, other = rng.standard_normal((3, *pattern.shape))
     first = gain * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
     second = gain * see * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
-    return tuple(rankdata(first, axis=1) / 24), tuple(rankdata(second, axis=1) / 24)
+    distant = far(Unit("", ("",) * 4, (tuple(range(4)),), lettered=True), ORDERS)
+    return Case(tuple(first), tuple(second), [distant] * len(pattern), items=True)
 
 
 def main() -> None:

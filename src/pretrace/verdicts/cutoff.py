@@ -493,6 +493,9 @@ def _resampled(values: Doubles, clusters: Days, rng: np.random.Generator) -> Dou
 
 ACCUSING = ("apart", "breakdown", "sizes")
 """Checks that withhold only "consistent with training"."""
+MULTIPLE = 4.0
+"""How many times as far as the second model the model in question must drop: an event at that date, which both see, may
+be twice as clear to one of them, and both drops are uncertain."""
 SMALLEST = 0.5
 """The documents at the cut-off that a difference rests on, over the median at placebo cut-offs; below it, the standard
 error of the jump at the cut-off is clearly less certain than theirs."""
@@ -732,7 +735,7 @@ class _Cutoff(Test[Doubles]):
     def beyond(self, own: Doubles, other: Doubles) -> Beyond:
         """The rank of the cut-off in what the target shows beyond a multiple of what the second model shows."""
         first, second = (self.jumps(one).studentised for one in (own, other))
-        return beyond_by_rank(first, second, own, other)
+        return beyond_by_rank(first, second, own, other, multiple=MULTIPLE)
 
     def power(self, values: Doubles) -> Power:
         """The power, with the shift that training on half of the documents before the cut-off brings."""

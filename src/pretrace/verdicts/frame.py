@@ -38,6 +38,7 @@ from pretrace.scoring.placebos import check_placebos, weights_of
 from pretrace.scoring.plan import Models
 from pretrace.statistics.intervals import mean_interval, standardised
 from pretrace.statistics.lots import centred, lot_effects, lot_test
+from pretrace.statistics.permutation import share_reached
 from pretrace.statistics.ranks import rank_p
 from pretrace.types import (
     Backend,
@@ -69,6 +70,9 @@ Rows = tuple[Doubles, ...]
 DOSE, MOST_DOSE = 2.0, 3.0
 """How many times as clearly as the second model the target may see what stands in the texts, before it is accused: the
 first where both read alike, up to the second where they do not."""
+PEAK, SURE = 1.5, 1.0
+"""How far the published alternative may lie above the mean in what the target alone sees, in standard deviations of it
+over alternatives; and how many standard errors are added to the logarithm of the variances' ratio that shows it."""
 CARRIES = 0.1
 """The correlation of two models' values below which the second model cannot speak for the target."""
 DEFAULT_SECOND = "smollm2"
@@ -115,10 +119,12 @@ class Tested:
 @dataclass(frozen=True, slots=True)
 class Beyond:
     """What the target shows beyond `dose` times what the second model shows, as a p-value; `dose` is infinite where the
-    second model cannot speak for the target."""
+    second model cannot speak for the target. `unseen` is the share of the target's variance over alternatives that the
+    second model may not see, for which as much is taken off."""
 
     p: float
     dose: float
+    unseen: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,9 +213,18 @@ class ByLot(Test[Rows]):
     def planted(self) -> Sequence[str]:
         """The text of each unit that a copy is trained on, for --power, [units]."""
 
+    def compared(self, values: Rows) -> Rows:
+        """What is compared of the values that were read: they themselves."""
+        return values
+
+    def unseen(self, own: Rows, other: Rows) -> float:
+        """The share of the target's variance over alternatives that the second model may not see; 0 where that is not
+        asked."""
+        return 0.0
+
     def tested(self, values: Rows) -> Tested:
         """The exact test over the units; see `lot_test`."""
-        rows = [row for row in values if np.isfinite(row).all()]
+        rows = [row for row in self.compared(values) if np.isfinite(row).all()]
         test = lot_test(rows, draws=self.settings.draws, seed=self.seed)
         effects = lot_effects(rows)
         return Tested(
@@ -222,13 +237,16 @@ class ByLot(Test[Rows]):
 
     def beyond(self, own: Rows, other: Rows) -> Beyond:
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
-        return beyond_by_lot(own, other, draws=self.settings.draws, seed=self.seed)
+        first, second = self.compared(own), self.compared(other)
+        unseen = self.unseen(own, other)
+        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed, unseen=unseen)
 
     def effects(self, values: Rows) -> Doubles:
         """Realised value less the mean of the others, [units], NaN where a value is missing."""
-        found = np.full(len(values), np.nan)
-        whole = [i for i, row in enumerate(values) if np.isfinite(row).all()]
-        found[whole] = lot_effects([values[i] for i in whole])
+        rows = self.compared(values)
+        found = np.full(len(rows), np.nan)
+        whole = [i for i, row in enumerate(rows) if np.isfinite(row).all()]
+        found[whole] = lot_effects([rows[i] for i in whole])
         return found
 
     def power(self, values: Rows) -> Power:
@@ -346,13 +364,17 @@ def watched(watch: Watch | None) -> Timed:
     return Timed(watch or Unwatched())
 
 
-def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int) -> Beyond:
+def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, unseen: float = 0.0) -> Beyond:
     """The test by lot of what the target shows beyond a multiple of what the second model shows.
 
     Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
     of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
     of `dose`. Were the texts to raise x at most d times as far as y, this rejects no more often than the level says. d
     looks at all alternatives alike, so the test is exact wherever the first one is.
+
+    What the second model does not see at all cannot be taken off by a multiple. Where a share `unseen` of the target's
+    variance is of this kind, the realised alternatives may lie `PEAK` of its standard deviations above the mean for a
+    reason that any able model would see. So much is taken off their sum, which makes p larger and never smaller.
     """
     both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
     x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
@@ -363,14 +385,21 @@ def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int) -> Beyond:
     if not np.isfinite(d):
         return Beyond(1.0, d)
     left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
-    return Beyond(lot_test(left, draws=draws, seed=seed).p, d)
+    test = lot_test(left, draws=draws, seed=seed)
+    hidden = PEAK * np.sqrt(unseen) * sum(float(row.std()) for row in x) / spread_x
+    spread = np.sqrt(sum(float(np.mean(row**2)) for row in left))
+    if hidden == 0 or spread == 0:
+        return Beyond(test.p, d, unseen)
+    return Beyond(share_reached(test.null, np.float64(test.observed - hidden / spread)), d, unseen)
 
 
-def beyond_by_rank(first: Doubles, second: Doubles, own: Doubles, other: Doubles) -> Beyond:
-    """The rank of unit 0 in what the target shows beyond `MOST_DOSE` times what the second model shows.
+def beyond_by_rank(
+    first: Doubles, second: Doubles, own: Doubles, other: Doubles, *, multiple: float = MOST_DOSE
+) -> Beyond:
+    """The rank of unit 0 in what the target shows beyond a `multiple` of what the second model shows.
 
     `first` and `second` [units] are the ranked statistics of both models, in standard errors. What is ranked is
-    x − 3·max(y, 0): a unit that the second model finds low is not held for high in the target. All units enter alike.
+    x − d·max(y, 0): a unit that the second model finds low is not held for high in the target. All units enter alike.
     `own` and `other` are both models' scores of the documents: where they hardly correlate, the second model cannot
     speak for the target.
     """
@@ -380,8 +409,8 @@ def beyond_by_rank(first: Doubles, second: Doubles, own: Doubles, other: Doubles
     alike = float(spearmanr(own[both], other[both]).statistic) if np.count_nonzero(both) > 2 else 0.0
     if not alike >= CARRIES:  # NaN where one of them does not vary
         return Beyond(1.0, float("inf"))
-    left = first - MOST_DOSE * second.clip(min=0.0)
-    return Beyond(rank_p(left[0], left[1:]), MOST_DOSE)
+    left = first - multiple * second.clip(min=0.0)
+    return Beyond(rank_p(left[0], left[1:]), multiple)
 
 
 def dose(correlation: float) -> float:
@@ -431,6 +460,8 @@ def _second(test: Test[V], values: V, words: Words) -> Check | None:
             continue
         rest = test.beyond(values, read)
         figures[f"p beyond {one.name}"], figures[f"multiple of {one.name}"] = rest.p, rest.dose
+        if rest.unseen:
+            figures[f"variance that {one.name} may not see"] = rest.unseen
         good = good and rest.p <= level
         told.append(_beyond_words(one.name, rest, level))
     status: Status = "passed" if good else "failed"
@@ -456,6 +487,12 @@ def _beyond_words(name: str, rest: Beyond, level: float) -> str:
         )
     left = "so its preference is beyond it" if rest.p <= level else "so its preference is not beyond it"
     against = f"{rest.dose:.1f} times what {name} shows"
+    if rest.unseen:
+        against += (
+            f", and against all that a pattern could bring that {name} does not see: it varies less over the "
+            f"alternatives that were not published, so that up to {rest.unseen:.0%} of what moves the model in "
+            "question may be such a pattern"
+        )
     return f"The model in question was then held against {against}: p = {rest.p:.3g}, {left}."
 
 

@@ -23,12 +23,12 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
-from pretrace.statistics.lots import lot_effects, lot_test
+from pretrace.statistics.lots import excess_share, lot_test
 from pretrace.statistics.words import words_of
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Text, Verdict
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.draws import seed_of
-from pretrace.verdicts.frame import ByLot, Rows, Shown, Words, verdict, watched
+from pretrace.verdicts.frame import SURE, ByLot, Rows, Shown, Words, verdict, watched
 from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.record import listed
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
@@ -118,6 +118,7 @@ def _names(written: tuple[str, ...]) -> tuple[str, ...]:
 
 # Units: parts that change places
 
+Chosen = npt.NDArray[np.bool_]
 Orders = npt.NDArray[np.int64]
 """Orders of the parts of a unit, [orders, parts]: row 0 is the published order 0, 1, 2, …"""
 
@@ -465,6 +466,8 @@ def _list(cell: str) -> list[str]:
 # Orders that are read, and their values
 
 CUT = "in one of its orders it is longer than a model reads at once"
+FEWEST_FAR = 2
+"""Orders of a unit that are taken as far from the published one, at least: a variance takes two."""
 _SMALL, _ALL = 4, 23
 """Options of an item up to which every order is read, and the other orders that four options have."""
 
@@ -476,6 +479,8 @@ class Asked:
     units: tuple[Unit, ...]
     texts: tuple[tuple[str, ...], ...]
     skipped: tuple[Skipped, ...] = ()
+    far: tuple[Chosen, ...] = ()
+    """Of each unit the orders that are far from the published one, [units][orders]."""
 
     @property
     def passes(self) -> int:
@@ -490,15 +495,33 @@ def asked(units: Sequence[Unit], target: Backend, seed: int) -> Asked:
     published order of the units that stay is still one of these by lot.
     """
     rng = np.random.default_rng([seed, 0])
-    kept, texts, skipped = [], [], []
+    kept, texts, skipped, distant = [], [], [], []
     for unit in units:
-        found = tuple(unit.texts(drawn_orders(unit, _number(unit), rng)))
+        orders = drawn_orders(unit, _number(unit), rng)
+        found = tuple(unit.texts(orders))
         if _cut(target, found):
             skipped.append(Skipped(unit.name, CUT, 0))
         else:
             kept.append(unit)
             texts.append(found)
-    return Asked(tuple(kept), tuple(texts), tuple(skipped))
+            distant.append(far(unit, orders))
+    return Asked(tuple(kept), tuple(texts), tuple(skipped), tuple(distant))
+
+
+def far(unit: Unit, orders: Orders) -> Chosen:
+    """Which orders are far from the published one, [orders]: those that share the least with it, neighbours that are
+    neighbours there as well, and for options, which have letters, parts in their place; the published order never is.
+
+    A model that has read the published order finds orders near it likelier, too. In those that share nothing with it,
+    two models differ only by what they make of the parts.
+    """
+    shared = (np.diff(orders, axis=1) == 1).sum(axis=1)
+    if unit.lettered:
+        shared = (orders[:, list(unit.movable[0])] == np.array(unit.movable[0])).sum(axis=1)
+    least = np.sort(shared[1:])[:FEWEST_FAR][-1]
+    found = shared <= least
+    found[0] = False
+    return np.asarray(found)
 
 
 def check_others(chosen: Asked, models: Models) -> None:
@@ -515,6 +538,18 @@ def check_others(chosen: Asked, models: Models) -> None:
 
 def _cut(backend: Backend, texts: Sequence[str]) -> bool:
     return any(one.cut > 0 for one in backend.encode(texts))
+
+
+def unseen_share(own: Rows, other: Rows, distant: Sequence[Chosen]) -> float:
+    """The share of the target's variance over orders that the second model may not see: what it has beyond the second
+    model's, over orders that are far from the published one (`distant`, see `far`), with `SURE` standard errors added.
+    Log-probabilities of both models in nats, [units][orders]."""
+    read = [np.isfinite(a).all() and np.isfinite(b).all() for a, b in zip(own, other, strict=True)]
+    kept = [i for i, one in enumerate(read) if one and distant[i].sum() >= FEWEST_FAR]
+    first, second = (
+        np.array([rows[i][distant[i]].var(ddof=1) for i in kept], dtype=np.float64) for rows in (own, other)
+    )
+    return excess_share(first, second, errors=SURE)
 
 
 def ranks(values: Doubles) -> Doubles:
@@ -834,18 +869,16 @@ class _Order(ByLot):
         return OPTIONS if self.settings.options else ROWS
 
     def read(self, model: Backend, stage: str) -> Rows:
-        """The log-probability of the whole text in nats, less that of the reference model where there is one; for
-        items, whose texts differ more than their orders, the rank of each order among those of its item."""
-        found = self.log_probabilities(model, stage)
-        return tuple(ranks(row) for row in found) if self.settings.options else found
-
-    def log_probabilities(self, model: Backend, stage: str) -> Rows:
-        """The log-probabilities of every unit, [units][orders], the published order first."""
+        """The log-probability of every unit's text in nats, [units][orders], the published order first, less that of
+        the reference model where there is one."""
         own = self._totals(model, stage)
         if self.models.reference is not None:
             other = self._totals(self.models.reference, "reading with the reference model")
             own = {text: value - other[text] for text, value in own.items()}
         return tuple(np.array([own[text] for text in texts]) for texts in self.asked.texts)
+
+    def unseen(self, own: Rows, other: Rows) -> float:
+        return unseen_share(own, other, self.asked.far)
 
     def _totals(self, model: Backend, stage: str) -> dict[str, float]:
         """The log-probability of each text; a model is asked once. Texts are read in an order that does not tell which
@@ -887,17 +920,16 @@ class _Order(ByLot):
 
     def shown(self, values: Rows) -> Shown:
         """One row a unit: log-probabilities in nats, the rank of the published order, the effect."""
-        read = self.log_probabilities(self.models.target, "reading with the model in question")
-        others = [row[1:] for row in read]
+        others = [row[1:] for row in values]
         numbers = {
             "options" if self.settings.options else "rows": [len(unit.parts) for unit in self.asked.units],
-            "orders": [len(row) for row in read],
-            "published": [row[0] for row in read],
+            "orders": [len(row) for row in values],
+            "published": [row[0] for row in values],
             "others_mean": [row.mean() for row in others],
             "others_low": [row.min() for row in others],
             "others_high": [row.max() for row in others],
-            "rank": [ranks(row)[0] for row in read],
-            "effect": lot_effects(values),
+            "rank": [ranks(row)[0] for row in values],
+            "effect": self.effects(values),
         }
         names = tuple(unit.name for unit in self.asked.units)
         columns = {name: np.asarray(found, dtype=np.float64) for name, found in numbers.items()}
@@ -918,9 +950,13 @@ class _Order(ByLot):
 
 
 class _Options(_Order):
-    """The same for answer options."""
+    """The same for answer options: items differ more than their orders, so the rank of each order among those of its
+    item is compared."""
 
     name = "options"
+
+    def compared(self, values: Rows) -> Rows:
+        return tuple(ranks(row) for row in values)
 
 
 LOGP = "log-probability of the text in nats"

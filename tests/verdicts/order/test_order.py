@@ -19,7 +19,19 @@ from pretrace.statistics.lots import lot_test
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import seed_of
-from pretrace.verdicts.order import OrderSettings, Unit, asked, check_enough, drawn_orders, order, ranks
+from pretrace.verdicts.order import (
+    OrderSettings,
+    Unit,
+    _Order,
+    asked,
+    check_enough,
+    drawn_orders,
+    every_order,
+    far,
+    order,
+    ranks,
+    shards,
+)
 
 STATED = {"stated": "shuffled with a seed", "cache": False}
 
@@ -186,7 +198,8 @@ def item(number, options):
 
 def multiple_choice(items=60, seed=0):
     rng = np.random.default_rng(seed)
-    words = [f"{a}{b}" for a in "bdfghklmnprstvw" for b in ("ako", "elu", "iro", "ona", "umi", "yse")]
+    parts = [f"{a}{b}" for a in "bdfghklmnprstvw" for b in ("ako", "elu", "iro", "ona", "umi", "yse")]
+    words = [one + other for one in parts for other in parts]
     return Corpus("items", tuple(item(i, rng.choice(words, 4, replace=False)) for i in range(items)))
 
 
@@ -199,7 +212,7 @@ def test_the_order_of_options_is_found_and_an_innocent_model_is_not():
         for options in [json.loads(text.meta["choices"])]
     ]
     found = order(
-        corpus, Models(Memorising(texts, gain=2.0), placebos=(Reading(name="innocent", salt=2),)), settings
+        corpus, Models(Memorising(texts, gain=0.5), placebos=(Reading(name="innocent", salt=2),)), settings
     )
     assert (found.test, found.unit, found.units) == ("options", "item", 60)
     assert found.outcome == "consistent"
@@ -207,6 +220,36 @@ def test_the_order_of_options_is_found_and_an_innocent_model_is_not():
     assert found.table("items").columns["rank"].mean() > 0.8
     nothing = order(corpus, Models(FakeBackend()), settings)
     assert nothing.p > 0.05
+
+
+def test_orders_that_share_the_least_with_the_published_one_are_far():
+    rows = Unit("rows", tuple("abcd"), ((1, 2, 3),))
+    every = every_order(rows)  # 0123 0132 0213 0231 0312 0321
+    assert every[far(rows, every)].tolist() == [[0, 2, 1, 3], [0, 3, 2, 1]]
+    options = Unit("item", tuple("abcd"), ((0, 1, 2, 3),), lettered=True)
+    every = every_order(options)
+    assert far(options, every).tolist() == [bool((row != np.arange(4)).all()) for row in every]
+    pair = Unit("item", tuple("ab"), ((0, 1),), lettered=True)
+    assert far(pair, every_order(pair)).tolist() == [False, True]  # too few for a variance
+
+
+def test_a_pattern_that_the_second_model_does_not_see_accuses_nobody():
+    """The target sees something in all orders, and the published one stands high in it; the second model does not. A
+    model that has read the published order finds that one likelier, and is moved by the others as the second is."""
+    corpus = made_corpus(24 * 8)
+    units = shards(corpus.texts, FakeBackend(), OrderSettings(**STATED))
+    test = _Order.made(corpus, Models(FakeBackend()), OrderSettings(**STATED), units, None)
+    rng = np.random.default_rng(0)
+    noise = [rng.standard_normal((2, len(texts))) for texts in test.asked.texts]
+    plain = tuple(one[0] for one in noise)
+    second = tuple(np.sqrt(0.5) * one[0] + np.sqrt(0.5) * one[1] for one in noise)
+    pattern = [rng.standard_normal(len(one)) for one in plain]
+    seen = tuple(row + np.append(1.0, 1.5 * some[1:]) for row, some in zip(plain, pattern, strict=True))
+    known = tuple(row + np.append(1.0, np.zeros(len(row) - 1)) for row in plain)
+    assert test.tested(seen).p <= 0.05
+    assert test.tested(known).p <= 0.05
+    assert test.beyond(seen, second).p > 0.05 >= test.beyond(known, second).p
+    assert test.beyond(seen, second).unseen > 0.5 > 0.3 > test.beyond(known, second).unseen
 
 
 def test_items_sorted_by_hand_are_withheld():

@@ -21,7 +21,7 @@ WIDEST_GAP = 0.70
 """The text-only AUC between true and generated texts above which a difference between them shows nothing, where there
 are no control documents to show the effect of the generator's mistakes."""
 COPIES = 0.2
-MIXED = 0.15
+MIXED = 0.20
 """The share of the control documents without which a rejection must stand, those that the model knows least: so many
 of another kind are often not seen by the comparison of the texts (docs/audit.md)."""
 
