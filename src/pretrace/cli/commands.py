@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -315,8 +315,17 @@ def call(words: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def every_command(group: type[Commands] = Root) -> Iterator[Entry]:
+    """All commands of a group, those of groups in it among them; none is imported."""
+    for one in group.entries:
+        if isinstance(one, Entry):
+            yield one
+        else:
+            yield from every_command(one.members)
+
+
 def leaves_of(command: str) -> Mapping[str, Leaf]:
     """The options of a command by name; none where there is no such command."""
-    found = next((one for one in Root.entries if one.words == command), None)
-    leaves: Mapping[str, Leaf] = getattr(getattr(found and found.made(), "callback", None), "leaves", {})
+    found = next((one.made() for one in every_command() if one.words == command), None)
+    leaves: Mapping[str, Leaf] = getattr(getattr(found, "callback", None), "leaves", {})
     return leaves

@@ -103,7 +103,7 @@ def _right(parameter: Any, leaf: Leaf | None, *, short: bool) -> Plain:
     notes += _range(leaf.option) if leaf is not None and not short else []
     if not isinstance(default, bool) and default not in (None, "", [], ()) and leaf is not None:
         notes.append(f"default: {default}")
-    shown = Plain(_first_sentence(said) if short else said)
+    shown = Plain(first_sentence(said) if short else said)
     shown.append("".join(f" [{note}]" for note in notes), style="dim")
     return shown
 
@@ -116,6 +116,7 @@ def _range(own: Option) -> list[str]:
     return [f"at most {own.most}" if own.least is None else f"{own.least} to {own.most}"]
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
+    """What stands before the first full stop or semicolon, as a sentence."""
     end = min((at for at in (text.find(". "), text.find("; ")) if at >= 0), default=-1)
     return text if end < 0 else f"{text[:end]}."
