@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     from pretrace.verdicts.canaries import check_canaries
     from pretrace.verdicts.collections import CollectionSettings, collections
     from pretrace.verdicts.cutoff import CutoffSettings, cutoff
-    from pretrace.verdicts.flag import FlagSettings, flag
+    from pretrace.verdicts.flag.flag import flag
+    from pretrace.verdicts.flag.planning import FlagSettings
     from pretrace.verdicts.marking.mark import mark, publish
     from pretrace.verdicts.marking.sealed import read_seal
     from pretrace.verdicts.marks import check_marks
     from pretrace.verdicts.order import OrderSettings, order
     from pretrace.verdicts.triggers import check_triggers
-    from pretrace.verification import Verification, verify
+    from pretrace.verification.verify import Verification, verify
 
 _PLACES = {
     "pretrace.backends": "open_adapter open_model open_proposer",
@@ -69,13 +70,14 @@ _PLACES = {
     "pretrace.verdicts.canaries": "check_canaries",
     "pretrace.verdicts.collections": "CollectionSettings collections",
     "pretrace.verdicts.cutoff": "CutoffSettings cutoff",
-    "pretrace.verdicts.flag": "FlagSettings flag",
+    "pretrace.verdicts.flag.flag": "flag",
+    "pretrace.verdicts.flag.planning": "FlagSettings",
     "pretrace.verdicts.marking.mark": "mark publish",
     "pretrace.verdicts.marking.sealed": "read_seal",
     "pretrace.verdicts.marks": "check_marks",
     "pretrace.verdicts.order": "OrderSettings order",
     "pretrace.verdicts.triggers": "check_triggers",
-    "pretrace.verification": "Verification verify",
+    "pretrace.verification.verify": "Verification verify",
 }
 """The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports
 nothing else; the imports above say the same to type checkers."""

@@ -73,7 +73,7 @@ class Commands(TyperGroup):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """How a word goes on, told by commands that have a name and a sentence and nothing else."""
-        listed = {
+        listed: Any = {
             name: TyperCommand(name, help=one.says)
             for name, one in zip(self.commands, self.entries, strict=True)
         }
