@@ -130,9 +130,7 @@ def ask(source: Source, inputs: AskInputs) -> Answer:
     commands = [_said(step, place) for step in steps]
     if inputs.plan:
         shown = [*told, *(f"$ {command}" for command in commands)]
-        return Answer(
-            say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands}
-        )
+        return Answer(say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands})
     if not quiet():
         for line in told:
             say(line)
