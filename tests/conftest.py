@@ -14,6 +14,17 @@ import pytest
 from tiny import SENTENCES, make_model, make_tokenizer
 
 pytest_plugins = ["processes"]
+SLOW = Path(__file__).parent / "slow.txt"
+"""Tests with a case that takes half a second or more; scripts/slow-tests writes it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of the list are marked `slow`; `scripts/test --fast` leaves them out."""
+    slow = set(SLOW.read_text(encoding="utf-8").split())
+    for item in items:
+        if item.nodeid.partition("[")[0] in slow:
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)

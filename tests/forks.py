@@ -14,9 +14,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import typer
 
 WARM = (
     "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.models", "pretrace.backends.huggingface",
@@ -40,10 +37,6 @@ class Left:
     seconds: float
 
 
-_command: list[Any] = []
-"""The command line, once it is put together."""
-
-
 def warm() -> None:
     """Import what commands import."""
     for name in WARM:
@@ -56,9 +49,12 @@ def warm() -> None:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(SystemExit):
             main()
     sys.argv = arguments
+    from pretrace.cli.commands import every_command
+
+    for one in every_command():
+        one.made()
     gc.collect()
     gc.freeze()  # a fork copies no page for having counted what lies on it
-    _command[:] = [typer.main.get_command(importlib.import_module("pretrace.cli.commands").app)]
 
 
 def forked(
@@ -96,7 +92,6 @@ def _child(words: Sequence[str], folder: Path, environment: Mapping[str, str], c
         sys.argv = ["pretrace", *words]
         from pretrace.cli import main
 
-        typer.main.get_command = lambda app: _command[0]
         try:
             main()
         except SystemExit as left:

@@ -80,7 +80,10 @@ def same() -> Callable[[Trace | None, Trace | None], bool]:
 IMPORTED = (
     "torch",
     "transformers.models.gpt_neox.modeling_gpt_neox",
-    "pretrace.cli.commands",
+    *(
+        f"pretrace.cli.{name}"
+        for name in ("commands", "options", "auditing", "flag_shards", "making", "sharded")
+    ),
     "pretrace.scoring.models",
 )
 """What a process has imported before it begins: most of what a short command does otherwise."""

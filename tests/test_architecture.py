@@ -91,3 +91,9 @@ def test_circles_are_found() -> None:
 def test_most_files_are_worth_opening() -> None:
     lines = sorted(module.lines for module in MODULES.values())
     assert lines[len(lines) // 2] > 120
+
+
+def test_the_list_of_slow_tests_names_tests_that_are_there() -> None:
+    for line in (ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").split():
+        path, *names = line.split("::")
+        assert re.search(rf"def {names[-1]}\b", (ROOT / path).read_text(encoding="utf-8")), line

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import pretrace
 
@@ -72,18 +78,69 @@ def test_the_public_names_are_these() -> None:
     assert all(hasattr(pretrace, name) for name in PUBLIC)
 
 
-def test_import_is_light() -> None:
-    heavy = [
-        "torch",
-        "transformers",
-        "peft",
-        "sklearn",
-        "scipy",
-        "matplotlib",
-        "pyarrow",
-        "datasets",
-        "pandas",
-    ]
-    code = f"import sys, pretrace, pretrace.cli.commands; print([m for m in {heavy!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+HEAVY = {
+    "torch", "transformers", "peft", "sklearn", "scipy", "matplotlib", "pyarrow", "datasets", "pandas", "numpy",
+    "regex", "jinja2", "selectolax", "numba", "rensa", "tokenizers", "safetensors", "ray", "fastapi",
+}  # fmt: skip
+"""What neither the public names nor the list of commands may need."""
+
+
+def imported_by(code: str, **environment: str) -> set[str]:
+    """All modules that a new Python has imported once it has run the code."""
+    told = "import atexit, sys; atexit.register(lambda: print('\\n', *sys.modules))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", told + code], capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert not done.returncode, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_importing_pretrace_imports_nothing_but_itself() -> None:
+    found = imported_by("import pretrace")
+    assert {name for name in found if name.startswith("pretrace")} == {"pretrace"}
+    assert not {name.partition(".")[0] for name in found} & (
+        HEAVY | {"typer", "rich", "dataclasses", "inspect"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "environment"),
+    [
+        (["--help"], {}),
+        (["--version"], {}),
+        (["build", "--help"], {}),
+        (
+            [],
+            {
+                "_PRETRACE_COMPLETE": "complete_bash",
+                "COMP_WORDS": "pretrace ver",
+                "COMP_CWORD": "1",
+            },
+        ),
+    ],
+)
+def test_the_list_of_commands_imports_no_command(words: list[str], environment: dict[str, str]) -> None:
+    code = f"import sys; sys.argv = ['pretrace', *{words}]; from pretrace.cli import main; main()"
+    found = imported_by(code, **environment)
+    assert {name.partition(".")[0] for name in found} & HEAVY == set()
+    assert {name.split(".")[1] for name in found if name.startswith("pretrace.")} <= {
+        "cli", "errors", "registry", "results", "settings"
+    }  # fmt: skip
+
+
+def test_a_name_is_taken_from_where_type_checkers_see_it() -> None:
+    source = ast.parse(Path(pretrace.__file__).read_text(encoding="utf-8"))
+    [typed] = [one for one in source.body if isinstance(one, ast.If) and len(one.body) > 5]
+    seen = {
+        name.name: one.module for one in typed.body if isinstance(one, ast.ImportFrom) for name in one.names
+    }
+    assert seen == pretrace._PLACE_OF
+    assert set(seen) | {"__version__"} == set(PUBLIC)
+    for name, module in seen.items():
+        assert getattr(pretrace, name) is getattr(importlib.import_module(str(module)), name)
+
+
+def test_a_name_that_is_not_public_is_missing() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = pretrace.nothing
+    assert set(PUBLIC) <= set(dir(pretrace))

@@ -8,56 +8,99 @@ pretrace.save_run(pretrace.evaluate(run, corpus), "RUN")
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
 
-from pretrace.backends import open_adapter, open_model, open_proposer
-from pretrace.baselines.classifier_two_sample import gap
-from pretrace.corpora import Columns, known_corpora, open_corpus
-from pretrace.errors import PretraceError
-from pretrace.frequencies import Frequencies, count
-from pretrace.results.frames import to_arrow, to_pandas
-from pretrace.runs import (
-    load_audit,
-    load_flags,
-    load_run,
-    load_verdict,
-    save_audit,
-    save_flags,
-    save_run,
-    save_verdict,
-)
-from pretrace.scoring.detect import Options, detect, evaluate
-from pretrace.scoring.holdout import set_aside
-from pretrace.scoring.plan import Models
-from pretrace.statistics.paired import compare
-from pretrace.tuning import tune
-from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace, Verdict
-from pretrace.types.offered import offer
-from pretrace.verdicts.advise import advise
-from pretrace.verdicts.audit.audit import audit
-from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.canaries import check_canaries
-from pretrace.verdicts.collections import CollectionSettings, collections
-from pretrace.verdicts.cutoff import CutoffSettings, cutoff
-from pretrace.verdicts.flag import FlagSettings, flag
-from pretrace.verdicts.marking.mark import mark, publish
-from pretrace.verdicts.marking.sealed import read_seal
-from pretrace.verdicts.marks import check_marks
-from pretrace.verdicts.order import OrderSettings, order
-from pretrace.verdicts.triggers import check_triggers
-from pretrace.verification import Verification, verify
+if TYPE_CHECKING:
+    from pretrace.backends import open_adapter, open_model, open_proposer
+    from pretrace.baselines.classifier_two_sample import gap
+    from pretrace.corpora import Columns, known_corpora, open_corpus
+    from pretrace.errors import PretraceError
+    from pretrace.frequencies import Frequencies, count
+    from pretrace.runs import (
+        load_audit,
+        load_flags,
+        load_run,
+        load_verdict,
+        save_audit,
+        save_flags,
+        save_run,
+        save_verdict,
+    )
+    from pretrace.scoring.detect import Options, detect, evaluate
+    from pretrace.scoring.holdout import set_aside
+    from pretrace.scoring.plan import Models
+    from pretrace.statistics.paired import compare
+    from pretrace.tuning import tune
+    from pretrace.tuning.planting import PlantSettings, plant
+    from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace, Verdict
+    from pretrace.verdicts.advise import advise
+    from pretrace.verdicts.audit.audit import audit
+    from pretrace.verdicts.audit.settings import AuditSettings
+    from pretrace.verdicts.canaries import check_canaries
+    from pretrace.verdicts.collections import CollectionSettings, collections
+    from pretrace.verdicts.cutoff import CutoffSettings, cutoff
+    from pretrace.verdicts.flag.flag import flag
+    from pretrace.verdicts.flag.planning import FlagSettings
+    from pretrace.verdicts.marking.mark import mark, publish
+    from pretrace.verdicts.marking.sealed import read_seal
+    from pretrace.verdicts.marks import check_marks
+    from pretrace.verdicts.order import OrderSettings, order
+    from pretrace.verdicts.triggers import check_triggers
+    from pretrace.verification.verify import Verification, verify
+
+_PLACES = {
+    "pretrace.backends": "open_adapter open_model open_proposer",
+    "pretrace.baselines.classifier_two_sample": "gap",
+    "pretrace.corpora": "Columns known_corpora open_corpus",
+    "pretrace.errors": "PretraceError",
+    "pretrace.frequencies": "Frequencies count",
+    "pretrace.runs": "load_audit load_flags load_run load_verdict save_audit save_flags save_run save_verdict",
+    "pretrace.scoring.detect": "Options detect evaluate",
+    "pretrace.scoring.holdout": "set_aside",
+    "pretrace.scoring.plan": "Models",
+    "pretrace.statistics.paired": "compare",
+    "pretrace.tuning": "tune",
+    "pretrace.tuning.planting": "PlantSettings plant",
+    "pretrace.types": "Audit Corpus Evaluation Flagged Run Situation Text Trace Verdict",
+    "pretrace.verdicts.advise": "advise",
+    "pretrace.verdicts.audit.audit": "audit",
+    "pretrace.verdicts.audit.settings": "AuditSettings",
+    "pretrace.verdicts.canaries": "check_canaries",
+    "pretrace.verdicts.collections": "CollectionSettings collections",
+    "pretrace.verdicts.cutoff": "CutoffSettings cutoff",
+    "pretrace.verdicts.flag.flag": "flag",
+    "pretrace.verdicts.flag.planning": "FlagSettings",
+    "pretrace.verdicts.marking.mark": "mark publish",
+    "pretrace.verdicts.marking.sealed": "read_seal",
+    "pretrace.verdicts.marks": "check_marks",
+    "pretrace.verdicts.order": "OrderSettings order",
+    "pretrace.verdicts.triggers": "check_triggers",
+    "pretrace.verification.verify": "Verification verify",
+}
+"""The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports
+nothing else; the imports above say the same to type checkers."""
+_PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
 
 
-def _html(result: Run | Audit | Flagged | Verdict) -> str:
-    from pretrace.report.notebook import html  # draws, so it is imported when a notebook asks
+if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
 
-    return html(result)
+    def __getattr__(name: str) -> Any:
+        """A public name, taken from its module."""
+        if name not in _PLACE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_PLACE_OF[name]), name)
+        globals()[name] = value
+        return value
 
 
-offer("arrow", to_arrow)
-offer("pandas", to_pandas)
-offer("html", _html)
+def __dir__() -> list[str]:
+    """The public names, whether they were asked for or not."""
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Audit",

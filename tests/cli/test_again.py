@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from processes import Call
 
-from pretrace.cli.commands import _leaves_of
+from pretrace.cli.commands import leaves_of
 from pretrace.cli.repeating import command_line, recorded
 from pretrace.errors import OutputError
 from pretrace.registry import backends
@@ -114,7 +114,7 @@ def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Pa
     from pretrace.cli.repeating import _TESTS
 
     command = _TESTS.get(test, test)
-    leaves = _leaves_of(command)
+    leaves = leaves_of(command)
     positional = next(name for name, leaf in leaves.items() if leaf.option.metavar)
     words = command_line(tmp_path, command, {positional: "x", "model": "m", "out": "o"}, leaves)
     assert words == [command, "--model=m", "--out=o", "x"]

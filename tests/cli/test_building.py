@@ -6,19 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from pretrace.cli.commands import build
+from pretrace.cli.commands import app
 from pretrace.errors import PretraceError
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"
 
 
 def called(*arguments: str | Path) -> Result:
-    app = typer.Typer()
-    app.add_typer(build, name="build")
-    app.command("other")(lambda: None)
     return CliRunner().invoke(app, ["build", *map(str, arguments)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import MISSING, fields
@@ -12,7 +13,8 @@ import pytest
 import typer
 from processes import Call, Command
 
-from pretrace.cli.commands import app
+from pretrace.cli.commands import app, every_command
+from pretrace.cli.help import first_sentence
 from pretrace.cli.options import Given, Only, command_of
 from pretrace.settings import LARGEST_SEED, option_of
 from pretrace.tuning.planting import PlantSettings
@@ -104,6 +106,12 @@ def test_the_help_lists_commands_in_groups_with_essentials_first(call: Call) -> 
     for name in ("audit", "flag", "tune", "plant", "count", "build", "quality", "gap", "list", "demo"):
         assert f"│ {name} " in said
     assert "<bool>" not in said
+
+
+def test_a_list_of_commands_says_the_first_sentence_of_each() -> None:
+    for one in every_command():
+        said = inspect.cleandoc(one.made().help).replace("\n", " ")
+        assert one.says == first_sentence(said), one.words
 
 
 def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(

@@ -476,7 +476,8 @@ def test_any_result_has_its_place_in_the_figure(observed: float, critical: float
     label = next(text for text in axes.texts if text.get_text().startswith("this audit"))
     assert low < label.get_position()[0] < high
     assert ("→" in label.get_text()) == (observed >= 40)
-    check_safe(Page(render(replace(audits.bare(), null=null))))
+    if abs(observed) > 40:  # the page, where the figure is at its ends
+        check_safe(Page(render(replace(audits.bare(), null=null))))
 
 
 def test_an_audit_that_recorded_no_null_says_so() -> None:

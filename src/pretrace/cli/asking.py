@@ -108,40 +108,35 @@ class Step:
             yield f"Time: {self.time}"
 
 
-def made_with(call: Call) -> Callable[..., Answer]:
-    """The command `ask`; `call` runs a command line."""
+def ask(source: Source, inputs: AskInputs) -> Answer:
+    """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
+    with one sentence and a report. Exit codes: 3 found or consistent with training, 0 not, 4 no answer."""
+    from pretrace.cli.commands import call  # the table of commands, which names this one
 
-    def ask(source: Source, inputs: AskInputs) -> Answer:
-        """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
-        with one sentence and a report. Exit codes: 3 found or consistent with training, 0 not, 4 no answer."""
-        if inputs.model is None and not inputs.corpus:
-            raise ExpressionError(
-                "name the model in question with --model, or training data to search with --corpus."
-            )
-        if source.texts == "-":
-            raise ExpressionError("give texts as a file or a folder: they are read more than once.")
-        place = inputs.out or Path(f"{_stem(source.texts)}-answer")
-        if not inputs.plan:
-            _check_places(place, inputs)
-        seen = look(source.texts, source.columns)
-        steps, cannot = _steps(source, inputs, seen)
-        told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
-        if not steps:
-            return Answer(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
-        commands = [_said(step, place) for step in steps]
-        if inputs.plan:
-            shown = [*told, *(f"$ {command}" for command in commands)]
-            return Answer(
-                say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands}
-            )
-        if not quiet():
-            for line in told:
-                say(line)
-        if asks() and sys.stderr.isatty() and not inputs.yes and not _start():
-            return Answer(say=lines("Not started."), outcome="not started", own={"commands": commands})
-        return _answer([_run(call, step, place) for step in steps], commands)
-
-    return ask
+    if inputs.model is None and not inputs.corpus:
+        raise ExpressionError(
+            "name the model in question with --model, or training data to search with --corpus."
+        )
+    if source.texts == "-":
+        raise ExpressionError("give texts as a file or a folder: they are read more than once.")
+    place = inputs.out or Path(f"{_stem(source.texts)}-answer")
+    if not inputs.plan:
+        _check_places(place, inputs)
+    seen = look(source.texts, source.columns)
+    steps, cannot = _steps(source, inputs, seen)
+    told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
+    if not steps:
+        return Answer(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
+    commands = [_said(step, place) for step in steps]
+    if inputs.plan:
+        shown = [*told, *(f"$ {command}" for command in commands)]
+        return Answer(say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands})
+    if not quiet():
+        for line in told:
+            say(line)
+    if asks() and sys.stderr.isatty() and not inputs.yes and not _start():
+        return Answer(say=lines("Not started."), outcome="not started", own={"commands": commands})
+    return _answer([_run(call, step, place) for step in steps], commands)
 
 
 def _check_places(place: Path, inputs: AskInputs) -> None:

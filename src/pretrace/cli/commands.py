@@ -1,62 +1,296 @@
-"""All commands, in the groups and the order that the help shows."""
+"""All commands, in the groups and the order that the help shows. A command is imported when it is called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pretrace import __version__
-from pretrace.cli import (
-    advising,
-    asking,
-    auditing,
-    building,
-    caching,
-    checking,
-    collecting,
-    comparing,
-    exporting,
-    flagging,
-    harness,
-    making,
-    marking,
-    ordering,
-    printing,
-    repeating,
-    scanning,
-    scoring,
-    serving,
-    sharded,
-    side_by_side,
-    verifying,
-)
-from pretrace.cli import cutoff as cutoffs
-from pretrace.cli.answer import Answered
-from pretrace.cli.help import Command, Commands
-from pretrace.cli.options import Leaf, command_of
+from pretrace.cli.groups import CONTEXT, Commands, Entry, Group
 
-_CONTEXT = {"help_option_names": ["-h", "--help"]}
+if TYPE_CHECKING:
+    from pretrace.cli.options import Leaf
+
+_AUDITS, _TESTS, _SCORES = "Audit and flag", "Without an earlier checkpoint", "Score and evaluate"
+_MODELS, _BENCHMARKS, _RECORD, _LOOK = "Models and counts", "Benchmarks", "For the record", "Look"
+
+
+class Build(Commands):
+    """The commands below `pretrace build`."""
+
+    entries = (
+        Entry(
+            "build patents",
+            "building:patents",
+            "PatentMIA from patent pages you have: snippets of Chinese patents, old ones against new ones.",
+        ),
+        Entry(
+            "build dated",
+            "building:dated",
+            "A WikiMIA of your own: texts from before a model's cutoff against later ones.",
+        ),
+        Entry(
+            "build ccnews",
+            "building:ccnews",
+            "Build a CCNewsPDD: members as they are, non-members transformed so that no model can"
+            " have read them.",
+        ),
+    )
+
+
+class Cache(Commands):
+    """The commands below `pretrace cache`."""
+
+    entries = (
+        Entry(
+            "cache info",
+            "caching:info",
+            "Where the cache is, what it holds, and how much of which model.",
+            plugins=False,
+        ),
+        Entry(
+            "cache clear",
+            "caching:clear",
+            "Delete what is kept, or a part of it: it is computed anew when it is wanted.",
+            plugins=False,
+        ),
+    )
+
+
+class Root(Commands):
+    """The commands of `pretrace`."""
+
+    entries = (
+        Entry(
+            "ask",
+            "asking:ask",
+            "Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and "
+            "ends with one sentence and a report.",
+            panel=_AUDITS,
+        ),
+        Entry(
+            "advise",
+            "advising:advise",
+            "Which test can I use? Say what you have: it prints which tests apply, what each "
+            "assumes, how many documents it needs, and the command to type.",
+            panel=_AUDITS,
+        ),
+        Entry(
+            "audit",
+            "auditing:audit",
+            "Was this collection used? A test with its controls, a report, and an exit code: 0 "
+            "nothing shown, 3 consistent with training on it, 4 inconclusive.",
+            panel=_AUDITS,
+        ),
+        Entry(
+            "flag",
+            "flagging:flag",
+            "Which of these texts were seen? Each against known non-members, at a rate of false "
+            "flags, and all together.",
+            panel=_AUDITS,
+        ),
+        Entry(
+            "scan",
+            "scanning:scan",
+            "Are these texts in this corpus? Reads the corpus once and finds every passage of 50 "
+            "or more characters that it shares with a text.",
+            panel=_AUDITS,
+        ),
+        Entry(
+            "samples",
+            "harness:samples",
+            "Accuracy on items that a model seems to have seen, beside that on the others, from "
+            "what lm_eval --log_samples wrote.",
+            panel=_AUDITS,
+        ),
+        Entry(
+            "mark",
+            "marking:mark",
+            "Mark texts before you publish them: of several variants of each text a lot decides "
+            "which one you publish.",
+            panel=_TESTS,
+        ),
+        Entry(
+            "draw",
+            "marking:draw",
+            "The second step of `mark --beacon`: when the beacon has come, its value and your "
+            "commitment decide which version of each text you publish.",
+            panel=_TESTS,
+        ),
+        Entry(
+            "check",
+            "checking:check",
+            "Was a model trained on texts that were marked? An exact test of the sealed draw.",
+            panel=_TESTS,
+        ),
+        Entry(
+            "canaries",
+            "checking:canaries",
+            "Does a model know the random strings of these texts (hashes, UUIDs)? Each is "
+            "compared with fresh strings of the same format, under the model in question and a "
+            "second one.",
+            panel=_TESTS,
+        ),
+        Entry(
+            "order",
+            "ordering:order",
+            "Was this set, whose rows stand in random order, used? Compares the published order "
+            "of rows, or of answer options, with others, under the model in question and a second"
+            " one.",
+            panel=_TESTS,
+        ),
+        Entry(
+            "collections",
+            "collecting:collections",
+            "Was this collection used? Ranked among other collections of its kind: no earlier "
+            "checkpoint is needed.",
+            panel=_TESTS,
+        ),
+        Entry(
+            "cutoff",
+            "cutoff:cutoff",
+            "Years of dated texts and a stated training cut-off: does what the model knows drop "
+            "there, as at no other date? Exit code 3 when the predictions are consistent with "
+            "training, 0 when nothing was found (with --power), 4 when inconclusive.",
+            panel=_TESTS,
+        ),
+        Entry(
+            "score",
+            "scoring:score",
+            "Score texts: one row a text, one column a score, higher = more member-like.",
+            panel=_SCORES,
+        ),
+        Entry(
+            "evaluate",
+            "scoring:evaluate",
+            "Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the "
+            "controls beside them.",
+            panel=_SCORES,
+        ),
+        Entry(
+            "merge",
+            "sharded:merge",
+            "Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the"
+            " table, the run or flagging, and its report.",
+            panel=_SCORES,
+        ),
+        Entry(
+            "compare",
+            "side_by_side:compare",
+            "Put runs side by side: models by corpora, with their controls.",
+            panel=_SCORES,
+        ),
+        Entry(
+            "export",
+            "exporting:export",
+            "Write a result to one SQLite database: texts, scores, metrics, skipped texts, "
+            "summary and settings.",
+            panel=_SCORES,
+        ),
+        Entry(
+            "tune",
+            "making:tune",
+            "Tune a model on a few known non-members, for fsd(...): an adapter, with a card of "
+            "how it was made.",
+            panel=_MODELS,
+        ),
+        Entry(
+            "plant",
+            "making:plant",
+            "Train a model on a random part of the texts, so that its members are known without a doubt.",
+            panel=_MODELS,
+        ),
+        Entry(
+            "count",
+            "making:count",
+            "Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable.",
+            panel=_MODELS,
+        ),
+        Entry(
+            "quality",
+            "comparing:quality",
+            "How alike two sets of texts are, beside how alike A is to itself: shared words, "
+            "embeddings, divergence.",
+            panel=_BENCHMARKS,
+        ),
+        Entry(
+            "gap",
+            "comparing:gap",
+            "How far apart two sets of texts are, by classifiers that see no model.",
+            panel=_BENCHMARKS,
+        ),
+        Entry(
+            "verify",
+            "verifying:verify",
+            "Is a result what was written? Every hash, the report against its tables, and the "
+            "texts against those of the result.",
+            panel=_RECORD,
+        ),
+        Entry(
+            "again",
+            "repeating:again",
+            "Make a result again: the same command with the options that it recorded, relative "
+            "paths from here.",
+            panel=_RECORD,
+            plugins=False,
+        ),
+        Entry(
+            "show",
+            "printing:show",
+            "Print a text's tokens coloured by how surprising each was to the model.",
+            panel=_LOOK,
+        ),
+        Entry(
+            "report",
+            "printing:report",
+            "Render RUN/report.html again from the run's tables, without a model.",
+            panel=_LOOK,
+            plugins=False,
+        ),
+        Entry(
+            "list",
+            "printing:list_",
+            "List scores, corpora and what --model takes, one line each.",
+            panel=_LOOK,
+        ),
+        Entry(
+            "demo",
+            "making:demo",
+            "Train a small model on half of a corpus, then tell that half from the other.",
+            panel=_LOOK,
+            plugins=False,
+        ),
+        Entry(
+            "serve",
+            "serving:serve",
+            "A page on this machine for those who do not live in a terminal: look at a text, test"
+            " a collection, read results.",
+            panel=_LOOK,
+            plugins=False,
+        ),
+        Group(
+            "build",
+            "Make a benchmark from texts you have: members and non-members, with a card of how it was made.",
+            _BENCHMARKS,
+            Build,
+        ),
+        Group(
+            "cache",
+            "What is kept on disk so that it need not be computed twice: where, how much, and deleting it.",
+            _RECORD,
+            Cache,
+        ),
+    )
+
 
 app = typer.Typer(
     name="pretrace",
-    cls=Commands,
+    cls=Root,
     help="Was this text, or this collection, in the data a language model was pretrained on?",
     pretty_exceptions_enable=False,
-    context_settings=_CONTEXT,
-)
-build = typer.Typer(
-    cls=Commands,
-    help="Make a benchmark from texts you have: members and non-members, with a card of how it was made.",
-    no_args_is_help=True,
-    context_settings=_CONTEXT,
-)
-cache = typer.Typer(
-    cls=Commands,
-    help="What is kept on disk so that it need not be computed twice: where, how much, and deleting it.",
-    no_args_is_help=True,
-    context_settings=_CONTEXT,
+    context_settings=CONTEXT,
 )
 
 
@@ -75,73 +309,23 @@ def root(
     """Was this text, or this collection, in the data a language model was pretrained on?"""
 
 
-def _add(
-    to: typer.Typer,
-    panel: str,
-    *functions: Callable[..., Answered],
-    plugins: bool = True,
-) -> None:
-    for function in functions:
-        name = function.__name__.rstrip("_")
-        said = f"{_GROUPS[id(to)]} {name}" if id(to) in _GROUPS else name
-        to.command(name, cls=Command, rich_help_panel=panel)(command_of(function, plugins=plugins, name=said))
-
-
-_GROUPS = {id(build): "build", id(cache): "cache"}
-
-
-def _call(words: Sequence[str]) -> int:
+def call(words: Sequence[str]) -> int:
+    """Carry out a command line here; its exit code."""
     code = app(args=list(words), prog_name="pretrace", standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 
-def _leaves_of(command: str) -> Mapping[str, Leaf]:
-    found = getattr(typer.main.get_command(app), "commands", {}).get(command)
+def every_command(group: type[Commands] = Root) -> Iterator[Entry]:
+    """All commands of a group, those of groups in it among them; none is imported."""
+    for one in group.entries:
+        if isinstance(one, Entry):
+            yield one
+        else:
+            yield from every_command(one.members)
+
+
+def leaves_of(command: str) -> Mapping[str, Leaf]:
+    """The options of a command by name; none where there is no such command."""
+    found = next((one.made() for one in every_command() if one.words == command), None)
     leaves: Mapping[str, Leaf] = getattr(getattr(found, "callback", None), "leaves", {})
     return leaves
-
-
-_AUDITS, _TESTS = "Audit and flag", "Without an earlier checkpoint"
-_BENCHMARKS, _RECORD, _LOOK = "Benchmarks", "For the record", "Look"
-_add(
-    app,
-    _AUDITS,
-    asking.made_with(_call),
-    advising.advise,
-    auditing.audit,
-    flagging.flag,
-    scanning.scan,
-    harness.samples,
-)
-_add(
-    app,
-    _TESTS,
-    marking.mark,
-    marking.draw,
-    checking.check,
-    checking.canaries,
-    ordering.order,
-    collecting.collections,
-    cutoffs.cutoff,
-)
-_add(
-    app,
-    "Score and evaluate",
-    scoring.score,
-    scoring.evaluate,
-    sharded.merge,
-    side_by_side.compare,
-    exporting.export,
-)
-_add(app, "Models and counts", making.tune, making.plant, making.count)
-_add(build, "Commands", building.patents, building.dated, building.ccnews)
-app.add_typer(build, name="build", rich_help_panel=_BENCHMARKS)
-_add(app, _BENCHMARKS, comparing.quality, comparing.gap)
-_add(app, _RECORD, verifying.verify)
-_add(app, _RECORD, repeating.made_with(_call, _leaves_of), plugins=False)
-_add(cache, "Commands", caching.info, caching.clear, plugins=False)
-app.add_typer(cache, name="cache", rich_help_panel=_RECORD)
-_add(app, _LOOK, printing.show)
-_add(app, _LOOK, printing.report, plugins=False)
-_add(app, _LOOK, printing.list_)
-_add(app, _LOOK, making.demo, serving.serve, plugins=False)

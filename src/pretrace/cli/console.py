@@ -16,7 +16,6 @@ from rich.segment import Segment
 from rich.text import Text
 
 from pretrace.errors import shown
-from pretrace.results.serialization import to_json
 
 
 class Plain(Text):
@@ -46,6 +45,8 @@ def printer(*, stderr: bool = False) -> rich.Console:
 
 def write_json(document: Mapping[str, Any]) -> None:
     """Write a JSON document to standard output; where that is not UTF-8, with JSON's own escapes."""
+    from pretrace.results.serialization import to_json  # takes arrays, and so imports numpy
+
     text = to_json(document).decode()
     try:
         text.encode(sys.stdout.encoding or "utf-8")

@@ -10,9 +10,10 @@ import typer
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from pretrace.cli.console import Plain, printer
+from pretrace.cli.groups import Commands
 from pretrace.settings import LARGEST_SEED, Option
 
 if TYPE_CHECKING:
@@ -31,18 +32,6 @@ class Command(TyperCommand):
         formatter.write(rendered(self, ctx, everything=False))
 
 
-class Commands(TyperGroup):
-    """A group of commands, whose help lists them by their panels in the order they were added."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help."""
-        formatter.write(rendered(self, ctx, everything=True))
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names in the order in which the commands were added."""
-        return list(self.commands)
-
-
 def show_all(context: typer.Context, wanted: bool) -> None:
     """What --help-all does: print the help with every option, and exit."""
     if wanted:
@@ -56,8 +45,8 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     console.width = min(console.width, _WIDEST)
     said = inspect.cleandoc(command.help or "").replace("\n", " ")
     parts: list[RenderableType] = [Plain(command.get_usage(context)), Plain(), Plain(said), Plain()]
-    if isinstance(command, TyperGroup):
-        parts += _commands(command, context)
+    if isinstance(command, Commands):
+        parts += _commands(command)
     leaves: Mapping[str, Leaf] = getattr(command.callback, "leaves", {})
     short = not everything and any(leaf.option.essential for leaf in leaves.values())
     parts += _panels(_grouped(command.get_params(context), leaves, short=short))
@@ -69,15 +58,10 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     return captured.get()
 
 
-def _commands(group: TyperGroup, context: Any) -> Iterator[Panel]:
+def _commands(group: Commands) -> Iterator[Panel]:
     panels: dict[str, list[Row]] = {}
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        if found is None:
-            continue
-        said = inspect.cleandoc(found.help or "").replace("\n", " ")
-        panel = str(getattr(found, "rich_help_panel", None) or "Commands")
-        panels.setdefault(panel, []).append((name, Plain(_first_sentence(said))))
+    for name, one in zip(group.commands, group.entries, strict=True):
+        panels.setdefault(one.panel, []).append((name, Plain(one.says)))
     return _panels(panels)
 
 
@@ -119,7 +103,7 @@ def _right(parameter: Any, leaf: Leaf | None, *, short: bool) -> Plain:
     notes += _range(leaf.option) if leaf is not None and not short else []
     if not isinstance(default, bool) and default not in (None, "", [], ()) and leaf is not None:
         notes.append(f"default: {default}")
-    shown = Plain(_first_sentence(said) if short else said)
+    shown = Plain(first_sentence(said) if short else said)
     shown.append("".join(f" [{note}]" for note in notes), style="dim")
     return shown
 
@@ -132,6 +116,7 @@ def _range(own: Option) -> list[str]:
     return [f"at most {own.most}" if own.least is None else f"{own.least} to {own.most}"]
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
+    """What stands before the first full stop or semicolon, as a sentence."""
     end = min((at for at in (text.find(". "), text.find("; ")) if at >= 0), default=-1)
     return text if end < 0 else f"{text[:end]}."

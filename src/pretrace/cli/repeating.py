@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +15,6 @@ from pretrace.results.folder import Kind, Opened
 from pretrace.runs import kind_of
 from pretrace.settings import Option
 
-Call = Callable[[Sequence[str]], int]
-Leaves = Callable[[str], Mapping[str, Leaf]]
 _TESTS = {"marks": "check", "triggers": "check", "options": "order"}
 """Tests whose command has another name."""
 _FOLDER = Option(
@@ -40,30 +38,27 @@ _TRUST = Option(
 _CODE = ("plugin", "trust_remote_code", "allow_pickle")
 
 
-def made_with(call: Call, leaves: Leaves) -> Callable[..., int]:
-    """The command `again`: `call` runs a command line, `leaves` gives the options of a command."""
+def again(
+    folder: Annotated[Path, _FOLDER],
+    passed: Passed,
+    out: Annotated[Path | None, _OUT] = None,
+    trust: Annotated[bool, _TRUST] = False,
+) -> int:
+    """Make a result again: the same command with the options that it recorded, relative paths from here. It
+    compares nothing: `pretrace verify` says whether a folder is what was written."""
+    from pretrace.cli.commands import call, leaves_of
 
-    def again(
-        folder: Annotated[Path, _FOLDER],
-        passed: Passed,
-        out: Annotated[Path | None, _OUT] = None,
-        trust: Annotated[bool, _TRUST] = False,
-    ) -> int:
-        """Make a result again: the same command with the options that it recorded, relative paths from here. It
-        compares nothing: `pretrace verify` says whether a folder is what was written."""
-        named = folder if folder.name not in ("", "..") else folder.resolve()
-        place = out or named.with_name(f"{named.name}-again")
-        command, given = recorded(folder)
-        if not trust:
-            _refuse_code(folder, given)
-        words = command_line(folder, command, given, leaves(command))
-        said = [*words, f"--out={place}"]
-        note(f"again: pretrace {shlex.join(said)}")
-        code = call([*said, *passed])
-        note(f"pretrace verify {shlex.quote(str(place))} checks the new folder; {folder} is as it was.")
-        return code
-
-    return again
+    named = folder if folder.name not in ("", "..") else folder.resolve()
+    place = out or named.with_name(f"{named.name}-again")
+    command, given = recorded(folder)
+    if not trust:
+        _refuse_code(folder, given)
+    words = command_line(folder, command, given, leaves_of(command))
+    said = [*words, f"--out={place}"]
+    note(f"again: pretrace {shlex.join(said)}")
+    code = call([*said, *passed])
+    note(f"pretrace verify {shlex.quote(str(place))} checks the new folder; {folder} is as it was.")
+    return code
 
 
 def _refuse_code(folder: Path, given: Mapping[str, Any]) -> None:

@@ -1,19 +1,24 @@
 """Methods of results whose work is done in rooms above: as a table of another library, and as HTML in a notebook.
 
-The rooms above register what does it when `pretrace` is imported, so that this room imports none of them.
+What does it is named here by its place and imported when it is asked for, so that this room imports none of those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Literal
 
-_OFFERED: dict[str, Callable[[Any], Any]] = {}
+_PLACES = {
+    "arrow": ("pretrace.results.frames", "to_arrow"),
+    "pandas": ("pretrace.results.frames", "to_pandas"),
+    "html": ("pretrace.report.notebook", "html"),
+}
+"""Module and function; `_repr_html_` draws, so it is imported when a notebook asks."""
 
 
-def offer(what: Literal["arrow", "pandas", "html"], make: Callable[[Any], Any]) -> None:
-    """Have `make` do the work of `to_arrow`, `to_pandas` or `_repr_html_` of all results."""
-    _OFFERED[what] = make
+def _offered(what: Literal["arrow", "pandas", "html"], result: Any) -> Any:
+    module, name = _PLACES[what]
+    return getattr(import_module(module), name)(result)
 
 
 class Tabular:
@@ -23,11 +28,11 @@ class Tabular:
 
     def to_arrow(self) -> Any:
         """The rows as a `pyarrow.Table`, with the columns of the table on disk; of a large run those of its sample."""
-        return _OFFERED["arrow"](self)
+        return _offered("arrow", self)
 
     def to_pandas(self) -> Any:
         """The same as a `pandas.DataFrame`; MissingPackageError without pandas."""
-        return _OFFERED["pandas"](self)
+        return _offered("pandas", self)
 
 
 class Shown:
@@ -37,4 +42,4 @@ class Shown:
 
     def _repr_html_(self) -> str:
         """A small table of a run; the first page of the report of anything else."""
-        return str(_OFFERED["html"](self))
+        return str(_offered("html", self))
