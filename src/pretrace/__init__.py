@@ -18,11 +18,9 @@ from pretrace.frequencies import Frequencies, count
 from pretrace.results.frames import to_arrow, to_pandas
 from pretrace.runs import (
     load_audit,
-    load_flags,
     load_run,
     load_verdict,
     save_audit,
-    save_flags,
     save_run,
     save_verdict,
 )
@@ -32,7 +30,7 @@ from pretrace.scoring.plan import Models
 from pretrace.statistics.paired import compare
 from pretrace.tuning import tune
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace, Verdict
+from pretrace.types import Audit, Corpus, Evaluation, Run, Situation, Text, Trace, Verdict
 from pretrace.types.offered import offer
 from pretrace.verdicts.advise import advise
 from pretrace.verdicts.audit.audit import audit
@@ -49,7 +47,7 @@ from pretrace.verdicts.triggers import check_triggers
 from pretrace.verification import Verification, verify
 
 
-def _html(result: Run | Audit | Flagged | Verdict) -> str:
+def _html(result: Run | Audit | Verdict) -> str:
     from pretrace.report.notebook import html  # draws, so it is imported when a notebook asks
 
     return html(result)
@@ -68,7 +66,6 @@ __all__ = [
     "CutoffSettings",
     "Evaluation",
     "FlagSettings",
-    "Flagged",
     "Frequencies",
     "Models",
     "Options",
@@ -97,7 +94,6 @@ __all__ = [
     "gap",
     "known_corpora",
     "load_audit",
-    "load_flags",
     "load_run",
     "load_verdict",
     "mark",
@@ -110,7 +106,6 @@ __all__ = [
     "publish",
     "read_seal",
     "save_audit",
-    "save_flags",
     "save_run",
     "save_verdict",
     "set_aside",
