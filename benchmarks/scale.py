@@ -78,7 +78,7 @@ PARTS = {
     "scoring": ["scoring.scored:Scored.add"],
     "writing": [
         "results.run:save_run",
-        "results.flags:save_flags",
+        "results.verdicts:save_verdict",
         "jobs.manifest:Parts.write",
         "jobs.worker:table_of",
         "jobs.sample:Summary.add",

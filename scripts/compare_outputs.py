@@ -33,7 +33,7 @@ IGNORED = {
     "versions": "pretrace's own is among them; those of the other packages are the same for both",
 }
 """Keys of a JSON that may differ, at any depth, and why."""
-IGNORED_ABOVE = {"sha256": "of the verdict.json it stands in, whose time and timings it covers"}
+IGNORED_ABOVE = {"sha256": "of the JSON it stands in, whose time and timings it covers"}
 """The same at the top of a JSON only: further down these names hold hashes of texts and tables, which count."""
 RENDERED = {".html", ".png", ".svg"}
 

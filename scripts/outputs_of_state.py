@@ -19,6 +19,7 @@ import subprocess
 import sysconfig
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ _ADAPTER = (
     "--method \"lora(rank=4, epochs=2, precision='float32')\""  # the format of "auto" is found by timing
 )
 _AUDIT = "audit texts.jsonl --model target --tokens 32 --pairs 200"
+_FLAG = (
+    "flag texts.jsonl --nonmembers controls.jsonl --model target --placebo sibling --fdr 0.2 --score ref "
+    "--reference-model base"
+)
+_SECOND = "--stated 'shuffled before release' --placebo sibling"
 _SCORES = (
     '"loss,ppl,zlib,lowercase,min_k,max_k,min_k_plus_plus,ref,dc_pdd,neighbor(m=3),perturbed,'
     "perturbed(kind='deletion'),fsd(ppl),fsd(zlib),na_pdd,probe\""
@@ -82,12 +88,31 @@ _COMMANDS = {
     "--procedure calibrated --also paper,release --out audit-generator",
     "audit-placebo": f"{_AUDIT} --placebo sibling --generator base --generator-dtype float32 {_ADAPTER} "
     "--out audit-placebo",
+    "order": f"order rows.jsonl --model target {_SECOND} --out order",
+    "options": f"order items.jsonl --options options --model target {_SECOND} --out options",
+    "canaries": "canaries canaries.jsonl --model target --placebo sibling --out canaries",
+    "collections": "collections collections.jsonl --collection-column collection --suspect c0 --model target "
+    "--placebo sibling --reference-model base --out collections",
+    "cutoff": "cutoff dated.jsonl --cutoff 2021-01 --model target --placebo sibling --power --out cutoff",
+    "marked": "mark pairs.jsonl --variant-column other --out marked --sealed marked-sealed.json",
+    "marks": "check marked-sealed.json --commitment marked/commitment.txt --model target --placebo sibling "
+    "--out marks",
+    "canary": "mark pairs.jsonl --canary --out canary --sealed canary-sealed.json",
+    "triggers": "check canary-sealed.json --commitment canary/commitment.txt --answers answers.jsonl "
+    "--out triggers",
+    "scan": "scan texts.jsonl --corpus reference.jsonl --heldout controls.jsonl --out scan",
+    "flag-sharded": f"{_FLAG} --out flag-sharded --shard 1/1",
+    "flag-refused": "flag texts.jsonl --nonmembers rows.jsonl --model target --out flag-refused",
+    "flag-power": "flag texts.jsonl --nonmembers controls.jsonl --model sibling --power --out flag-power",
     "gap": "gap texts.jsonl controls.jsonl --classifiers 'words,gpt2(layers=1, width=32, epochs=2)'",
-    "flag": "flag texts.jsonl --nonmembers controls.jsonl --model target --placebo sibling --fdr 0.2 --score ref "
-    "--reference-model base --out flag",
+    "flag": f"{_FLAG} --out flag",
     "quality.json": "quality texts.jsonl controls.jsonl --embeddings none --figures quality.json",
     "refused": "evaluate texts.jsonl --model planted --out refused",
     "demo": "demo --out demo",
+    **{
+        f"{name}.sqlite": f"export {name} --sqlite {name}.sqlite"
+        for name in ("audit-controls", "audit-placebo", "flag", "flag-sharded", "order", "scan")
+    },
 }
 STEPS = tuple(
     Step(name, tuple(shlex.split(command)), (2,) if name == "refused" else ANSWERS)  # it has no labels
@@ -115,6 +140,42 @@ def write_texts(folder: Path) -> None:
                 {"id": "empty", "text": "", "group": "empty"},
                 {"id": "one", "text": "a", "group": "one"},
             ]
+        (folder / f"{name}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
+
+
+def write_designs(folder: Path) -> None:
+    """Texts for the tests without an earlier checkpoint, made of the modules' own docstrings."""
+    texts = [json.loads(line) for line in (folder / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
+    more = [
+        json.loads(line) for line in (folder / "reference.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    found = [row["text"] for row in (*texts, *more) if len(row["text"]) > 1]
+    lines = [line.strip() for text in found for line in text.splitlines() if len(line.strip()) > 30]
+    designs: dict[str, list[dict[str, Any]]] = {
+        "rows": [{"id": f"r{i}", "text": line} for i, line in enumerate(dict.fromkeys(lines))][:300],
+        "items": [
+            {"text": text.split("\n")[0], "options": sorted(set(text.split()))[:4]} for text in found[:60]
+        ],
+        "canaries": [
+            {"text": f"{text[:80]} key {uuid.UUID(bytes=hashlib.md5(text.encode()).digest(), version=4)} end"}
+            for text in found[:30]
+        ],
+        "collections": [
+            {"id": f"d{i}", "text": text, "collection": f"c{i % 20}"} for i, text in enumerate(found)
+        ],
+        "dated": [
+            {"id": f"d{i}", "text": text, "date": f"{2019 + i % 48 // 12}-{i % 12 + 1:02}-15"}
+            for i, text in enumerate(found)
+        ],
+        "pairs": [
+            {"id": f"p{i}", "text": text, "other": " ".join(reversed(text.split()))}
+            for i, text in enumerate(found[:40])
+        ],
+        "answers": [{"id": f"p{i}", "answer": "nothing of the kind"} for i in range(40)],
+    }
+    for name, rows in designs.items():
         (folder / f"{name}.jsonl").write_text(
             "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
         )
@@ -207,6 +268,7 @@ def run_state(state: State, steps: Sequence[Step], python: str) -> None:
     state.run.mkdir(parents=True, exist_ok=True)
     (state.place / "steps").mkdir(exist_ok=True)
     write_texts(state.run)
+    write_designs(state.run)
     variables, grounds = environment_of(state, python)
     measured = state.place.parent / "measured"
     if measured.is_dir():

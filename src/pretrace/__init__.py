@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from pretrace.frequencies import Frequencies, count
     from pretrace.runs import (
         load_audit,
-        load_flags,
         load_run,
         load_verdict,
         save_audit,
-        save_flags,
         save_run,
         save_verdict,
     )
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from pretrace.statistics.paired import compare
     from pretrace.tuning import tune
     from pretrace.tuning.planting import PlantSettings, plant
-    from pretrace.types import Audit, Corpus, Evaluation, Flagged, Run, Situation, Text, Trace, Verdict
+    from pretrace.types import Audit, Corpus, Evaluation, Run, Situation, Text, Trace, Verdict
     from pretrace.verdicts.advise import advise
     from pretrace.verdicts.audit.audit import audit
     from pretrace.verdicts.audit.settings import AuditSettings
@@ -56,14 +54,14 @@ _PLACES = {
     "pretrace.corpora": "Columns known_corpora open_corpus",
     "pretrace.errors": "PretraceError",
     "pretrace.frequencies": "Frequencies count",
-    "pretrace.runs": "load_audit load_flags load_run load_verdict save_audit save_flags save_run save_verdict",
+    "pretrace.runs": "load_audit load_run load_verdict save_audit save_run save_verdict",
     "pretrace.scoring.detect": "Options detect evaluate",
     "pretrace.scoring.holdout": "set_aside",
     "pretrace.scoring.plan": "Models",
     "pretrace.statistics.paired": "compare",
     "pretrace.tuning": "tune",
     "pretrace.tuning.planting": "PlantSettings plant",
-    "pretrace.types": "Audit Corpus Evaluation Flagged Run Situation Text Trace Verdict",
+    "pretrace.types": "Audit Corpus Evaluation Run Situation Text Trace Verdict",
     "pretrace.verdicts.advise": "advise",
     "pretrace.verdicts.audit.audit": "audit",
     "pretrace.verdicts.audit.settings": "AuditSettings",
@@ -111,7 +109,6 @@ __all__ = [
     "CutoffSettings",
     "Evaluation",
     "FlagSettings",
-    "Flagged",
     "Frequencies",
     "Models",
     "Options",
@@ -140,7 +137,6 @@ __all__ = [
     "gap",
     "known_corpora",
     "load_audit",
-    "load_flags",
     "load_run",
     "load_verdict",
     "mark",
@@ -153,7 +149,6 @@ __all__ = [
     "publish",
     "read_seal",
     "save_audit",
-    "save_flags",
     "save_run",
     "save_verdict",
     "set_aside",

@@ -1,79 +1,95 @@
-"""A run, an audit, a flagging, another verdict or runs side by side with the report, written and read as one folder."""
+"""A result with its report, written and read as one folder: a run, an audit, a verdict, or runs side by side.
+
+What there is of each kind stands once, in `KINDS`: the folder that it is known by, its class, what writes and reads
+it, and the module that makes its report. All else is the same for all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pretrace.errors import OutputError
 from pretrace.results import audit as audits
 from pretrace.results import export as exported
-from pretrace.results import flags, side_by_side, verdicts
 from pretrace.results import run as runs
+from pretrace.results import side_by_side, verdicts
 from pretrace.results.folder import Kind, Render, Write, seal_of
-from pretrace.results.output_checks import (
-    COMPARISON,
-    FLAGS,
-    MARKER,
-    RESULT,
-    VERDICT,
-    OutputFile,
-    check_file,
-    recorded_files,
-)
+from pretrace.results.output_checks import OutputFile, check_file, json_object, recorded_files
 from pretrace.results.serialization import from_json
-from pretrace.types import Audit, Flagged, Run, SideBySide, Verdict
+from pretrace.types import Audit, Run, SideBySide, Verdict
 
-Result = Run | Audit | Flagged | Verdict | SideBySide
-_KINDS = {
-    VERDICT: audits.AUDIT,
-    RESULT: verdicts.VERDICTS,
-    FLAGS: flags.FLAGGING,
-    COMPARISON: side_by_side.COMPARISONS,
-    MARKER: runs.RUN,
-}
-_LOADERS: dict[str, Callable[[Path], Result]] = {
-    VERDICT: audits.load_audit,
-    RESULT: verdicts.load_verdict,
-    FLAGS: flags.load_flags,
-    COMPARISON: side_by_side.load_side_by_side,
-    MARKER: runs.load_run,
-}
-
+Result = Run | Audit | Verdict | SideBySide
 REPORT = "report.html"
 
 
-def save(result: Result, folder: str | Path) -> None:
+@dataclass(frozen=True, slots=True)
+class ResultKind:
+    """A kind of result: the `folder` it lies in, the class `made` of it there, what loads it and saves it, and the
+    name of its module in `pretrace.report`. `save` is None for a folder of an earlier version, which is only read."""
+
+    folder: Kind
+    made: type[Result]
+    load: Callable[[Path], Result]
+    save: Callable[..., None] | None
+    report: str
+
+
+def _former_flagging(folder: Path) -> Verdict:
+    from pretrace.verdicts.flag.former import load_flags
+
+    return load_flags(folder)
+
+
+KINDS = (
+    ResultKind(audits.AUDIT, Audit, audits.load_audit, audits.save_audit, "audit"),
+    ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
+    ResultKind(verdicts.FORMER_FLAGGING, Verdict, _former_flagging, None, "verdict"),
+    ResultKind(
+        side_by_side.COMPARISONS,
+        SideBySide,
+        side_by_side.load_side_by_side,
+        side_by_side.save_side_by_side,
+        "side_by_side",
+    ),
+    ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),
+)
+"""All kinds; a folder is of the first of them whose JSON part it holds."""
+MARKERS = tuple(kind.folder.marker for kind in KINDS)
+"""The JSON parts by which results are known."""
+_REPORTS = {"flag": "flags"}
+"""Tests whose report is a module of its own."""
+
+
+def save(result: Result, folder: str | Path, **more: Any) -> None:
     """Write tables, figures and report to `folder`, whole or not at all, in place of an earlier result there.
 
-    Raises OutputError where nothing can be written, or where `folder` holds something else.
+    `more` goes to what saves such a result: files beside its own. Raises OutputError where nothing can be written, or
+    where `folder` holds something else.
     """
-    place, rendered = Path(folder), _rendered(result)
-    if isinstance(result, Run):
-        runs.save_run(result, place, rendered=rendered)
-    elif isinstance(result, Audit):
-        audits.save_audit(result, place, rendered=rendered)
-    elif isinstance(result, Verdict):
-        verdicts.save_verdict(result, place, rendered=rendered)
-    elif isinstance(result, SideBySide):
-        side_by_side.save_side_by_side(result, place, rendered=rendered)
-    else:
-        flags.save_flags(result, place, rendered=rendered)
+    write = next(kind.save for kind in KINDS if kind.save and isinstance(result, kind.made))
+    write(result, Path(folder), rendered=_rendered(result), **more)
 
 
 def load(folder: str | Path) -> Result:
-    """The run, audit, flagging, verdict or comparison that `save` wrote to `folder`, to the last bit.
+    """The run, audit, verdict or comparison that `save` wrote to `folder`, to the last bit.
 
     Raises OutputError, naming the file, where the folder holds none, where a file is damaged or was changed, or where
     a newer pretrace wrote it.
     """
-    place = Path(folder)
-    return _LOADERS[kind_of(place).marker](place)
+    return _result_kind(Path(folder)).load(Path(folder))
 
 
 def kind_of(folder: Path) -> Kind:
     """What kind of result lies in a folder, by its JSON part; that of a run where there is none."""
-    return next((kind for marker, kind in _KINDS.items() if (folder / marker).exists()), runs.RUN)
+    kind = _result_kind(folder).folder
+    if kind is not verdicts.VERDICTS:
+        return kind
+    test = (json_object(folder / kind.marker) or {}).get("test")
+    return replace(verdicts.kind_of_test(str(test)), test="")
 
 
 def render(folder: str | Path) -> Path:
@@ -87,7 +103,7 @@ def render(folder: str | Path) -> Path:
 def report_of(folder: str | Path) -> str:
     """The report of the result in `folder` as it would be made now, which is not written; errors as in `load`."""
     result, place = load(folder), Path(folder)
-    return str(_report_of(result).render(result, seal=seal_of(kind_of(place), place)))
+    return str(report_module(result).render(result, seal=seal_of(kind_of(place), place)))
 
 
 def export(folder: str | Path, file: str | Path) -> None:
@@ -100,7 +116,17 @@ def export(folder: str | Path, file: str | Path) -> None:
 
 def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> None:
     """`save`, for a run; `beside` may add files to the folder, or write its tables anew, before the report."""
-    runs.save_run(run, Path(folder), extra=beside, rendered=_rendered(run))
+    save(run, folder, extra=beside)
+
+
+def save_audit(audit: Audit, folder: str | Path) -> None:
+    """`save`, for an audit."""
+    save(audit, folder)
+
+
+def save_verdict(verdict: Verdict, folder: str | Path, *, beside: Mapping[str, Write] | None = None) -> None:
+    """`save`, for a flagging or another verdict; `beside` writes further tables, by their names in the folder."""
+    save(verdict, folder, beside=beside)
 
 
 def scan(folder: str | Path) -> Any:
@@ -108,13 +134,11 @@ def scan(folder: str | Path) -> Any:
     table and not the sample. Of a large flagging all texts in question. OutputError where the folder holds neither."""
     from pyarrow import dataset
 
-    place, whole = Path(folder), None
-    if (place / FLAGS).exists():
-        whole = load_flags(folder).whole
-    if whole is not None:
-        names = list(whole.parts)
+    place, found = Path(folder), load(folder)
+    if isinstance(found, Verdict) and found.figures.get("whole"):
+        names = list(found.figures["whole"]["parts"])
     else:
-        run = load_run(folder)
+        run = found if isinstance(found, Run) else load_run(folder)
         names = [part.name for part in run.whole.parts] if run.whole else [runs.SCORES]
     return dataset.dataset([str(place / name) for name in names], format="parquet")
 
@@ -124,53 +148,35 @@ def load_run(folder: str | Path) -> Run:
     return runs.load_run(Path(folder))
 
 
-def save_audit(audit: Audit, folder: str | Path) -> None:
-    """`save`, for an audit."""
-    save(audit, folder)
-
-
 def load_audit(folder: str | Path) -> Audit:
     """`load`, where nothing but an audit will do."""
     return audits.load_audit(Path(folder))
 
 
-def save_flags(flagged: Flagged, folder: str | Path, *, beside: Mapping[str, Write] | None = None) -> None:
-    """`save`, for a flagging; `beside` writes further tables, by their names in the folder."""
-    flags.save_flags(flagged, Path(folder), beside=beside, rendered=_rendered(flagged))
+def load_verdict(folder: str | Path, *tests: str) -> Verdict:
+    """`load`, where nothing but a verdict will do: a flagging, or another test; one of these `tests`, where any are
+    named."""
+    place = Path(folder)
+    kind = _result_kind(place)
+    found = kind.load(place) if kind.made is Verdict else verdicts.load_verdict(place)
+    assert isinstance(found, Verdict)
+    if tests and found.test not in tests:
+        raise OutputError(f"{place} holds the result of another test: {found.test}.")
+    return found
 
 
-def load_flags(folder: str | Path) -> Flagged:
-    """`load`, where nothing but a flagging will do."""
-    return flags.load_flags(Path(folder))
+def report_module(result: Result) -> Any:
+    """The module that makes the report of such a result."""
+    name = next(kind.report for kind in KINDS if isinstance(result, kind.made))
+    if isinstance(result, Verdict):
+        name = _REPORTS.get(result.test, name)
+    return import_module(f"pretrace.report.{name}")
 
 
-def save_verdict(verdict: Verdict, folder: str | Path) -> None:
-    """`save`, for a verdict of a test that needs no earlier checkpoint."""
-    save(verdict, folder)
-
-
-def load_verdict(folder: str | Path) -> Verdict:
-    """`load`, where nothing but such a verdict will do."""
-    return verdicts.load_verdict(Path(folder))
+def _result_kind(folder: Path) -> ResultKind:
+    return next((kind for kind in KINDS if (folder / kind.folder.marker).exists()), KINDS[-1])
 
 
 def _rendered(result: Result) -> dict[str, Render]:
     """What is made from a result beside its tables: the report, by the name of its file."""
-    return {REPORT: lambda path, seal: _report_of(result).write(result, path, seal=seal)}
-
-
-def _report_of(result: Result) -> Any:
-    """The module that makes the report of such a result."""
-    import pretrace.report.audit as audit_report
-    import pretrace.report.flags as flags_report
-    import pretrace.report.run as run_report
-    import pretrace.report.side_by_side as comparison_report
-    import pretrace.report.verdict as verdict_report
-
-    if isinstance(result, Run):
-        return run_report
-    if isinstance(result, Audit):
-        return audit_report
-    if isinstance(result, SideBySide):
-        return comparison_report
-    return verdict_report if isinstance(result, Verdict) else flags_report
+    return {REPORT: lambda path, seal: report_module(result).write(result, path, seal=seal)}

@@ -68,7 +68,7 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, plan
     with (out / "flags.csv").open(encoding="utf-8", newline="") as file:
         chosen = {row["id"] for row in csv.DictReader(file) if row["flagged"] == "1"}
     assert len(chosen & planted["members"]) > 2 * len(chosen - planted["members"])
-    found = json.loads((out / "flags.json").read_text(encoding="utf-8"))
+    found = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert (found["outcome"], found["exit_code"]) == ("flagged", 3)
     assert found["settings"]["command"]["reference_model"] == str(model_folder)
     assert report_of(out) == (out / "report.html").read_text(encoding="utf-8")
@@ -135,9 +135,9 @@ def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder)
     sets = (planted["texts"], "--nonmembers", planted["known"], "--model", model_folder, "--score", "loss")
     code, said, _ = ask(*sets, "--power", "--out", tmp_path / "FLAGS")
     words = " ".join(said.split())
-    found = json.loads((tmp_path / "FLAGS" / "flags.json").read_text(encoding="utf-8"))
-    power = found["power"]["probability"]["value"]
-    assert (code, found["outcome"], found["power"]["planted"] >= 4) == (4, "missed", True)
+    found = json.loads((tmp_path / "FLAGS" / "result.json").read_text(encoding="utf-8"))
+    power = found["planted"]["probability"]["value"]
+    assert (code, found["outcome"], found["planted"]["planted"] >= 4) == (4, "missed", True)
     assert power < 0.8
     assert "Could have been missed: nothing stands out among the 40 texts" in words
     assert f"a tenth of them, read once, would be found in {power:.0%} of such flaggings" in words

@@ -198,7 +198,8 @@ KIND_OF: dict[str, dict[str, str]] = {
     "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},
 }
-"""Which folder an option replaces; none for tests, since the one that is there is of another test."""
+"""Which folder an option replaces (of flaggings that of an earlier pretrace); none for tests, since the one that is
+there is of another test."""
 
 
 def whole_job(out: Path) -> None:

@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 import typer
 import yaml
+from report.flaggings import flagging, known_of, texts_of
 
 from pretrace.cli.commands import app
 from pretrace.report.summary import summary
-from pretrace.runs import save_flags
-from pretrace.types import Check, Flagged, FlagOutcome, Judged, Known, SetTest
+from pretrace.runs import save_verdict
+from pretrace.types import Check, Outcome, SetTest, Verdict
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -148,18 +149,17 @@ def test_without_further_arguments(tmp_path: Path) -> None:
     assert (tmp_path / "called").read_text(encoding="utf-8").splitlines()[-1] == "--power"
 
 
-def flagged(outcome: FlagOutcome, name: str = "item") -> Flagged:
+def flagged(outcome: Outcome, name: str = "item") -> Verdict:
     """A flagging with three texts, the first flagged where that is the outcome."""
     told, first = outcome != "refused", outcome == "flagged"
     ids, p = (name, "b", "c"), np.array([0.001, 0.4, 0.9]) if told else np.zeros(0)
-    texts = Judged(ids, ids, np.array([3.0, 0.1, -1.0]), p, p, (first, False, False), ids, (True,) * 3)
-    known = Known(("k",), ("k",), np.array([0.0]), (True,), ("k",))
+    texts = texts_of(ids, np.array([3.0, 0.1, -1.0]), p, (first, False, False))
     check = Check("words", "Alike by words", "passed" if told else "failed", "AUC 0.5.")
     runs = Check("runs", "No runs", "not run", "Too few known documents (1).")
     test = SetTest(0.2 if told else None, 0.05, 1, 0.1, 2, 99, "" if told else "they differ", 0.0, 0.4, 1.0)
-    return Flagged(
-        "mine", "known", "m", "loss", 0.05, "bh", outcome, f"What {name} says.", texts, known,
-        checks=(check, runs), advice=("Take more.",), set_test=test,
+    return flagging(
+        outcome, texts, known_of(("k",), np.array([0.0])), set_test=test, statement=f"What {name} says.",
+        checks=(check, runs), advice=("Take more.",),
     )  # fmt: skip
 
 
@@ -172,8 +172,8 @@ def flagged(outcome: FlagOutcome, name: str = "item") -> Flagged:
         ("refused", "Not answered (exit code 4)"),
     ],
 )
-def test_the_summary_of_a_job(tmp_path: Path, outcome: FlagOutcome, says: str) -> None:
-    save_flags(flagged(outcome), tmp_path / "o")
+def test_the_summary_of_a_job(tmp_path: Path, outcome: Outcome, says: str) -> None:
+    save_verdict(flagged(outcome), tmp_path / "o")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = bash("Summarise", tmp_path, OUT="o", PATH=path)
     assert done.returncode == 0, done.stderr

@@ -115,7 +115,7 @@ def test_the_command(logs, tmp_path, monkeypatch, capsys):
     code, said = ran(monkeypatch, capsys, *arguments)
     verdict, flagged, order = load("OUT"), load("FLAGS"), load("ORDER")
     assert (code, verdict.test, verdict.outcome) == (4, "samples", "inconclusive"), said  # no --power
-    assert verdict.p == flagged.set_test.p
+    assert verdict.p == flagged.p
     assert (order.test, order.units + len(order.skipped)) == ("options", 40)
     assert order.statement in " ".join(verdict.reasons)
     column = verdict.table("items").columns
@@ -141,7 +141,7 @@ def test_items_that_were_seen_are_set_apart(logs):
     verdict, flagged = samples(log, known, Models(FakeBackend(seen)), SamplesSettings(), flagging)
     assert verdict.outcome == "consistent"
     rights = np.array([item.figures["acc"] for item in log.items])
-    chosen = np.array(flagged.texts.flagged)
+    chosen = flagged.table("flags")["flagged"]
     assert chosen[:14].all()
     assert chosen[14:].sum() <= 5
     accuracy = verdict.figures["accuracy"]

@@ -18,7 +18,7 @@ from pretrace.cli.options import command_of
 from pretrace.cli.sharded import merge
 from pretrace.errors import OutputError
 from pretrace.jobs import shards
-from pretrace.runs import export, load_flags
+from pretrace.runs import export, load_verdict
 from pretrace.scoring import evidence
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -95,7 +95,7 @@ def _exported(folder: Path) -> None:
         export(folder / name, folder / f"{name}.sqlite")
         with closing(sqlite3.connect(folder / f"{name}.sqlite")) as database:
             rows[name] = set(
-                database.execute('SELECT id, "group", document, score, p, q, flagged, drawn FROM texts')
+                database.execute('SELECT id, "group", document, score, p, q, flagged, drawn FROM flags')
             )
     assert rows["FLAGS"] == rows["WHOLE"]
     assert len(rows["FLAGS"]) == 400
@@ -107,8 +107,8 @@ def _exported(folder: Path) -> None:
 
 def _as_at_once(folder: Path) -> None:
     """FLAGS holds what a run in one piece wrote to WHOLE."""
-    one, many = load_flags(folder / "WHOLE"), load_flags(folder / "FLAGS")
-    assert (one.statement, one.checks, one.set_test) == (many.statement, many.checks, many.set_test)
+    one, many = load_verdict(folder / "WHOLE"), load_verdict(folder / "FLAGS")
+    assert (one.statement, one.checks, one.p) == (many.statement, many.checks, many.p)
     assert {**one.settings, "command": 0} == {**many.settings, "command": 0}
     with (folder / "WHOLE" / "flags.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,12 @@ from pretrace.jobs.flagging import Planned, flagged_of, unscored
 from pretrace.jobs.job import Job, fingerprint, work
 from pretrace.jobs.worker import Worker
 from pretrace.report import flags as report
-from pretrace.runs import load_flags, render, save_flags, scan
+from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
 from pretrace.scoring.detect import Options, recorded
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
-from pretrace.types import Encoded, Flagged, Quantity, States, Trace
+from pretrace.types import Encoded, Quantity, States, Trace, Verdict
 from pretrace.verdicts.flag import FlagSettings, flag
 
 SIZE = 32
@@ -82,7 +82,7 @@ def planned(mine: Path, known: Path, settings: FlagSettings) -> tuple[Planned, s
 
 def in_shards(
     mine: Path, known: Path, models: Models, settings: FlagSettings, out: Path
-) -> tuple[Flagged, Flagged]:
+) -> tuple[Verdict, Verdict]:
     """The flagging in shards, and what its folder holds."""
     made, survey = planned(mine, known, settings)
     options, folder = Options(cache=False), out.with_name("parts")
@@ -100,8 +100,8 @@ def in_shards(
         work(job, made.both, worker, job.parts(folder), size=SIZE)
     found, tables = flagged_of(job, job.parts(folder), made, models.target.name, command={})
     assert [one.id for one in found.skipped] == [one.id for one in unscored(job, job.parts(folder))]
-    save_flags(found, out, beside=tables.writers())
-    return found, load_flags(out)
+    save_verdict(found, out, beside=tables.writers())
+    return found, load_verdict(out)
 
 
 def models_of(content: list[dict[str, Any]], seen: int, *, placebo: bool) -> Models:
@@ -134,36 +134,23 @@ def test_shards_give_the_flagging_of_one_piece(
     one = flag(corpora[0], corpora[1], models, settings)  # type: ignore[arg-type]
     many, loaded = in_shards(mine, known, models, settings, tmp_path / "OUT")
 
-    for name in ("outcome", "statement", "reasons", "advice", "notes", "checks", "set_test", "skipped"):
+    for name in ("outcome", "statement", "reasons", "advice", "notes", "checks", "p", "units", "skipped"):
         assert getattr(many, name) == getattr(one, name), name
-    for name in (
-        "number",
-        "flagged_documents",
-        "scored",
-        "documents",
-        "known_texts",
-        "known_documents",
-        "unscored",
-    ):
-        assert getattr(many, name) == getattr(one, name), name
+    assert {**many.figures, "whole": 0} == {**one.figures, "whole": 0}
     assert {**many.settings, "command": 0} == {**one.settings, "command": 0}
     told = one.outcome != "refused"
     table = scan(tmp_path / "OUT").to_table().to_pydict()
-    texts = one.texts
-    assert tuple(_text(name) for name in table["id"]) == texts.ids
-    assert tuple(_text(name) for name in table["group"]) == texts.groups
-    assert tuple(_text(name) for name in table["document"]) == texts.documents
-    assert table["score"] == texts.scores.tolist()
-    assert tuple(table["drawn"]) == texts.drawn
-    assert table["p"] == (texts.p.tolist() if told else [None] * len(texts.ids))
-    assert table["q"] == (texts.q.tolist() if told else [None] * len(texts.ids))
-    assert table["flagged"] == (list(texts.flagged) if told else [None] * len(texts.ids))
+    texts = one.table("flags")
+    for name in ("id", "group", "document"):
+        assert tuple(_text(cell) for cell in table[name]) == texts[name]
+    for name in ("score", "drawn", "flagged"):
+        assert table[name] == texts[name].tolist()
+    for name in ("p", "q"):
+        assert table[name] == (texts[name].tolist() if told else [None] * len(texts))
     _shows_some(one, many)
-    assert repr(replace(loaded, texts=many.texts, known=many.known)) == repr(
-        replace(many, settings=loaded.settings)
-    )
-    assert loaded.texts.ids == many.texts.ids
-    assert np.array_equal(loaded.texts.p, many.texts.p)
+    assert repr(replace(loaded, tables=())) == repr(replace(many, tables=(), settings=loaded.settings))
+    assert loaded.table("flags")["id"] == many.table("flags")["id"]
+    assert np.array_equal(loaded.table("flags")["p"], many.table("flags")["p"], equal_nan=True)
     html = (tmp_path / "OUT" / "report.html").read_text(encoding="utf-8")
     assert render(tmp_path / "OUT").read_text(encoding="utf-8") == html
     for draw in (report.sides, *([report.p_values] if told else [])):
@@ -177,22 +164,24 @@ def _text(name: str | bytes) -> str:
     return name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name
 
 
-def _shows_some(one: Flagged, many: Flagged) -> None:
+def _shows_some(one: Verdict, many: Verdict) -> None:
     """The rows that are shown are those of the whole, among them the highest and the highest of the flagged."""
-    assert many.whole is not None
-    assert (many.whole.sampled, many.whole.known_sampled) == (50, 50)
-    place = {name: i for i, name in enumerate(one.texts.ids)}
-    rows = [place[name] for name in many.texts.ids]
+    whole = many.figures["whole"]
+    assert (whole["sampled"], whole["known_sampled"]) == (50, 50)
+    (all_texts, all_known), (texts, known) = one.tables, many.tables
+    place = {name: i for i, name in enumerate(all_texts["id"])}
+    rows = [place[name] for name in texts["id"]]
     assert len(set(rows)) == len(rows) <= 50 + 7 + 5
-    assert many.texts.scores.tolist() == one.texts.scores[rows].tolist()
-    assert many.texts.documents == tuple(one.texts.documents[i] for i in rows)
-    highest = np.argsort(-one.texts.scores, kind="stable")
+    assert texts["score"].tolist() == all_texts["score"][rows].tolist()
+    assert texts["document"] == tuple(all_texts["document"][i] for i in rows)
+    highest = np.argsort(-all_texts["score"], kind="stable")
     assert set(highest[:7].tolist()) <= set(rows)
-    marked = [i for i in highest.tolist() if one.texts.flagged[i]]
+    flags = all_texts["flagged"].tolist()
+    marked = [i for i in highest.tolist() if flags[i]]
     assert set(marked[:5]) <= set(rows)
-    assert asdict(many.whole)["parts"] != ()
-    known = {name: i for i, name in enumerate(one.known.ids)}
-    assert many.known.scores.tolist() == [one.known.scores[known[name]] for name in many.known.ids]
+    assert whole["parts"]
+    places = {name: i for i, name in enumerate(all_known["id"])}
+    assert known["score"].tolist() == [all_known["score"][places[name]] for name in known["id"]]
 
 
 def test_words_rest_on_a_sample_on_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +245,7 @@ def test_a_part_of_other_documents_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="none of its texts"):
         made.documents.found(slice(0, 32), pa.array(["TEXTS: t0", "elsewhere"]))
     with pytest.raises(OutputError, match="damaged"):
-        load_flags(written(tmp_path / "flags.json", [{"pretrace_flags": 1}]).parent)
+        load_verdict(written(tmp_path / "flags.json", [{"pretrace_flags": 1}]).parent)
 
 
 def test_samples_are_as_large_as_those_of_runs() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from report.flaggings import flagging, known_of, texts_of
 
 from pretrace.report import flags
-from pretrace.types import Check, Flagged, Judged, Known, SetTest, Skipped
+from pretrace.types import Check, SetTest, Skipped
 
 
 def made(outcome="flagged", texts=60, known=200, **changes):
@@ -23,33 +23,22 @@ def made(outcome="flagged", texts=60, known=200, **changes):
     ids = tuple(f"text {i}" for i in range(texts))
     others = tuple(f"k{i}" for i in range(known))
     status = "passed" if told else "failed"
-    return replace(
-        Flagged(
-            corpus="mine",
-            nonmembers="known",
-            model="some/model",
-            score="min_k_plus_plus",
-            fdr=0.05,
-            method="bh",
-            outcome=outcome,
-            statement="Refused: they differ." if not told else "7 of the 60 texts of mine are flagged.",
-            texts=Judged(ids, ids, scores, p, p, tuple(chosen.tolist()), ids, (True,) * texts),
-            known=Known(others, others, rng.normal(size=known), (True,) * known, others),
-            set_test=SetTest(0.0004, 0.05, 9, 3.0, 4, 9999) if told else None,
-            checks=(
-                Check(
-                    "words", "Alike by words", status, "AUC 0.9.", "Take others.", {"auc": [0.9, 0.8, 0.95]}
-                ),
-            ),
-            skipped=(Skipped("nothing", "the text is empty", 0),),
-            settings={
-                "seed": 0,
-                "models": {"target": {"name": "some/model"}},
-                "texts": {"sha256": "ab" * 32},
-            },
+    given = {
+        "corpus": "mine",
+        "model": "some/model",
+        "score": "min_k_plus_plus",
+        "statement": "Refused: they differ." if not told else "7 of the 60 texts of mine are flagged.",
+        "set_test": SetTest(0.0004, 0.05, 9, 3.0, 4, 9999) if told else None,
+        "checks": (
+            Check("words", "Alike by words", status, "AUC 0.9.", "Take others.", {"auc": [0.9, 0.8, 0.95]}),
         ),
-        **changes,
-    )
+        "skipped": (Skipped("nothing", "the text is empty", 0),),
+        "settings": {"seed": 0, "models": {"target": {"name": "some/model"}}, "texts": {"sha256": "ab" * 32}},
+    } | changes
+    columns = {"documents": ids, **given.pop("columns", {})}
+    names = columns.pop("ids", ids)
+    asked = texts_of(names, columns.pop("scores", scores), p, chosen.tolist(), **columns)
+    return flagging(outcome, asked, known_of(others, rng.normal(size=known)), **given)
 
 
 def words(html):
@@ -109,9 +98,7 @@ def test_too_coarse_to_clear_is_no_clearance():
 
 
 def test_documents_are_spoken_of_where_they_have_several_texts():
-    one = made()
-    documents = tuple(f"d{i // 7}" for i in range(60))
-    one = replace(one, texts=replace(one.texts, documents=documents))
+    one = made(columns={"documents": tuple(f"d{i // 7}" for i in range(60))})
     said = words(flags.render(one))
     assert "1 of 9 documents flagged" in said
     assert "60 texts of “mine” (9 documents) were set beside" in said
@@ -136,8 +123,9 @@ def test_the_same_flagging_gives_the_same_bytes_and_a_whole_page(tmp_path):
 @pytest.mark.parametrize("outcome", ["flagged", "none", "refused"])
 def test_hostile_names_are_shown_and_not_run(outcome):
     bad = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
-    one = made(outcome, corpus=bad, nonmembers=bad, model=bad, score=bad, notes=(bad,), reasons=(bad,))
-    one = replace(one, texts=replace(one.texts, ids=(bad, *one.texts.ids[1:])))
+    ids = (bad, *(f"text {i}" for i in range(1, 60)))
+    said = {"corpus": bad, "nonmembers": bad, "model": bad, "score": bad, "notes": (bad,), "reasons": (bad,)}
+    one = made(outcome, columns={"ids": ids}, **said)
     html = flags.render(one)
     assert "<script" not in html
     assert "\u202e" not in html
@@ -146,8 +134,7 @@ def test_hostile_names_are_shown_and_not_run(outcome):
 
 @pytest.mark.parametrize("scores", [[0.0], [1e300], [-3.0, -3.0]])
 def test_few_and_odd_scores_are_drawn(scores):
-    one = made("none", texts=len(scores))
-    one = replace(one, texts=replace(one.texts, scores=np.array(scores)))
+    one = made("none", texts=len(scores), columns={"scores": np.array(scores)})
     assert "<svg" in flags.render(one)
     many = made("none", texts=150)
     assert "The 100 highest scores of 150" in words(flags.render(many))

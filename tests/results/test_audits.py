@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +24,11 @@ from report import audits
 from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report.audit import render
-from pretrace.results.audit import EXIT_CODES, hypothesis, load_audit, save_audit
+from pretrace.results.audit import hypothesis, load_audit, save_audit
 from pretrace.results.run import save_run
 from pretrace.results.serialization import to_json
-from pretrace.types import Answer, Audit, Check, Estimate, Null, Pair, Placebo, Run
+from pretrace.results.verdicts import EXIT_CODES
+from pretrace.types import Answer, Audit, Check, Estimate, Null, Outcome, Pair, Placebo, Run
 
 MAKERS = (
     audits.placebos,
@@ -132,7 +133,7 @@ def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
         assert list(verdict["files"]) == ["documents.csv", "documents.parquet", "pairs.jsonl"]
         for name, checksum in verdict["files"].items():
             assert hashlib.sha256((tmp_path / "audit" / name).read_bytes()).hexdigest() == checksum
-    assert set(EXIT_CODES) == {"nothing", "consistent", "inconclusive", "found", "absent"}
+    assert set(EXIT_CODES) == set(get_args(Outcome))
 
 
 def test_the_hypothesis_says_what_is_compared_with_what() -> None:

@@ -162,10 +162,10 @@ def test_an_audit_and_a_flagging(tmp_path: Path) -> None:
     summary = dict(read(path, "SELECT name, value FROM summary"))
     assert (summary["outcome"], summary["p"]) == (audit.outcome, audit.answer.p)
     path = of(flagging(), tmp_path / "F")
-    assert read(path, "SELECT count(*), sum(flagged) FROM texts") == [(60, 7)]
+    assert read(path, "SELECT count(*), sum(flagged) FROM flags") == [(60, 7)]
     assert read(path, "SELECT count(*) FROM known") == [(200,)]
     path = of(flagging("refused"), tmp_path / "F")
-    assert read(path, "SELECT count(p), count(flagged) FROM texts") == [(0, 0)]
+    assert read(path, "SELECT count(p), count(flagged) FROM flags") == [(0, 0)]
 
 
 def test_bad_places_and_too_many_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,3 +143,19 @@ def test_a_result_of_twins_by_an_earlier_pretrace_is_read_and_shown(made, tmp_pa
         "not recorded",
         "the test of twins is no longer part of pretrace",
     )
+
+
+def test_a_verdict_of_format_1_is_read(tmp_path):
+    """The folder was written by a pretrace whose tables had no columns of yes and no."""
+    former = Path(__file__).parent.parent / "results" / "former" / "verdict-triggers"
+    folder = shutil.copytree(former, tmp_path / "R")
+    told = json.loads((folder / "result.json").read_bytes())
+    found = runs.load_verdict(folder, "triggers")
+    assert told["pretrace_verdict"] == 1
+    assert (found.statement, found.p, found.units) == (told["statement"], told["p"], told["units"])
+    assert {table.name: set(table.columns) for table in found.tables} == {
+        name: set(columns) for name, columns in told["tables"].items()
+    }
+    assert found.question in html.unescape(runs.render(folder).read_text(encoding="utf-8"))
+    with pytest.raises(OutputError, match="another test: triggers"):
+        runs.load_verdict(folder, "flag")

@@ -23,7 +23,7 @@ from pretrace.jobs.settings import Division
 from pretrace.results.folder import Write
 from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.tables import write_csv
-from pretrace.runs import save_flags
+from pretrace.runs import save_verdict
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
 from pretrace.types import Corpus
@@ -125,6 +125,6 @@ def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking 
     unreadable = folder / UNREADABLE
     if job.survey.unreadable and unreadable.exists():
         beside[UNREADABLE] = lambda path: path.write_bytes(unreadable.read_bytes())
-    save_flags(flagged, out, beside=beside)
+    save_verdict(flagged, out, beside=beside)
     remove(parts)
     return printed(flagged, out)

@@ -21,12 +21,12 @@ from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.results.atomic import check_writable
-from pretrace.results.flags import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.tables import write_lines
+from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, dry_run_option, like, option
-from pretrace.types import Corpus, Flagged
+from pretrace.types import Corpus, Verdict
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
 
 _NOT_RECORDED = {one.name for one in fields(EngineSettings)}
@@ -46,7 +46,7 @@ class FlagInputs:
         essential=True,
     )
     out: Path = option(
-        help="Folder for flags.csv, flags.json, known.csv and report.html; a flagging that is already there is "
+        help="Folder for flags.csv, known.csv, result.json and report.html; a flagging that is already there is "
         "replaced.",
         panel=FLAGGING,
         path="out",
@@ -112,7 +112,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
     from pretrace.cli.progress import Stages, watched
     from pretrace.jobs.merge import UNREADABLE
     from pretrace.jobs.worker import old_objects_left_alone
-    from pretrace.runs import save_flags
+    from pretrace.runs import save_verdict
     from pretrace.scoring.workload import workload
     from pretrace.verdicts.flag import flag as flag_texts
     from pretrace.verdicts.flag import plan
@@ -128,7 +128,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
-    save_flags(made, command.out, beside=beside)
+    save_verdict(made, command.out, beside=beside)
     return printed(made, command.out)
 
 
@@ -178,41 +178,45 @@ def check_use(settings: FlagSettings, beside: Companions) -> None:
             raise ExpressionError(f"{given[name][0]} has no use: --score {settings.score} does not ask it.")
 
 
-def printed(flagged: Flagged, out: Path) -> Answer:
+def printed(flagged: Verdict, out: Path) -> Answer:
     """What was found, with the exit code that tells a script the outcome."""
     return of_folder(out, partial(_printed, flagged, out))
 
 
-def _printed(flagged: Flagged, out: Path, console: Console) -> None:
+def _printed(flagged: Verdict, out: Path, console: Console) -> None:
     from pretrace.runs import REPORT
 
     console.print(Plain(flagged.statement, style="bold"))
     for reason in flagged.reasons:
         console.print(Plain(f"- {reason}"))
-    if flagged.number:
+    counts, whole = flagged.figures["counts"], flagged.figures.get("whole")
+    if counts["flagged"]:
         console.print(_table(flagged))
-    if flagged.unscored:
+    if unscored := counts["skipped"]:
         names = ", ".join(f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3])
-        more = f" and {flagged.unscored - 3:,} more" if flagged.unscored > 3 else ""
-        place = "skipped.csv" if flagged.whole else "flags.json"
-        console.print(Plain(f"Not scored: {flagged.unscored:,}: {names}{more}; all in {place}."))
+        more = f" and {unscored - 3:,} more" if unscored > 3 else ""
+        place = "skipped.csv" if whole else "result.json"
+        console.print(Plain(f"Not scored: {unscored:,}: {names}{more}; all in {place}."))
     for advice in flagged.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)
 
 
-def _table(flagged: Flagged) -> Table:
+def _table(flagged: Verdict) -> Table:
     """The flagged texts, the most conspicuous first."""
-    texts = flagged.texts
-    rows = sorted((i for i, chosen in enumerate(texts.flagged) if chosen), key=lambda i: -texts.scores[i])
+    from pretrace.verdicts.flag.built import flagged_rows
+
+    texts, figures = flagged.table("flags"), flagged.figures
+    counts, rows = figures["counts"], flagged_rows(flagged)
     table = Table(box=None, padding=(0, 2, 0, 0))
-    several = flagged.documents < flagged.scored  # then documents are flagged, with all of their texts
+    several = counts["documents"] < counts["texts"]  # then documents are flagged, with all of their texts
     table.add_column("text of a flagged document" if several else "flagged text", overflow="fold")
-    for name in (flagged.score, "p", "q"):
+    for name in (figures["score"], "p", "q"):
         table.add_column(Plain(name), justify="right", no_wrap=True)
     for i in rows[:_SHOWN]:
-        figures = (texts.scores[i], texts.p[i], texts.q[i])
-        table.add_row(Plain(texts.ids[i]), *(f"{figure:.3g}" for figure in figures))
-    if flagged.number > _SHOWN:
-        table.caption = f"{flagged.number - _SHOWN:,} more in {'flags/' if flagged.whole else 'flags.csv'}"
+        table.add_row(Plain(texts["id"][i]), *(f"{texts[name][i]:.3g}" for name in ("score", "p", "q")))
+    if counts["flagged"] > _SHOWN:
+        table.caption = (
+            f"{counts['flagged'] - _SHOWN:,} more in {'flags/' if figures.get('whole') else 'flags.csv'}"
+        )
     return table

@@ -14,7 +14,7 @@ from pretrace.errors import ExpressionError
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.sample_logs import SampleLog
 from pretrace.results.atomic import check_writable
-from pretrace.results.flags import FLAGGING as FLAGGING_FOLDER
+from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
@@ -88,7 +88,7 @@ def samples(
     from pretrace.cli.verdicts import finished
     from pretrace.harnesses.sample_logs import metric_of, read_log
     from pretrace.harnesses.samples import samples as compare
-    from pretrace.runs import save_flags
+    from pretrace.runs import save_verdict
 
     check_use(flagging, inputs.companions)
     if inputs.stated and not inputs.options_out:
@@ -108,7 +108,9 @@ def samples(
     with watched("reading") as progress:
         verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
     if inputs.flags_out:
-        save_flags(replace(flagged, settings={**flagged.settings, "command": dict(given)}), inputs.flags_out)
+        save_verdict(
+            replace(flagged, settings={**flagged.settings, "command": dict(given)}), inputs.flags_out
+        )
     if ordered and inputs.options_out:
         verdict = replace(
             verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")

@@ -88,8 +88,8 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _command(kind: Kind, content: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    named = {"audit": "audit", "flagging": "flag", "run": str(settings.get("command"))}
-    test = str(content.get("test"))
+    named = {"audit": "audit", "run": str(settings.get("command"))}
+    test = kind.test or str(content.get("test"))
     return named.get(kind.name) or _TESTS.get(test, test)
 
 

@@ -28,10 +28,10 @@ from pretrace.jobs.settings import EngineSettings, JobSettings
 from pretrace.jobs.shards import Survey, check_labelled, survey
 from pretrace.jobs.worker import Worker, give_free_memory_back, keep_few_shapes, old_objects_left_alone
 from pretrace.results.atomic import check_writable, explained, write_atomically
-from pretrace.results.flags import FLAGGING
 from pretrace.results.output_checks import OWN
 from pretrace.results.run import RUN
 from pretrace.results.tables import write_lines
+from pretrace.results.verdicts import FLAGGING
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.plan import Models, ScorePlan

@@ -13,16 +13,13 @@ from pretrace.cli.answer import Answer
 from pretrace.cli.console import Plain
 from pretrace.errors import OutputError
 from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import COMPARISON, FLAGS, RESULT, VERDICT
 from pretrace.results.side_by_side import COMPARISONS
 from pretrace.settings import Option
 from pretrace.types import Difference, Estimate, Run, RunScore, SideBySide
 
 _SHOWN = 3
 """Scores whose tables are printed; the page has all."""
-_OTHERS = {
-    VERDICT: "an audit", FLAGS: "a flagging", RESULT: "the verdict of a test", COMPARISON: "a comparison",
-}  # fmt: skip
+_OTHERS = {"audit": "an audit", "test result": "the verdict of a test"}
 
 
 def compare(
@@ -83,13 +80,14 @@ def say(found: SideBySide, console: Console) -> None:
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
-    from pretrace.runs import load_run
+    from pretrace.runs import kind_of, load_run
 
-    for marker, kind in _OTHERS.items():
-        if (folder / marker).exists():
-            raise OutputError(
-                f"{folder} is {kind}: compare takes runs, folders that `score` or `evaluate` wrote."
-            )
+    name = kind_of(folder).name
+    if name != "run":
+        raise OutputError(
+            f"{folder} is {_OTHERS.get(name, f'a {name}')}: compare takes runs, folders that `score` or `evaluate` "
+            "wrote."
+        )
     if sum(os.path.realpath(one) == os.path.realpath(folder) for one in runs) > 1:
         raise OutputError(f"{folder} is given twice: name each run once.")
     return load_run(folder)

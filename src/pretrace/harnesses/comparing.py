@@ -13,7 +13,7 @@ from pretrace.registry import require
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import score_difference
-from pretrace.types import Bools, Corpus, Doubles, Estimate, Flagged
+from pretrace.types import Bools, Corpus, Doubles, Estimate, Verdict
 
 ACCURACY = "Accuracy"
 """The group of options on what is compared."""
@@ -79,7 +79,7 @@ class Compared:
     """
 
     log: SampleLog
-    flagged: Flagged
+    flagged: Verdict
     metric: str
     right: Doubles
     suspect: Bools | None
@@ -88,28 +88,24 @@ class Compared:
 
     @classmethod
     def of(
-        cls, log: SampleLog, known: KnownItems, flagged: Flagged, metric: str, line: float | None
+        cls, log: SampleLog, known: KnownItems, flagged: Verdict, metric: str, line: float | None
     ) -> Compared:
         figures = {item.id: item.figures[metric] for item in log.items}
-        right = np.array([figures[name] for name in flagged.texts.ids])
-        chosen = (
-            flagged.texts.p <= line
-            if line is not None and len(flagged.texts.p)
-            else np.array(flagged.texts.flagged)
-        )
+        texts, others = flagged.table("flags"), flagged.table("known")
+        told = flagged.outcome != "refused"
+        right = np.array([figures[name] for name in texts["id"]])
+        chosen = texts["p"] <= line if line is not None and told else np.ma.filled(texts["flagged"], False)
         beside = None
         if known.log is not None:
             own = {item.id: item.figures[metric] for item in known.log.items}
-            values = np.array([own[name] for name in flagged.known.ids])
-            beside = by_document(values, flagged.known.documents)[1]
-        return cls(
-            log, flagged, metric, right, None if flagged.outcome == "refused" else chosen, beside, line
-        )
+            values = np.array([own[name] for name in others["id"]])
+            beside = by_document(values, others["document"])[1]
+        return cls(log, flagged, metric, right, chosen if told else None, beside, line)
 
     @property
     def sides(self) -> dict[str, Doubles]:
         """One figure a document of each side that has any, by name."""
-        names = np.array(self.flagged.texts.documents, dtype=object)
+        names = np.array(self.flagged.table("flags")["document"], dtype=object)
         chosen = {TOTAL: np.ones(len(names), dtype=bool)}
         if self.suspect is not None:
             chosen |= {SUSPECT: self.suspect, CLEAN: ~self.suspect}

@@ -19,7 +19,8 @@ from pretrace.harnesses.prompts import trace_in_prompt
 from pretrace.harnesses.samples_scored import Reading, Scored, against_known, check_given, value_of
 from pretrace.scores import scores as registered
 from pretrace.scoring.plan import ScorePlan
-from pretrace.types import Flagged
+from pretrace.types import Verdict
+from pretrace.verdicts.flag.built import set_test
 
 try:
     import anyio.to_thread
@@ -56,13 +57,13 @@ def contamination(level: float = 0.05, fdr: float = 0.05) -> Metric:
             _warn(f"contamination is withheld: {wrong}")
             return _figures(None)
         if words := _unanswered(found):
-            _warn(f"{found.score}: {words}")
+            _warn(f"{found.figures['score']}: {words}")
         return _figures(found)
 
     return compute
 
 
-def _unanswered(found: Flagged) -> str:
+def _unanswered(found: Verdict) -> str:
     """Why there is no answer, without figures, which change while samples come in; "" where there is one."""
     if found.outcome == "missed":
         return (
@@ -72,7 +73,7 @@ def _unanswered(found: Flagged) -> str:
     if found.outcome != "refused":
         return ""
     failed = [f"{check.title}: no" for check in found.checks if check.status == "failed"]
-    test = found.set_test
+    test = set_test(found)
     return f"contamination is withheld: {'; '.join(failed) or (test.withheld if test else '')}"
 
 
@@ -82,7 +83,7 @@ def _warn(words: str) -> None:
     _log.warning("pretrace: %s", words)
 
 
-def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Flagged:
+def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdict:
     """The test of the samples; TextsError where they were not all read in one way, or have no controls."""
     said = [(one, _said(one)) for one in scores]
     readings = {tuple(sorted(own["reading"].items())) for _, own in said}
@@ -116,9 +117,10 @@ def _said(score: SampleScore) -> Mapping[str, Any]:
     return own
 
 
-def _figures(found: Flagged | None) -> dict[str, float | int]:
+def _figures(found: Verdict | None) -> dict[str, float | int]:
     """What inspect_ai shows: numbers alone, NaN for what is withheld."""
-    test = found.set_test if found else None
+    test = set_test(found) if found else None
+    counts = found.figures["counts"] if found else {}
     withheld = found is None or found.outcome == "refused"
     auc = {
         check.name: check.figures["auc"][0]
@@ -132,10 +134,10 @@ def _figures(found: Flagged | None) -> dict[str, float | int]:
         "p": math.nan if given is None or given.p is None else given.p,
         "above": math.nan if given is None else given.above,
         "expected": math.nan if given is None else given.expected,
-        "flagged": math.nan if withheld or found is None else found.flagged_documents,
+        "flagged": math.nan if withheld else counts["flagged_documents"],
         "withheld": int(withheld),
-        "samples": found.texts.number if found else math.nan,
-        "nonmembers": found.known.number if found else math.nan,
+        "samples": counts.get("documents", math.nan),
+        "nonmembers": counts.get("known_documents", math.nan),
         **{f"{name}_auc": auc.get(name, math.nan) for name in ("words", "length", "placebo")},
     }
 

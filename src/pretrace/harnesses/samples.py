@@ -19,10 +19,10 @@ from pretrace.harnesses.sample_logs import SampleLog, metric_of
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
 from pretrace.statistics.intervals import score_interval
-from pretrace.types import Corpus, Estimate, Flagged, FlagOutcome, Outcome, Situation, Table, Verdict
+from pretrace.types import Corpus, Estimate, Outcome, Situation, Table, Verdict
 from pretrace.verdicts.flag import FlagSettings, flag
 
-_OUTCOMES: Mapping[FlagOutcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
+_OUTCOMES: Mapping[Outcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
 
 
 def samples(
@@ -33,7 +33,7 @@ def samples(
     flagging: FlagSettings | None = None,
     *,
     progress: Progress | None = None,
-) -> tuple[Verdict, Flagged]:
+) -> tuple[Verdict, Verdict]:
     """The accuracy of suspect items beside that of the others, and the flagging that tells them apart.
 
     The outcome is that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
@@ -49,7 +49,8 @@ def samples(
 
 def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Verdict:
     """The result as it is written down: the flagging's answer, and the accuracy of each side."""
-    flagged, task, test = found.flagged, found.log.task, found.flagged.set_test
+    flagged, task = found.flagged, found.log.task
+    counts = flagged.figures["counts"]
     outcome = _OUTCOMES.get(flagged.outcome, "inconclusive")
     accuracy = {name: score_interval(values) for name, values in found.sides.items()}
     sizes = {name: len(values) for name, values in found.sides.items()}
@@ -59,13 +60,13 @@ def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Ve
         model=flagged.model,
         outcome=outcome,
         statement=said.statement(found, outcome, accuracy),
-        level=test.level if test else flagged.fdr,
+        level=flagged.level,
         exact=False,
         assumption=said.assumption(found),
         hypothesis=f"No item of {task} was among the training texts: they and the known non-members are exchangeable.",
         statistic="the larger of a rank sum and a sum of squared log ranks, over one score an item",
-        p=test.p if test else None,
-        units=flagged.texts.number,
+        p=flagged.p,
+        units=flagged.units,
         unit="item",
         question=f"Was {flagged.model} trained on items of {task}, and is it better on those?",
         compared=said.compared(found, settings),
@@ -79,12 +80,12 @@ def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Ve
         figures={
             "metric": found.metric,
             "accuracy": {name: [one.value, one.low, one.high] for name, one in accuracy.items()},
-            "flagged items": flagged.number,
+            "flagged items": counts["flagged"],
         },
         tables=(_items(found), _sides(accuracy, sizes)),
         skipped=flagged.skipped,
         situation=Situation(
-            documents=flagged.texts.number, unseen=flagged.known.number, items=len(found.log.items)
+            documents=flagged.units, unseen=counts["known_documents"], items=len(found.log.items)
         ),
         settings=_record(found, settings),
     )
@@ -93,17 +94,10 @@ def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Ve
 def _items(found: Compared) -> Table:
     """One row an item: its document, whether it was right, score, p, q, and whether it is suspect (1), where p and
     that are known."""
-    texts = found.flagged.texts
-    empty = np.full(len(texts.ids), np.nan)
-    suspect = empty if found.suspect is None else found.suspect.astype(np.float64)
-    numbers = {
-        found.metric: found.right,
-        "score": texts.scores,
-        "p": texts.p if len(texts.p) else empty,
-        "q": texts.q if len(texts.q) else empty,
-        "suspect": suspect,
-    }
-    return Table("items", {"item": texts.ids, "document": texts.documents, **numbers})
+    texts = found.flagged.table("flags")
+    suspect = np.full(len(texts), np.nan) if found.suspect is None else found.suspect.astype(np.float64)
+    numbers = {found.metric: found.right, **{name: texts[name] for name in ("score", "p", "q")}}
+    return Table("items", {"item": texts["id"], "document": texts["document"], **numbers, "suspect": suspect})
 
 
 def _sides(accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]) -> Table:

@@ -17,7 +17,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.types import Control, Corpus, Evidence, Flagged, Quantity, Run, Text, Trace, View
+from pretrace.types import Control, Corpus, Evidence, Quantity, Run, Text, Trace, Verdict, View
 from pretrace.verdicts.flag import FlagSettings, flag_scored, plan
 
 _BESIDE = {
@@ -117,7 +117,7 @@ def value_of(plan: ScorePlan, text: str, trace: Trace) -> float:
     return float(score(Evidence(Text("sample", text), {View(): (trace,)})))  # type: ignore[operator]
 
 
-def against_known(samples: Sequence[Scored], reading: Reading, *, level: float, fdr: float) -> Flagged:
+def against_known(samples: Sequence[Scored], reading: Reading, *, level: float, fdr: float) -> Verdict:
     """The test of the samples that are not `known` against those that are and those of the file, as `flag` makes it.
 
     TextsError where there are too few known ones, or where both sides share texts.

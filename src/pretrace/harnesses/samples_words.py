@@ -64,7 +64,7 @@ def assumption(found: Compared) -> str:
     """What must hold for p to mean what it says."""
     return (
         f"Items of {found.log.task} that were not seen could as well have been among the known non-members "
-        f"({found.flagged.nonmembers})."
+        f"({found.flagged.figures['nonmembers']})."
     )
 
 
@@ -73,11 +73,12 @@ def compared(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
     flagged, log = found.flagged, found.log
     read = (
         "The requests are those in the log, each checked against the hash that the harness wrote beside it. "
-        f"{_READ[settings.part]} {flagged.model} scored them with {flagged.score}."
+        f"{_READ[settings.part]} {flagged.model} scored them with {flagged.figures['score']}."
     )
     suspect = (
-        f"An item is called suspect where it stands out from the known non-members ({flagged.nonmembers}): at most "
-        f"{100 * flagged.fdr:g}% of suspect items are so by chance, on average."
+        f"An item is called suspect where it stands out from the known non-members ("
+        f"{flagged.figures['nonmembers']}): at most "
+        f"{100 * flagged.figures['fdr']:g}% of suspect items are so by chance, on average."
         if found.line is None
         else f"An item is called suspect where at most {100 * found.line:g}% of unseen items would score as high. That "
         "share of the items that were not seen is among them."

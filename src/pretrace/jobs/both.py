@@ -197,7 +197,7 @@ def checked(both: Both, found: Gathered, documents: Documents, settings: FlagSet
 
 
 def recorded(both: Both, found: Gathered, documents: Documents) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What flags.json says of both sets, each as `record_corpus` says it."""
+    """What a flagging records of both sets, each as `record_corpus` says it."""
     first = found.asked.texts
     sides = (
         (both.asked, found.asked, documents.codes[:first]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from pretrace.results.bars import p_bars, score_bars
 from pretrace.results.folder import Write
 from pretrace.results.tables import arrow_column, texts_of
 from pretrace.statistics.documents import Numbers as Places
-from pretrace.types import Bools, Judged, Known, WholeFlagging
+from pretrace.types import Bools, Table
+from pretrace.verdicts.flag.built import asked_table, known_table
 from pretrace.verdicts.flag.concluding import Conclusion
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS
 from pretrace.verdicts.flag.sides import Sides
@@ -30,7 +31,7 @@ MOST_FLAGGED = 20_480
 """Flagged texts that are shown, those with the highest scores."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FlagTables:
     """The rows of all parts with what was concluded of them: `complete` [rows of a part], a part each, are those that
     have every value, and all others are left out."""
@@ -47,14 +48,27 @@ class FlagTables:
         """Whether the known non-members too are more than are shown."""
         return int(np.count_nonzero(~self.sides.rows.asked)) > SAMPLE
 
-    def shown(self) -> tuple[Judged, Known, WholeFlagging]:
-        """The texts and known non-members that are shown, and the counts of all."""
-        hashes = np.concatenate([keyed_hashes(ids, self.sides.seed) for ids in self._ids()])
+    @property
+    def shown(self) -> tuple[Table, Table]:
+        """The texts and known non-members that are shown."""
+        texts, _ = self._chosen
+        return self._judged(texts), self._known(self._others)
+
+    @cached_property
+    def _hashes(self) -> Numbers:
+        return np.concatenate([keyed_hashes(ids, self.sides.seed) for ids in self._ids()])
+
+    @cached_property
+    def _chosen(self) -> tuple[Places, int]:
+        """The places of the texts that are shown among those in question, and how many of them were drawn."""
         asked = self.sides.rows.asked
         chosen = self.end.chosen[self.sides.place]
-        texts, sampled = _chosen(hashes[asked], self.sides.rows.scores[asked], chosen)
-        others = np.sort(np.argsort(hashes[~asked], kind="stable")[:SAMPLE])
-        return self._judged(texts), self._known(others), self._whole(sampled, len(others))
+        return _chosen(self._hashes[asked], self.sides.rows.scores[asked], chosen)
+
+    @cached_property
+    def _others(self) -> Places:
+        """The places of the known non-members that are shown among these."""
+        return np.sort(np.argsort(self._hashes[~self.sides.rows.asked], kind="stable")[:SAMPLE])
 
     def writers(self) -> dict[str, Write]:
         """What writes each file of the whole tables, by its name."""
@@ -110,22 +124,22 @@ class FlagTables:
         p, q = self.end.of_texts(place)
         return {"p": pa.array(p), "q": pa.array(q), "flagged": pa.array(self.end.chosen[place])}
 
-    def _judged(self, texts: Places) -> Judged:
+    def _judged(self, texts: Places) -> Table:
         """Rows of the texts in question, by their places among these."""
         rows, place = np.flatnonzero(self.sides.rows.asked)[texts], self.sides.place[texts]
         ids, groups = self._named(rows, TEXTS)
         p, q = self.end.of_texts(place)
-        chosen, drawn = self.end.chosen[place].tolist(), self.sides.drawn[rows].tolist()
+        chosen, drawn = self.end.chosen[place].tolist(), self.sides.drawn[rows]
         documents = _plain(self.documents.name(self.sides.rows.documents[rows]), TEXTS)
-        return Judged(ids, groups, self.sides.rows.scores[rows], p, q, tuple(chosen), documents, tuple(drawn))
+        return asked_table(ids, groups, self.sides.rows.scores[rows], p, q, chosen, documents, drawn)
 
-    def _known(self, others: Places) -> Known:
+    def _known(self, others: Places) -> Table:
         """Rows of the known non-members, by their places among these."""
         rows = np.flatnonzero(~self.sides.rows.asked)[others]
         ids, groups = self._named(rows, KNOWN)
-        drawn = tuple(self.sides.drawn[rows].tolist())
+        drawn = self.sides.drawn[rows]
         documents = _plain(self.documents.name(self.sides.rows.documents[rows]), KNOWN)
-        return Known(ids, groups, self.sides.rows.scores[rows], drawn, documents)
+        return known_table(ids, groups, self.sides.rows.scores[rows], drawn, documents)
 
     def _named(self, rows: Places, prefix: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Ids and groups of some rows, in the order given."""
@@ -142,32 +156,39 @@ class FlagTables:
         ids, groups = (_plain([some[i] for i in back], prefix) for some in found.values())
         return ids, groups
 
-    def _whole(self, sampled: int, known_sampled: int) -> WholeFlagging:
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many texts and documents of each kind there are, of all."""
+        sides, end = self.sides, self.end
+        asked = sides.rows.asked
+        rows = sum(int(whole.sum()) for whole in self.complete)
+        return {
+            "texts": int(asked.sum()),
+            "documents": sides.number,
+            "flagged": int(end.chosen[sides.place].sum()),
+            "flagged_documents": int(end.chosen.sum()),
+            "known": int((~asked).sum()),
+            "known_documents": sides.known,
+            "skipped": sum(manifest.texts for manifest in manifests(self.job, self.parts)) - rows,
+        }
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """What is told of all texts beside their counts (`verdicts.flag.built`)."""
         sides, end = self.sides, self.end
         asked, chosen = sides.rows.asked, end.chosen[sides.place]
-        scores = sides.rows.scores[asked]
-        told = end.outcome != "refused"
-        names = list(self.writers())
-        found = list(manifests(self.job, self.parts))
-        rows = sum(int(whole.sum()) for whole in self.complete)
-        return WholeFlagging(
-            texts=len(scores),
-            documents=sides.number,
-            flagged=int(chosen.sum()),
-            flagged_documents=int(end.chosen.sum()),
-            known=len(asked) - len(scores),
-            known_documents=sides.known,
-            skipped=sum(manifest.texts for manifest in found) - rows,
-            unreadable=self.job.survey.unreadable,
-            sampled=sampled,
-            known_sampled=known_sampled,
-            scores=score_bars(scores, chosen, sides.rows.scores[~asked]),
-            p=p_bars(end.p, end.chosen) if told else None,
-            least=float(scores[chosen].min()) if chosen.any() else None,
-            low_p=int((end.p <= 0.05).sum()),
-            parts=tuple(name for name in names if name.startswith("flags/")),
-            known_parts=tuple(name for name in names if name.startswith("known/")),
-        )
+        scores, names = sides.rows.scores[asked], list(self.writers())
+        return {
+            "unreadable": self.job.survey.unreadable,
+            "sampled": self._chosen[1],
+            "known_sampled": len(self._others),
+            "scores": score_bars(scores, chosen, sides.rows.scores[~asked]),
+            "p": p_bars(end.p, end.chosen) if end.outcome != "refused" else None,
+            "least": float(scores[chosen].min()) if chosen.any() else None,
+            "low_p": int((end.p <= 0.05).sum()),
+            "parts": [name for name in names if name.startswith("flags/")],
+            "known_parts": [name for name in names if name.startswith("known/")],
+        }
 
 
 def _chosen(hashes: Numbers, scores: Any, flagged: Bools) -> tuple[Places, int]:

@@ -17,7 +17,8 @@ from pretrace.jobs.merge import manifests
 from pretrace.jobs.rows import texts_at
 from pretrace.jobs.sample import LISTED
 from pretrace.results.tables import texts_of
-from pretrace.types import Bools, Flagged, Skipped
+from pretrace.types import Bools, Skipped, Verdict
+from pretrace.verdicts.flag.built import verdict_of
 from pretrace.verdicts.flag.concluding import concluded, looked
 from pretrace.verdicts.flag.flag import Asking, power_of, record, registered, told
 from pretrace.verdicts.flag.planning import TEXTS, FlagSettings
@@ -67,7 +68,7 @@ def flagged_of(
     *,
     command: Mapping[str, Any],
     asking: Asking | None = None,
-) -> tuple[Flagged, FlagTables]:
+) -> tuple[Verdict, FlagTables]:
     """The flagging of a job whose shards all have parts, and its whole tables. Without the models in `asking` the power
     is not measured.
 
@@ -88,7 +89,7 @@ def flagged_of(
     power, share, why = power_of(seen, read, settings, asking, WITHOUT)
     end = concluded(seen, power, share, model=model, corpus=both.asked.name)
     tables = FlagTables(job, parts, planned.documents, scored.complete, sides, end)
-    texts, known, whole = tables.shown()
+    shown = tables.shown
     skipped = tuple(islice(unscored(job, parts), LISTED))
     made = record(
         *recorded(both, planned.found, planned.documents),
@@ -96,24 +97,18 @@ def flagged_of(
         settings,
         seed,
     )
-    flagged = Flagged(
-        corpus=both.asked.name,
-        nonmembers=both.known.name,
+    flagged = verdict_of(
+        end,
+        prospect,
+        settings,
+        names=(both.asked.name, both.known.name),
         model=model,
         score=job.scores[0],
-        fdr=settings.fdr,
-        method=prospect.method,
-        outcome=end.outcome,
-        statement="",
-        texts=texts,
-        known=known,
-        checks=end.checks,
-        notes=prospect.notes,
+        tables=shown,
+        counts=tables.counts,
+        whole=tables.whole,
         skipped=skipped,
-        settings={**made, "command": dict(command)},
-        set_test=end.set_test,
-        whole=whole,
-        power=power,
+        recorded={**made, "command": dict(command)},
     )
     return told(registered(flagged, planned.found.draws, settings), prospect, why), tables
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pretrace.report import facts
 from pretrace.report.frame import Section, fill
-from pretrace.types import Audit, Flagged, Situation, Verdict
+from pretrace.results.verdicts import EXIT_CODES
+from pretrace.types import Audit, Situation, Verdict
 from pretrace.verdicts.advise import Names, State, advise
 
 _STATES: dict[State, str] = {
@@ -39,27 +40,17 @@ def of_audit(audit: Audit) -> Section | None:
 
 
 def of_verdict(verdict: Verdict) -> Section | None:
-    """The same for a test that needs no earlier checkpoint."""
-    if verdict.outcome != "inconclusive":
+    """The same for a flagging, and for a test that needs no earlier checkpoint."""
+    if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"]:
         return None
-    models = facts.mapping(verdict.settings.get("models"))
-    named = facts.mapping(models.get("target")).get("name")
+    target = facts.mapping(facts.mapping(verdict.settings.get("models")).get("target"))
+    if verdict.test == "flag":
+        has = replace(verdict.situation, access=_access(target))
+        names = _names(facts.mapping(verdict.settings.get("command")), "nonmembers", "")
+        return section(has, _texts(verdict.settings), verdict.model, names=names, made="flag")
+    named = target.get("name")
     model = named if isinstance(named, str) else verdict.model
     return section(verdict.situation, _texts(verdict.settings), model, made=verdict.test)
-
-
-def of_flags(flagged: Flagged) -> Section | None:
-    """The same for a flagging that was refused, or could have missed something."""
-    if flagged.outcome not in ("refused", "missed", "coarse"):
-        return None
-    models = facts.mapping(flagged.settings.get("models"))
-    has = Situation(
-        documents=flagged.documents,
-        unseen=flagged.known_documents,
-        access=_access(facts.mapping(models.get("target"))),
-    )
-    names = _names(facts.mapping(flagged.settings.get("command")), "nonmembers", "")
-    return section(has, _texts(flagged.settings), flagged.model, names=names, made="flag")
 
 
 def section(

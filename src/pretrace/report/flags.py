@@ -21,7 +21,9 @@ from pretrace.report.svg import canvas, to_svg
 from pretrace.report.wording import count, p_value, plural
 from pretrace.results.atomic import atomic_text
 from pretrace.results.bars import p_bars, score_bars
-from pretrace.types import Bars, Bools, Doubles, Flagged
+from pretrace.results.serialization import from_plain
+from pretrace.types import Bars, Bools, Doubles, Verdict
+from pretrace.verdicts.flag.built import set_test
 from pretrace.verdicts.flag.words import expected, tried, whole
 
 MOST_ROWS = 100
@@ -46,21 +48,21 @@ FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
 WIDTH = 7.6
 
 
-def first_page(flagged: Flagged) -> Markup:
+def first_page(flagged: Verdict) -> Markup:
     """The answer, what was compared, how far it can be trusted, the checks, and what would help."""
     values = _numbers(flagged)
     flags = f"{count(values['number'])} of {plural(values['asked'], values['unit'])} flagged"
     title = _TITLES.get(flagged.outcome, flags)
     label = (
-        f"The scores of {flagged.scored} texts, {flagged.number} of them flagged, beside those of "
-        f"{flagged.known_texts} known non-members."
+        f"The scores of {values['scored']} texts, {values['texts_flagged']} of them flagged, beside those of "
+        f"{flagged.figures['counts']['known']} known non-members."
     )
     values |= {
         "title": title,
         "statement": wording.after(flagged.statement, f"{title}: "),
         "css": _CLASSES[flagged.outcome],
         "failed": any(check.status == "failed" for check in flagged.checks),
-        "expected": expected(values["number"], flagged.fdr),
+        "expected": expected(values["number"], flagged.figures["fdr"]),
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
         "served": facts.served(flagged.settings),
@@ -69,9 +71,9 @@ def first_page(flagged: Flagged) -> Markup:
     return _filled("first", values)
 
 
-def deciding_test(flagged: Flagged) -> Section:
+def deciding_test(flagged: Verdict) -> Section:
     """Hypothesis, rate and what was found, for each text and for the set."""
-    test, drawn = flagged.set_test, ""
+    test, drawn = set_test(flagged), ""
     if flagged.outcome != "refused":
         bars, low = _p_bars(flagged)
         due = f"{low} at or below 0.05, where 1 in 20 is due to chance."
@@ -79,61 +81,62 @@ def deciding_test(flagged: Flagged) -> Section:
         drawn = to_svg(p_values(flagged), name="pvalues", label=label)
     values = {
         "set_p": "" if test is None or test.p is None else p_value(test.p),
-        "method": _METHODS.get(flagged.method, flagged.method),
+        "method": _METHODS.get(flagged.figures["method"], flagged.figures["method"]),
         "p_values": drawn,
     }
     return Section("The test", "test", _filled("test", _numbers(flagged) | values))
 
 
-def texts(flagged: Flagged) -> Section:
+def texts(flagged: Verdict) -> Section:
     """The texts with the highest scores, flagged or not."""
-    found, told = flagged.texts, flagged.outcome != "refused"
+    found, told = flagged.table("flags"), flagged.outcome != "refused"
+    ids, groups, scores = found["id"], found["group"], found["score"]
     rows = [
         {
-            "id": found.ids[i],
-            "group": found.groups[i] if found.groups[i] != found.ids[i] else "",
-            "score": float(found.scores[i]),
-            "p": p_value(float(found.p[i])) if told else "–",
-            "q": p_value(float(found.q[i])) if told else "–",
-            "flagged": found.flagged[i],
+            "id": ids[i],
+            "group": groups[i] if groups[i] != ids[i] else "",
+            "score": float(scores[i]),
+            "p": p_value(float(found["p"][i])) if told else "–",
+            "q": p_value(float(found["q"][i])) if told else "–",
+            "flagged": told and bool(found["flagged"][i]),
         }
-        for i in sorted(range(len(found.ids)), key=lambda i: -found.scores[i])[:MOST_ROWS]
+        for i in sorted(range(len(found)), key=lambda i: -scores[i])[:MOST_ROWS]
     ]
     return Section("The texts", "texts", _filled("texts", _numbers(flagged) | {"rows": rows}))
 
 
-def checks(flagged: Flagged) -> Section:
+def checks(flagged: Verdict) -> Section:
     """Each check with its figures."""
     return Section("The checks", "checks", _filled("checks", _numbers(flagged)))
 
 
-def limits(flagged: Flagged) -> Section:
+def limits(flagged: Verdict) -> Section:
     """What a flagging cannot say."""
     return Section("What this cannot say", "limits", _filled("limits", _numbers(flagged)))
 
 
-def repeating(flagged: Flagged) -> Section:
+def repeating(flagged: Verdict) -> Section:
     """Everything needed to make the flagging again."""
     parts = facts.parts(flagged.settings, "This flagging", {})
     return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}))
 
 
-SECTIONS: Sections[Flagged] = (deciding_test, texts, checks, limits, repeating, advice.of_flags)
+SECTIONS: Sections[Verdict] = (deciding_test, texts, checks, limits, repeating, advice.of_verdict)
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
 
 
-def render(flagged: Flagged, sections: Sections[Flagged] = SECTIONS, *, seal: str = "") -> str:
+def render(flagged: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of a flagging as one HTML document, with the `seal` of its folder on each page."""
     title = titled("Flagged texts", flagged.corpus, flagged.model)
     return two_parts(title, first_page(flagged), speaking(sections, flagged), seal)
 
 
-def write(flagged: Flagged, path: Path, sections: Sections[Flagged] = SECTIONS, *, seal: str = "") -> None:
+def write(flagged: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:
     """Write the report, whole or not at all; OutputError where it cannot be written."""
     atomic_text(path, render(flagged, sections, seal=seal))
 
 
-def sides(flagged: Flagged) -> Figure:
+def sides(flagged: Verdict) -> Figure:
     """Above the texts, flagged ones dark; below, turned down, the known non-members; a line at the least flagged
     score, where each text is a document. Each side is drawn as shares of its own."""
     bars, least = _score_bars(flagged)
@@ -149,7 +152,9 @@ def sides(flagged: Flagged) -> Figure:
         axes.set_ylim(-top, top)
         pad = (high - low) / 60
         axes.set_xlim(low - pad, high + pad)
-        if least is not None and flagged.documents == flagged.scored:  # documents have no line of their texts
+        if (
+            least is not None and flagged.units == flagged.figures["counts"]["texts"]
+        ):  # documents have no line of their texts
             _threshold(axes, least, (low, high), top)
         axes.text(low, top, "the texts", va="top", fontsize=9)
         axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
@@ -158,13 +163,14 @@ def sides(flagged: Flagged) -> Figure:
     return figure
 
 
-def one_a_document(flagged: Flagged) -> tuple[Doubles, Bools]:
+def one_a_document(flagged: Verdict) -> tuple[Doubles, Bools]:
     """The p-value of each document, and whether it is flagged; each once, however many texts it has."""
-    first = np.unique(np.array(flagged.texts.documents, dtype=object), return_index=True)[1]
-    return flagged.texts.p[first], np.array(flagged.texts.flagged, dtype=bool)[first]
+    texts = flagged.table("flags")
+    first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
+    return texts["p"][first], texts["flagged"][first]
 
 
-def p_values(flagged: Flagged) -> Figure:
+def p_values(flagged: Verdict) -> Figure:
     """The p-values of the documents as shares, with the level that they would have if none had been seen."""
     bars, _ = _p_bars(flagged)
     edges = np.linspace(0, 1, len(bars.every) + 1)
@@ -182,20 +188,21 @@ def p_values(flagged: Flagged) -> Figure:
     return figure
 
 
-def _score_bars(flagged: Flagged) -> tuple[Bars, float | None]:
+def _score_bars(flagged: Verdict) -> tuple[Bars, float | None]:
     """The histograms of both sides, and the lowest score of a flagged text."""
-    if flagged.whole:
-        return flagged.whole.scores, flagged.whole.least
-    texts, chosen = flagged.texts.scores, np.array(flagged.texts.flagged, dtype=bool)
-    return score_bars(texts, chosen, flagged.known.scores), float(
-        texts[chosen].min()
-    ) if chosen.any() else None
+    if whole := flagged.figures.get("whole"):
+        return from_plain(Bars, whole["scores"], "scores"), whole["least"]
+    texts = flagged.table("flags")
+    scores, chosen = texts["score"], np.ma.filled(texts["flagged"], False)
+    least = float(scores[chosen].min()) if chosen.any() else None
+    return score_bars(scores, chosen, flagged.table("known")["score"]), least
 
 
-def _p_bars(flagged: Flagged) -> tuple[Bars, int]:
+def _p_bars(flagged: Verdict) -> tuple[Bars, int]:
     """The histogram of the p-values, and how many of them are at most 0.05."""
-    if flagged.whole and flagged.whole.p:
-        return flagged.whole.p, flagged.whole.low_p
+    whole = flagged.figures.get("whole") or {}
+    if whole.get("p"):
+        return from_plain(Bars, whole["p"], "p"), whole["low_p"]
     p, chosen = one_a_document(flagged)
     return p_bars(p, chosen), int((p <= 0.05).sum())
 
@@ -204,19 +211,22 @@ def _filled(template: str, values: dict[str, Any]) -> Markup:
     return Markup(fill(f"flags/{template}.html", values).rstrip("\n"))
 
 
-def _numbers(flagged: Flagged) -> dict[str, Any]:
+def _numbers(flagged: Verdict) -> dict[str, Any]:
     """What the first page and several sections print."""
-    test = flagged.set_test
+    test, counts = set_test(flagged), flagged.figures["counts"]
     return {
         "flagged": flagged,
+        "figures": flagged.figures,
         "told": flagged.outcome != "refused",
-        "scored": flagged.scored,
-        "asked": flagged.documents,
-        "unit": "document" if flagged.documents < flagged.scored else "text",
-        "number": flagged.flagged_documents,
-        "documents": flagged.known_documents,
-        "table": "flags/" if flagged.whole else "flags.csv",
-        "rate": wording.share(flagged.fdr),
+        "scored": counts["texts"],
+        "asked": counts["documents"],
+        "unit": "document" if counts["documents"] < counts["texts"] else "text",
+        "number": counts["flagged_documents"],
+        "texts_flagged": counts["flagged"],
+        "documents": counts["known_documents"],
+        "unscored": counts["skipped"],
+        "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
+        "rate": wording.share(flagged.figures["fdr"]),
         "test": test,
         "level": wording.share(test.level) if test else "",
         "checks": [(check, facts.line(check.figures)) for check in flagged.checks],

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pretrace.results.flags import EXIT_CODES, load_flags
-from pretrace.types import Flagged
+from pretrace.results.verdicts import EXIT_CODES, load_verdict
+from pretrace.types import Verdict
+from pretrace.verdicts.flag.built import flagged_rows, set_test
 from pretrace.verdicts.flag.words import sensitive, tried
 
 MOST = 50
@@ -20,31 +21,32 @@ _ANSWERS: Mapping[int, str] = {0: "Nothing stands out", 3: "Something stands out
 _SHOWN = 120
 
 
-def summary(flagged: Flagged) -> str:
+def summary(flagged: Verdict) -> str:
     """The lines, as Markdown."""
     return "\n".join(_lines(flagged)) + "\n"
 
 
-def _lines(flagged: Flagged) -> Iterator[str]:
+def _lines(flagged: Verdict) -> Iterator[str]:
     code = EXIT_CODES[flagged.outcome]
     yield f"## pretrace flag: {_ANSWERS[code]} (exit code {code})"
     yield ""
     yield _plain(flagged.statement)
     yield ""
-    texts = flagged.texts
-    rows = sorted((i for i, chosen in enumerate(texts.flagged) if chosen), key=lambda i: -texts.scores[i])
+    texts, counts = flagged.table("flags"), flagged.figures["counts"]
+    rows = flagged_rows(flagged)
     if rows:
         yield "| flagged item | score | p | q |"
         yield "|---|---|---|---|"
         for i in rows[:MOST]:
-            yield f"| {_code(texts.ids[i])} | {texts.scores[i]:.3g} | {texts.p[i]:.3g} | {texts.q[i]:.3g} |"
-        if flagged.number > MOST:
+            figures = " | ".join(f"{texts[name][i]:.3g}" for name in ("score", "p", "q"))
+            yield f"| {_code(texts['id'][i])} | {figures} |"
+        if counts["flagged"] > MOST:
             yield ""
-            yield f"{flagged.number - MOST:,} more in the report."
+            yield f"{counts['flagged'] - MOST:,} more in the report."
         yield ""
-    test = flagged.set_test
+    test = set_test(flagged)
     unseen = [*tried(flagged), *(sensitive(test) if test else ())]
-    unseen += [f"{flagged.unscored:,} texts have no score."] * bool(flagged.unscored)
+    unseen += [f"{counts['skipped']:,} texts have no score."] * bool(counts["skipped"])
     unseen += [
         f"{check.title}: not known. {check.words}" for check in flagged.checks if check.status == "not run"
     ]
@@ -79,7 +81,7 @@ def _plain(words: str) -> str:
 
 def main() -> None:
     """Print the summary of a folder that `pretrace flag` wrote."""
-    print(summary(load_flags(Path(sys.argv[1]))), end="")
+    print(summary(load_verdict(Path(sys.argv[1]))), end="")
 
 
 if __name__ == "__main__":

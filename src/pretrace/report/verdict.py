@@ -18,7 +18,7 @@ from pretrace.report.frame import Section, Sections, fill, speaking, titled, two
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.results.atomic import atomic_text
-from pretrace.types import Doubles, Table, Verdict
+from pretrace.types import Bools, Doubles, Table, Verdict
 from pretrace.verdicts.outcome import SECOND
 
 MOST_ROWS = 50
@@ -207,7 +207,10 @@ def _rows(table: Table) -> list[tuple[str, ...]]:
     return list(zip(*columns, strict=True))
 
 
-def _cells(values: tuple[str, ...] | Doubles) -> list[str]:
+def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:
     if isinstance(values, tuple):
         return [named(value, 60) for value in values[:MOST_ROWS]]
-    return ["–" if value != value else wording.brief(value) for value in values[:MOST_ROWS].tolist()]
+    return [
+        "–" if value is None or value != value else wording.brief(value)
+        for value in values[:MOST_ROWS].tolist()
+    ]

@@ -11,7 +11,7 @@ and did not say so.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +29,11 @@ from pretrace.results.tables import (
     write_lines,
     write_parquet,
 )
-from pretrace.types import Answer, Audit, Outcome, Pair
+from pretrace.results.verdicts import EXIT_CODES
+from pretrace.types import Answer, Audit, Pair
 
 AUDIT = Kind("audit", VERDICT, AUDIT_KEY, 2, "pretrace audit", "run the audit again")
 CSV, DOCUMENTS, PAIRS = "documents.csv", "documents.parquet", "pairs.jsonl"
-EXIT_CODES: Mapping[Outcome, int] = {
-    "nothing": 0,
-    "absent": 0,
-    "consistent": 3,
-    "found": 3,
-    "inconclusive": 4,
-}
-"""What `pretrace audit` leaves with, so that a script can act on the verdict."""
 
 _COLUMNS = ("document", "side", "value")
 _SIDES = ("suspect", "control")

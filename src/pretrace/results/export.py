@@ -9,6 +9,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pretrace.results.folder import file_hash
 from pretrace.results.run import MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
 from pretrace.results.sqlite import MOST_COLUMNS, SqlTable, apart, quoted, write_database
 from pretrace.results.tables import arrow_column
-from pretrace.types import Audit, Check, Estimate, Flagged, Measured, Run, SideBySide, Verdict
+from pretrace.types import Audit, Check, Estimate, Measured, Run, SideBySide, Verdict
 
 _BATCH = 10_000
 _TEXTS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
@@ -29,11 +30,6 @@ _OWN = ("settings", "skipped", "missing", "files", "checks", "pairs", "tables", 
 _ROW = "INTEGER PRIMARY KEY"
 _SCORED = "scored"
 _PAIR = ("document", "prefix", "true", "generated")
-
-
-_SHARED = {"row": _ROW, "id": "TEXT NOT NULL", "group": "TEXT", "document": "TEXT", "score": "REAL"}
-_JUDGED = {**_SHARED, "p": "REAL", "q": "REAL", "flagged": "INTEGER", "drawn": "INTEGER"}
-_KNOWN = {**_SHARED, "drawn": "INTEGER"}
 
 
 def export(result: Any, content: Mapping[str, Any], folder: Path, file: Path) -> None:
@@ -53,14 +49,13 @@ def _tables(
 ) -> tuple[Iterable[SqlTable], dict[str, str]]:
     if isinstance(result, Run):
         return _of_run(result, folder)
-    if isinstance(result, Flagged):
-        files = content["files"]
-        rows = _of_flagging(result) if result.whole is None else _of_large_flagging(result, folder, files)
-        return [*rows, _checks(result.checks), _all_skipped(result, folder)], {}
     if isinstance(result, Audit):
         return [_documents(result), _generated(result), _checks(result.checks)], {}
     if isinstance(result, Verdict):
-        return [*_of_verdict(result), _checks(result.checks), _skipped(result)], {}
+        whole = result.figures.get("whole")
+        rows = _of_parts(result, whole, folder, content["files"]) if whole else _of_verdict(result)
+        skipped = _listed("skipped", folder / "skipped.csv", SKIPPED_COLUMNS) if whole else _skipped(result)
+        return [*rows, _checks(result.checks), skipped], {}
     assert isinstance(result, SideBySide)
     raise OutputError(f"{folder} is a comparison, which is a table already: {folder / 'table.csv'}.")
 
@@ -165,40 +160,19 @@ def _listed(name: str, path: Path, columns: Sequence[str]) -> SqlTable:
     return SqlTable(name, {"row": _ROW, **kinds}, rows(), ("id",))
 
 
-def _of_flagging(flagged: Flagged) -> list[SqlTable]:
-    found = flagged.texts
-    told = len(found.p) == len(found.ids)
-    nothing = [None] * len(found.ids)
-    asked = zip(
-        found.ids, found.groups, found.documents, found.scores.tolist(), found.p.tolist() if told else nothing,
-        found.q.tolist() if told else nothing, map(int, found.flagged) if told else nothing,
-        map(int, found.drawn), strict=True,
-    )  # fmt: skip
-    return [SqlTable("texts", _JUDGED, _numbered(asked), ("id", "document")), _known(flagged)]
-
-
-def _known(flagged: Flagged) -> SqlTable:
-    known = flagged.known
-    rows = zip(
-        known.ids, known.groups, known.documents, known.scores.tolist(), map(int, known.drawn), strict=True
-    )
-    return SqlTable("known", _KNOWN, _numbered(rows), ("id",))
-
-
-def _of_large_flagging(flagged: Flagged, folder: Path, files: Mapping[str, str]) -> list[SqlTable]:
-    """All rows of a flagging that holds a sample, from the files of its folder, whose hashes are `files`."""
-    whole = flagged.whole
-    assert whole is not None
-    asked = SqlTable(
-        "texts", _JUDGED, _numbered(_of_parts(folder, whole.parts, files, _JUDGED)), ("id", "document")
-    )
-    if not whole.known_parts:
-        return [asked, _known(flagged)]
-    rows = _of_parts(folder, whole.known_parts, files, _KNOWN)
-    return [asked, SqlTable("known", _KNOWN, _numbered(rows), ("id",))]
-
-
 def _of_parts(
+    verdict: Verdict, whole: Mapping[str, Any], folder: Path, files: Mapping[str, str]
+) -> list[SqlTable]:
+    """The tables of a verdict that holds a sample of each, with all rows: from the files of its folder, whose hashes
+    are `files`, where there are such."""
+    found = []
+    for made, parts in zip(_of_verdict(verdict), (whole["parts"], whole["known_parts"]), strict=True):
+        rows = _numbered(_rows_of_parts(folder, parts, files, made.columns)) if parts else made.rows
+        found.append(replace(made, rows=rows))
+    return found
+
+
+def _rows_of_parts(
     folder: Path, parts: Sequence[str], files: Mapping[str, str], columns: Mapping[str, str]
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of parts; OutputError where one has another hash than was recorded."""
@@ -218,14 +192,6 @@ def _of_parts(
                     yield tuple(_text(one) if isinstance(one, bytes) else one for one in values)
 
 
-def _all_skipped(flagged: Flagged, folder: Path) -> SqlTable:
-    return (
-        _skipped(flagged)
-        if flagged.whole is None
-        else _listed("skipped", folder / "skipped.csv", SKIPPED_COLUMNS)
-    )
-
-
 def _documents(audit: Audit) -> SqlTable:
     columns = {"row": _ROW, "document": "TEXT NOT NULL", "side": "TEXT NOT NULL", "value": "REAL"}
     return SqlTable("documents", columns, _numbered(document_rows(audit)), ("document",))
@@ -238,21 +204,34 @@ def _generated(audit: Audit) -> SqlTable:
     return SqlTable("pairs", columns, _numbered(rows), ("document",))
 
 
+def _names(verdict: Verdict) -> list[str]:
+    """The names of the tables of a verdict in the database."""
+    return apart(["summary", "settings", "checks", "skipped", *(one.name for one in verdict.tables)])[4:]
+
+
 def _of_verdict(verdict: Verdict) -> list[SqlTable]:
     found = []
-    names = apart(["summary", "settings", "checks", "skipped", *(one.name for one in verdict.tables)])[4:]
-    for name, one in zip(names, verdict.tables, strict=True):
+    for name, one in zip(_names(verdict), verdict.tables, strict=True):
         columns = apart(["row", *one.columns])[1:]
-        kinds = ("REAL" if isinstance(values, np.ndarray) else "TEXT" for values in one.columns.values())
+        kinds = map(_kind, one.columns.values())
         rows = zip(*(_values(values) for values in one.columns.values()), strict=True)
         declared = {"row": _ROW, **dict(zip(columns, kinds, strict=True))}
-        found.append(SqlTable(name, declared, _numbered(rows)))
+        indexes = tuple(column for column in ("id", "document") if column in columns)
+        found.append(SqlTable(name, declared, _numbered(rows), indexes))
     return found
+
+
+def _kind(column: Any) -> str:
+    if not isinstance(column, np.ndarray):
+        return "TEXT"
+    return "INTEGER" if column.dtype == np.bool_ else "REAL"
 
 
 def _values(column: Any) -> list[Any]:
-    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    return found
+    if not isinstance(column, np.ndarray):
+        return list(column)
+    found: list[Any] = column.tolist()
+    return [None if one is None else int(one) for one in found] if column.dtype == np.bool_ else found
 
 
 def _checks(checks: Sequence[Check]) -> SqlTable:
@@ -270,7 +249,7 @@ def _checks(checks: Sequence[Check]) -> SqlTable:
     return SqlTable("checks", columns, rows)
 
 
-def _skipped(result: Flagged | Verdict) -> SqlTable:
+def _skipped(result: Verdict) -> SqlTable:
     rows = ((one.id, one.reason, one.tokens) for one in result.skipped)
     columns = {"row": _ROW, "id": "TEXT", "reason": "TEXT", "n_tokens": "INTEGER"}
     return SqlTable("skipped", columns, _numbered(rows), ("id",))

@@ -11,11 +11,11 @@ from pretrace.errors import MissingPackageError
 from pretrace.results.audit import document_rows
 from pretrace.results.run import score_columns
 from pretrace.results.tables import Column, arrow_column
-from pretrace.types import Audit, Bools, Doubles, Flagged, Run, Table
+from pretrace.types import Audit, Run, Table, Verdict
 
 
 def to_arrow(result: object) -> Any:
-    """The rows of a run, a flagging, an audit (a row a document) or a table of a verdict as a `pyarrow.Table`.
+    """The rows of a run, an audit (a row a document), a table, or the first table of a verdict as a `pyarrow.Table`.
 
     A cell without a value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk.
     """
@@ -46,20 +46,10 @@ def _(run: Run) -> dict[str, Column]:
 
 
 @_columns.register
-def _(flagged: Flagged) -> dict[str, Column]:
-    found = flagged.texts
-    told = len(found.p) == len(found.ids)
-    nothing = np.full(len(found.ids), np.nan)
-    return {
-        "id": found.ids,
-        "group": found.groups,
-        "score": found.scores,
-        "p": found.p if told else _masked(nothing),
-        "q": found.q if told else _masked(nothing),
-        "flagged": np.ma.masked_array(np.array(found.flagged, dtype=np.bool_), mask=not told),
-        "document": found.documents,
-        "drawn": _bools(found.drawn),
-    }
+def _(verdict: Verdict) -> dict[str, Column]:
+    if not verdict.tables:
+        raise TypeError("this verdict has no table")
+    return _columns(verdict.tables[0])
 
 
 @_columns.register
@@ -72,14 +62,6 @@ def _(audit: Audit) -> dict[str, Column]:
 @_columns.register
 def _(table: Table) -> dict[str, Column]:
     return {
-        name: _masked(values) if isinstance(values, np.ndarray) else values
+        name: np.ma.masked_invalid(values) if isinstance(values, np.ndarray) else values
         for name, values in table.columns.items()
     }
-
-
-def _masked(values: Doubles) -> Doubles:
-    return np.ma.masked_invalid(values)
-
-
-def _bools(values: tuple[bool, ...]) -> Bools:
-    return np.array(values, dtype=np.bool_)

@@ -32,6 +32,7 @@ AUDIT_KEY = "pretrace_audit"
 
 FLAGS = "flags.json"
 FLAGS_KEY = "pretrace_flags"
+"""Of flaggings that an earlier pretrace wrote."""
 
 RESULT = "result.json"
 RESULT_KEY = "pretrace_verdict"
@@ -86,7 +87,7 @@ _FOLDERS: tuple[Output, ...] = (
     PLANTED,
     ADAPTER,
     OutputFolder("audit", VERDICT, AUDIT_KEY),
-    OutputFolder("flagging", FLAGS, FLAGS_KEY),
+    OutputFolder("flagging", FLAGS, FLAGS_KEY, "flag"),
     OutputFolder("test result", RESULT, RESULT_KEY),
     OutputFolder("comparison", COMPARISON, COMPARISON_KEY),
 )
@@ -158,12 +159,15 @@ def _objection(place: Path, output: Output | None) -> str | None:
         return f"{place} is {what}, which cannot be replaced; choose a folder in it: {place / 'run'}"
     try:
         for kind, facts in _found(place):
-            if output is None or kind.marker != output.marker:
+            if output is None or (
+                kind.marker != output.marker and not (kind.test and kind.test == output.test)
+            ):
                 return f"{place} holds {_a(kind.name)}, which is not replaced; choose another folder."
-            if output.test and facts.get("test") != output.test:
+            test = kind.test or facts.get("test")
+            if output.test and test != output.test:
                 return (
-                    f"{place} holds the result of another test ({facts.get('test')}), which is not replaced; choose "
-                    "another folder."
+                    f"{place} holds the result of another test ({test}), which is not replaced; choose another "
+                    "folder."
                 )
         strange = list(islice(_strangers(place, recorded_files(place)), 4))
     except FileNotFoundError:

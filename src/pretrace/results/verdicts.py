@@ -6,35 +6,55 @@ The JSON part lists the tables with their columns and says which hold numbers; a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from pretrace.results.audit import EXIT_CODES
 from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
-from pretrace.results.output_checks import RESULT, RESULT_KEY
+from pretrace.results.output_checks import FLAGS, FLAGS_KEY, RESULT, RESULT_KEY
 from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.results.tables import read_csv, write_csv
-from pretrace.types import Table, Verdict
+from pretrace.types import Bools, Outcome, Table, Verdict
 
-VERDICTS = Kind("test result", RESULT, RESULT_KEY, 1, "one of pretrace's tests", "run the test again")
+T = TypeVar("T")
+
+VERDICTS = Kind("test result", RESULT, RESULT_KEY, 2, "one of pretrace's tests", "run the test again")
+FLAGGING = replace(VERDICTS.of("flag"), name="flagging", writer="pretrace flag", cure="run it again")
+FORMER_FLAGGING = Kind("flagging", FLAGS, FLAGS_KEY, 3, "pretrace flag", "run it again", test="flag")
+"""A flagging that an earlier pretrace wrote, read by `verdicts.flag.former`."""
+EXIT_CODES: Mapping[Outcome, int] = {
+    "nothing": 0, "absent": 0, "none": 0,
+    "consistent": 3, "found": 3, "flagged": 3, "set": 3,
+    "inconclusive": 4, "refused": 4, "missed": 4, "coarse": 4,
+}  # fmt: skip
+"""What the command that made a verdict leaves with, so that a script can act on it."""
 _FIELDS = tuple(f.name for f in dataclasses.fields(Verdict) if f.name not in ("tables", "settings"))
 
 
 def save_verdict(
-    verdict: Verdict, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None
+    verdict: Verdict,
+    folder: Path,
+    *,
+    beside: Mapping[str, Write] | None = None,
+    extra: Write | None = None,
+    rendered: Rendered | None = None,
 ) -> None:
     """Write a verdict to `folder`, in place of an earlier one there; on failure nothing has changed.
 
-    `extra` may add files, `rendered` is what is made from it (a report). Raises TypeError or ValueError
-    where it holds what cannot be written, OutputError where `folder` cannot be.
+    `beside` writes further tables, by their names in the folder; `extra` may add files, `rendered` is what is made from
+    it (a report). Raises TypeError or ValueError where it holds what cannot be written, OutputError where `folder`
+    cannot be.
     """
     parts: dict[str, Write] = {f"{table.name}.csv": partial(_write, table=table) for table in verdict.tables}
     if len(parts) < len(verdict.tables):
         raise ValueError("two tables of a verdict have the same name")
+    for table in verdict.tables:
+        if len({len(values) for values in table.columns.values()}) > 1:
+            raise ValueError(f"the columns of the table {table.name} differ in length")
     fields = {name: to_plain(getattr(verdict, name), name) for name in _FIELDS}
     content: dict[str, Any] = {
         "outcome": verdict.outcome,
@@ -46,7 +66,19 @@ def save_verdict(
         },
         "settings": to_plain(verdict.settings, "settings"),
     }
-    write_folder(VERDICTS.of(verdict.test), folder, content, parts=parts, extra=extra, rendered=rendered)
+    parts |= beside or {}
+    write_folder(kind_of_test(verdict.test), folder, content, parts=parts, extra=extra, rendered=rendered)
+
+
+def kind_of_test(test: str) -> Kind:
+    """The kind of the folders of a test."""
+    return FLAGGING if test == FLAGGING.test else VERDICTS.of(test)
+
+
+def figure(verdict: Verdict, name: str, kind: type[T]) -> T | None:
+    """A figure that was a dataclass, as that again; None where there is none of that name."""
+    plain = verdict.figures.get(name)
+    return None if plain is None else from_plain(kind, plain, name)
 
 
 def load_verdict(folder: Path) -> Verdict:
@@ -70,13 +102,17 @@ def _load(opened: Opened) -> Verdict:
 
 
 def _write(path: Path, *, table: Table) -> None:
-    columns = [
-        [None if np.isnan(value) else float(value) for value in values.tolist()]
-        if isinstance(values, np.ndarray)
-        else values
-        for values in table.columns.values()
-    ]
+    columns = [_cells(values) for values in table.columns.values()]
     write_csv(path, tuple(table.columns), zip(*columns, strict=True), quoted=True)
+
+
+def _cells(values: Any) -> Sequence[object]:
+    """What stands in the cells of a column: nothing for a number that is NaN, and for a yes or no that is masked."""
+    if not isinstance(values, np.ndarray):
+        return values  # type: ignore[no-any-return]
+    if values.dtype == np.bool_:
+        return [None if value is None else int(value) for value in values.tolist()]
+    return [None if np.isnan(value) else float(value) for value in values.tolist()]
 
 
 def _read(content: bytes, *, name: str, kinds: Mapping[str, str]) -> Table:
@@ -88,10 +124,21 @@ def _read(content: bytes, *, name: str, kinds: Mapping[str, str]) -> Table:
         cells = [row[place] for row in rows]
         if kinds[column] == "number":
             columns[column] = np.array([float(cell) if cell else np.nan for cell in cells], dtype=np.float64)
+        elif kinds[column] == "truth":
+            columns[column] = truth([bool(int(cell)) if cell else None for cell in cells])
         else:
             columns[column] = tuple(cells)
     return Table(name, columns)
 
 
 def _kind(values: object) -> str:
-    return "number" if isinstance(values, np.ndarray) else "text"
+    if not isinstance(values, np.ndarray):
+        return "text"
+    return "truth" if values.dtype == np.bool_ else "number"
+
+
+def truth(values: Sequence[bool | None]) -> Bools:
+    """A column of yes and no, masked where there is neither."""
+    told = np.array([one is not None for one in values], dtype=np.bool_)
+    found = np.array([bool(one) for one in values], dtype=np.bool_)
+    return found if told.all() else np.ma.masked_array(found, mask=~told)

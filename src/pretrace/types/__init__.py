@@ -26,7 +26,7 @@ from pretrace.types.audit import (
     Status,
     TextClassifier,
 )
-from pretrace.types.flagging import Bars, Flagged, FlagOutcome, Judged, Known, SetTest, WholeFlagging
+from pretrace.types.flagging import Bars, SetTest
 from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Streaming, Tuned, Written
 from pretrace.types.results import (
     EXTREMES,
@@ -91,8 +91,6 @@ __all__ = [
     "Features",
     "Firing",
     "Fitted",
-    "FlagOutcome",
-    "Flagged",
     "Floats",
     "Gap",
     "Generator",
@@ -100,8 +98,6 @@ __all__ = [
     "Hidden",
     "Instructed",
     "Ints",
-    "Judged",
-    "Known",
     "Lean",
     "Measure",
     "Measured",
@@ -144,7 +140,6 @@ __all__ = [
     "VerdictTest",
     "View",
     "Whole",
-    "WholeFlagging",
     "Written",
     "quantity_of",
 ]

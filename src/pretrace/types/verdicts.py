@@ -1,4 +1,4 @@
-"""The result of a test that needs no earlier checkpoint: marks, order, control collections, a cut-off."""
+"""The one noun of whatever ends in an outcome: a flagging, and every test that needs no earlier checkpoint."""
 
 from __future__ import annotations
 
@@ -9,24 +9,33 @@ from typing import Any, Literal
 from pretrace.types.audit import Check, Null, Outcome, Power
 from pretrace.types.offered import Shown, Tabular
 from pretrace.types.results import Estimate, Skipped
-from pretrace.types.traces import Doubles
+from pretrace.types.traces import Bools, Doubles
 
 VerdictTest = Literal[
-    "marks", "triggers", "canaries", "order", "options", "collections", "cutoff", "twins", "samples"
+    "flag", "marks", "triggers", "canaries", "order", "options", "collections", "cutoff", "twins", "samples"
 ]
-"""The tests: of texts that were marked before they were published, of trigger sentences, of random strings that stand
-in the texts, of the order of rows, of the order of answer options, of a collection among others of its kind, of a
-drop at a training cut-off, and of the items of a benchmark that a harness evaluated. "twins" stands in folders of an
-earlier pretrace alone: published texts beside their drafts, a test that is no longer made."""
+"""The tests: of each text beside known non-members, of texts that were marked before they were published, of trigger
+sentences, of random strings that stand in the texts, of the order of rows, of the order of answer options, of a
+collection among others of its kind, of a drop at a training cut-off, and of the items of a benchmark that a harness
+evaluated. "twins" stands in folders of an earlier pretrace alone: published texts beside their drafts, a test that is
+no longer made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table(Tabular):
-    """A table of a result, on disk `NAME.csv`: columns of equal length by name, of texts or of numbers (float64, NaN
-    where a cell is empty)."""
+    """A table of a result, on disk `NAME.csv`: columns of equal length by name, of texts, of numbers (float64, NaN
+    where a cell is empty) or of yes and no (bool, masked where a cell is empty)."""
 
     name: str
-    columns: Mapping[str, tuple[str, ...] | Doubles]
+    columns: Mapping[str, tuple[str, ...] | Doubles | Bools]
+
+    def __getitem__(self, column: str) -> Any:
+        """A column; KeyError where there is none of that name."""
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.columns.values()), ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +62,8 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict(Shown):
-    """The whole of such a test, as the report reads it and `result.json` holds it.
+class Verdict(Shown, Tabular):
+    """The whole of a test or a flagging, as the report reads it and `result.json` holds it.
 
     `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case
     for p to mean what it says. `p` is None where no test could be made. `units` (documents, shards, …) carry the test
@@ -63,9 +72,9 @@ class Verdict(Shown):
     the target brought, None where it was not measured. `question` is what the report asks, `compared` and `trust` are
     sentences for a reader without statistics: what was compared, and how far the answer can be trusted. `reasons`
     lead to the outcome, `advice` says what would help, `notes` what was done on the way. `figures` are the test's own
-    numbers in plain values, `tables` one row a unit. `register` says which
-    test of these texts this is on this machine, and tells of the others. `statements` are what the one who asks says of
-    texts and models.
+    numbers in plain values, `tables` one row a unit; `to_arrow` and `to_pandas` give the first of them. `register`
+    says which test of these texts this is on this machine, and tells of the others. `statements` are what the one who
+    asks says of texts and models.
     `situation` is what the advice on other tests rests on. `settings` is everything needed to repeat it.
     """
 

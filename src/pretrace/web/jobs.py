@@ -21,8 +21,8 @@ from typing import Literal
 import psutil
 
 from pretrace.results.atomic import atomic_bytes
-from pretrace.results.output_checks import FLAGS, MARKER, RESULT, VERDICT
 from pretrace.results.serialization import to_json
+from pretrace.runs import MARKERS
 from pretrace.web.limits import Limits
 from pretrace.web.settings import ServeSettings
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
@@ -90,7 +90,7 @@ class State:
 
 def has_result(folder: Path) -> bool:
     """Whether a folder holds a result that is whole; the parts of a large run lie there before that."""
-    return any((folder / marker).is_file() for marker in (MARKER, VERDICT, FLAGS, RESULT))
+    return any((folder / marker).is_file() for marker in MARKERS)
 
 
 class Jobs:

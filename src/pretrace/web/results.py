@@ -12,12 +12,11 @@ from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report import wording
 from pretrace.report.facts import mapping
-from pretrace.results.output_checks import COMPARISON, FILES_KEY, FLAGS, MARKER, RESULT, VERDICT
-from pretrace.types import Audit, Flagged, Run, Verdict
+from pretrace.results.output_checks import FILES_KEY, MARKER
+from pretrace.types import Audit, Run, Verdict
 from pretrace.verification import verify_folder
 from pretrace.web.workspace import Workspace, inside, read
 
-_MARKERS = {VERDICT: "audit", RESULT: "test", FLAGS: "flagging", COMPARISON: "comparison", MARKER: "run"}
 OUTCOMES: Mapping[str, str] = {
     "consistent": "consistent with training",
     "nothing": "nothing shown",
@@ -88,7 +87,7 @@ def result_folder(workspace: Workspace, name: str) -> Path:
 def _entry(place: Path) -> Entry | None:
     if place.is_symlink():  # what lies elsewhere is not shown
         return None
-    for marker in _MARKERS:
+    for marker in runs.MARKERS:
         path = place / marker
         if path.is_file():
             return _read_entry(place, marker, path.stat().st_mtime_ns)
@@ -98,7 +97,9 @@ def _entry(place: Path) -> Entry | None:
 @lru_cache(maxsize=4096)
 def _read_entry(place: Path, marker: str, changed: int) -> Entry:
     facts, report = read(place / marker), (place / runs.REPORT).is_file()
-    kind = str(facts.get("test", "test")) if marker == RESULT else _MARKERS[marker]
+    kind = runs.kind_of(place).name
+    if kind == "test result":
+        kind = str(facts.get("test", "test"))
     model = str(facts.get("model") or "")
     outcome = str(facts.get("outcome") or "")
     statement = str(facts.get("statement") or "")
@@ -139,7 +140,7 @@ def files(folder: Path) -> list[tuple[str, int]]:
 
 def marker_hash(folder: Path) -> str:
     """The SHA-256 of the JSON part of a result, to be written down elsewhere."""
-    for marker in _MARKERS:
+    for marker in runs.MARKERS:
         if (folder / marker).is_file():
             return hashlib.sha256((folder / marker).read_bytes()).hexdigest()
     return ""
@@ -152,8 +153,6 @@ def figures(folder: Path) -> dict[str, str]:
         return dict(_of_run(found))
     if isinstance(found, Audit):
         return dict(_of_audit(found))
-    if isinstance(found, Flagged):
-        return dict(_of_flags(found))
     return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}
 
 
@@ -184,23 +183,21 @@ def _of_audit(audit: Audit) -> Iterator[tuple[str, str]]:
     yield from ((f"Check: {check.title}", check.status) for check in audit.checks)
 
 
-def _of_flags(flagged: Flagged) -> Iterator[tuple[str, str]]:
-    yield "Outcome", OUTCOMES[flagged.outcome]
-    yield "Statement", flagged.statement
-    yield "Score", flagged.score
-    yield "Documents", f"{wording.count(flagged.texts.number)}, known {wording.count(flagged.known.number)}"
-    yield "Flagged documents", wording.count(flagged.flagged_documents)
-    if flagged.set_test is not None and flagged.set_test.p is not None:
-        yield "p of the whole set", wording.p_value(flagged.set_test.p)
-    yield from ((f"Check: {check.title}", check.status) for check in flagged.checks)
-
-
 def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "Outcome", OUTCOMES[verdict.outcome]
     yield "Statement", verdict.statement
-    if verdict.p is not None:
-        yield "p", wording.p_value(verdict.p)
-    yield f"{verdict.unit.capitalize()}s", wording.count(verdict.units)
+    if verdict.test == "flag":
+        counts = verdict.figures["counts"]
+        yield "Score", verdict.figures["score"]
+        known = wording.count(counts["known_documents"])
+        yield "Documents", f"{wording.count(counts['documents'])}, known {known}"
+        yield "Flagged documents", wording.count(counts["flagged_documents"])
+        if verdict.p is not None:
+            yield "p of the whole set", wording.p_value(verdict.p)
+    else:
+        if verdict.p is not None:
+            yield "p", wording.p_value(verdict.p)
+        yield f"{verdict.unit.capitalize()}s", wording.count(verdict.units)
     effect, spread = wording.effect(verdict.effect)
     if effect:
         yield "Effect", f"{effect} {spread} {verdict.effect_unit}".strip()

@@ -17,7 +17,7 @@ from processes import Call, Command, Started
 from tiny import MORE_WORDS
 
 from benchmarks.model_servers import Model, ModelServer, serving
-from pretrace import load_audit, load_flags, load_run, open_model
+from pretrace import load_audit, load_run, load_verdict, open_model
 from pretrace.backends.serving.backend import EVERY
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
 from pretrace.cache.location import text_key
@@ -105,7 +105,7 @@ def test_flag(call: Call, server: ModelServer, model_folder: Path, tmp_path: Pat
     assert not (tmp_path / "FLAGS").exists()
     code, _, said = call("flag", *sets, *target(server, model_folder), "--score", "loss")
     assert code in (0, 3, 4), said
-    assert load_flags(tmp_path / "FLAGS").texts.ids
+    assert load_verdict(tmp_path / "FLAGS").table("flags")["id"]
     assert named(tmp_path / "FLAGS")
 
 

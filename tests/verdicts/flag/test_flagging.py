@@ -15,6 +15,7 @@ from pretrace.statistics.conformal import p_values
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text, Tuned
 from pretrace.verdicts.flag import FlagSettings, flag, plan
+from pretrace.verdicts.flag.built import set_test
 
 WORDS = [
     "the",
@@ -63,6 +64,12 @@ def _quick(monkeypatch):
 LOSS = FlagSettings(score="loss", cache=False)
 
 
+def flagged_ids(found):
+    """The ids of the flagged texts, in their order; none where the answer is refused."""
+    texts = found.table("flags")
+    return [name for name, chosen in zip(texts["id"], texts["flagged"].tolist(), strict=True) if chosen]
+
+
 def named(found, name):
     return next(check for check in found.checks if check.name == name)
 
@@ -74,15 +81,14 @@ def target(seen=SEEN, name="target"):
 def test_the_texts_that_were_seen_are_flagged():
     found = flag(MINE, KNOWN, target(), LOSS)
     assert found.outcome == "flagged"
-    assert found.method == "bh"
-    assert [i for i, chosen in zip(found.texts.ids, found.texts.flagged, strict=True) if chosen] == [
-        str(i) for i in range(12)
-    ]
+    assert found.figures["method"] == "bh"
+    assert flagged_ids(found) == [str(i) for i in range(12)]
     assert found.statement == (
         "12 of the 40 texts of mine are flagged: what target makes of them is consistent with training on them, or on "
         "copies."
     )
-    assert found.texts.p == pytest.approx(p_values(found.texts.scores, found.known.scores))
+    texts, known = found.tables
+    assert texts["p"] == pytest.approx(p_values(texts["score"], known["score"]))
     assert {check.name: check.status for check in found.checks} == {
         "words": "passed",
         "length": "passed",
@@ -91,7 +97,7 @@ def test_the_texts_that_were_seen_are_flagged():
         "runs": "passed",
         "drift": "passed",
     }
-    assert found.set_test.explained > found.set_test.unseen > 0.33
+    assert set_test(found).explained > set_test(found).unseen > 0.33
     assert "standard deviations of the score, that alone would explain it" in " ".join(found.reasons)
     assert found.settings["nonmembers"]["texts"] == 100
     assert found.settings["score"] == "loss"
@@ -103,15 +109,17 @@ def test_the_texts_that_were_seen_are_flagged():
 def test_the_same_again_and_nothing_where_nothing_was_seen():
     renamed = replace(MINE, texts=tuple(replace(text, id=f"x{text.id}") for text in MINE.texts[::-1]))
     one, two = (flag(mine, KNOWN, target(), replace(LOSS, randomised=True)) for mine in (MINE, renamed))
-    assert sorted(one.texts.p.tolist()) == sorted(two.texts.p.tolist())  # ids and places enter no draw
-    assert one.set_test == two.set_test
+    assert sorted(one.tables[0]["p"].tolist()) == sorted(
+        two.tables[0]["p"].tolist()
+    )  # ids and places enter no draw
+    assert set_test(one) == set_test(two)
     nothing = flag(MINE, KNOWN, target([]), LOSS)
-    assert (nothing.outcome, nothing.number) == ("missed", 0)
+    assert (nothing.outcome, flagged_ids(nothing)) == ("missed", [])
     assert nothing.statement.startswith(
         "Could have been missed: nothing stands out among the 40 texts of mine"
     )
     assert any("--power" in words for words in nothing.advice)
-    assert nothing.set_test.p > 0.05
+    assert nothing.p > 0.05
 
 
 @pytest.mark.parametrize(
@@ -124,8 +132,8 @@ def test_the_same_again_and_nothing_where_nothing_was_seen():
 def test_sets_that_differ_as_texts_are_refused(other, failing):
     found = flag(other, KNOWN, target([text.text for text in other.texts[:12]]), LOSS)
     assert found.outcome == "refused"
-    assert not any(found.texts.flagged)
-    assert len(found.texts.p) == len(found.texts.q) == 0
+    assert flagged_ids(found) == []
+    assert all(np.isnan(found.tables[0][name]).all() for name in ("p", "q"))
     assert failing in [check.name for check in found.checks if check.status == "failed"]
     assert any("same source, kind and time" in words for words in found.advice)
 
@@ -153,7 +161,7 @@ def test_a_placebo_that_is_the_reference_too_says_nothing():
     base = target([], name="base")
     models = Models(target(), reference=base, placebo=Models(base, reference=base))
     found = flag(MINE, KNOWN, models, replace(LOSS, score="ref"))
-    assert found.number == 12
+    assert len(flagged_ids(found)) == 12
     assert {check.name: check.status for check in found.checks}["placebo"] == "not run"
 
 
@@ -168,25 +176,27 @@ def test_the_target_itself_is_no_placebo():
 def test_documents_are_flagged_with_all_their_texts_and_count_once():
     mine, known = corpus("mine", 40, seed=1, pieces=4), corpus("known", 400, seed=2, pieces=4)
     found = flag(mine, known, target(SEEN), LOSS)
-    assert found.method == "bh"
-    assert (sum(found.known.drawn), found.known.number) == (400, 100)  # all have four: the mean of all
+    assert found.figures["method"] == "bh"
+    assert (found.tables[1]["drawn"].sum(), found.figures["counts"]["known_documents"]) == (
+        400,
+        100,
+    )  # all have four: the mean of all
     assert found.statement.startswith("3 of the 10 documents of mine are flagged (12 texts)")
-    assert [i for i, chosen in zip(found.texts.ids, found.texts.flagged, strict=True) if chosen] == [
-        str(i) for i in range(12)
-    ]
-    assert len(set(found.texts.p[:4].tolist())) == 1
+    assert flagged_ids(found) == [str(i) for i in range(12)]
+    assert len(set(found.tables[0]["p"][:4].tolist())) == 1
     short = Corpus(
         "known", known.texts[:-3]
     )  # one document has one text: one is drawn of each, on both sides
     one = flag(mine, short, target(SEEN), LOSS)
-    assert (sum(one.texts.drawn), sum(one.known.drawn)) == (10, 100)
-    values = np.array(one.texts.scores)[list(one.texts.drawn)]
-    assert one.texts.p[::4] == pytest.approx(p_values(values, one.known.scores[list(one.known.drawn)]))
+    texts, others = one.tables
+    assert (texts["drawn"].sum(), others["drawn"].sum()) == (10, 100)
+    values = texts["score"][texts["drawn"]]
+    assert texts["p"][::4] == pytest.approx(p_values(values, others["score"][others["drawn"]]))
     assert "40 texts come from 10 documents" in found.notes[-1]
-    assert flag(mine, known, target(SEEN), replace(LOSS, method="by")).method == "by"
+    assert flag(mine, known, target(SEEN), replace(LOSS, method="by")).figures["method"] == "by"
     # a known document that shares a text with another one is the same document
     copied = Corpus("known", (*known.texts[:-1], Text("copy", known.texts[0].text, group="elsewhere")))
-    assert flag(mine, copied, target(SEEN), LOSS).known.number == 100
+    assert flag(mine, copied, target(SEEN), LOSS).figures["counts"]["known_documents"] == 100
 
 
 def test_what_can_be_flagged_is_said_before_a_model_is_asked():
@@ -202,7 +212,7 @@ def test_what_can_be_flagged_is_said_before_a_model_is_asked():
 
 def test_few_texts_are_flagged_and_the_missing_check_is_told():
     found = flag(Corpus("few", MINE.texts[:3]), KNOWN, target(), LOSS)
-    assert found.number == 3
+    assert len(flagged_ids(found)) == 3
     assert "too few to see whether the two sets differ" in " ".join(found.reasons)
 
 
@@ -241,7 +251,7 @@ def test_ids_alike_in_both_sets_are_no_overlap_and_odd_texts_are_counted():
     )
     found = flag(replace(MINE, texts=(*MINE.texts, *odd)), KNOWN, target(), LOSS)
     assert [one.id for one in found.skipped] == ["empty", "one"]
-    assert len(found.texts.ids) == 42
+    assert len(found.tables[0]) == 42
 
 
 def test_known_texts_that_cannot_be_scored_do_not_count():
@@ -402,13 +412,13 @@ def test_a_tenth_of_a_test_set_is_seen_though_no_text_is_flagged(scored):
     scored(a_tenth(), a_tenth(shift=0.0, seed=9))
     blank = Models(target([]), placebo=Models(target([], name="placebo")))
     found = flag(MANY, HELD, blank, LOSS)
-    assert (found.outcome, found.number) == ("set", 0)
-    assert found.set_test.p < 0.002
-    assert found.set_test.above > 1.5 * found.set_test.expected > 100
+    assert (found.outcome, flagged_ids(found)) == ("set", [])
+    assert found.p < 0.002
+    assert set_test(found).above > 1.5 * set_test(found).expected > 100
     assert found.statement.startswith(
         "No single text is flagged, but the 2,000 texts of test set as a whole stand out"
     )
-    assert f"(p = {found.set_test.p:.2g})" in found.statement
+    assert f"(p = {found.p:.2g})" in found.statement
     assert "Which ones cannot be said" in found.statement
     assert any("The set as a whole stands out (p = 0.000" in reason for reason in found.reasons)
 
@@ -417,10 +427,10 @@ def test_all_that_stand_out_a_little_are_seen_and_the_level_is_the_users(scored)
     """All seen a little looks like a drift: without a placebo up to a third of a standard deviation accuses nobody."""
     scored(a_tenth(shift=0.16, share=1.0))
     found = flag(MANY, HELD, target([]), LOSS)
-    assert (found.outcome, found.set_test.p) == ("refused", None)
-    assert 0 < found.set_test.explained < 0.2
+    assert (found.outcome, found.p) == ("refused", None)
+    assert 0 < set_test(found).explained < 0.2
     assert "would explain it, and the checks could not have excluded one of 0.33" in found.statement
-    assert len(found.texts.p) == 0
+    assert np.isnan(found.tables[0]["p"]).all()
     scored(a_tenth(shift=0.6, share=1.0))
     assert flag(MANY, HELD, target([]), LOSS).outcome == "set"
 
@@ -455,7 +465,8 @@ def test_a_small_difference_is_passed_over_for_flags_and_withholds_the_test_of_t
     scored(a_tenth())
     found = flag(MANY, HELD, target([]), LOSS)
     assert found.outcome == "refused"
-    assert (found.set_test.p, len(found.texts.p)) == (None, 0)
+    assert found.p is None
+    assert np.isnan(found.tables[0]["p"]).all()
     assert "the two sets also differ a little by their words" in found.statement
     assert any("AUC 0.53." in reason for reason in found.reasons)
     scored(a_tenth(shift=0.0))  # where there is nothing to withhold it is as it was
@@ -508,7 +519,7 @@ def test_innocent_sets_that_vary_more_or_are_easier_are_not_accused(scored, kind
         rejected += found.outcome == "refused"
         failed = {check.name for check in found.checks if check.status == "failed"}
         assert found.outcome == "missed" or failed & {"spread", "drift"}
-        assert kind == "drift" or found.set_test.spread > 1.2
+        assert kind == "drift" or set_test(found).spread > 1.2
     assert rejected >= 2
 
 
@@ -565,11 +576,11 @@ def test_power_on_a_model_without_weights_is_refused_before_anything_is_read():
 def test_every_flagging_is_registered_and_says_which_test_it_is():
     settings = replace(LOSS, cache=True)
     first = flag(MINE, KNOWN, target([]), settings)
-    assert first.tests.startswith("No other test of these texts is known on this machine")
+    assert first.register[0].startswith("No other test of these texts is known on this machine")
     again = flag(MINE, KNOWN, target([]), replace(settings, score="min_k"))
     assert (
         "This is the 2nd test of these texts on this machine; for 2 tests the level is 0.025 each"
-        in again.tests
+        in again.register[0]
     )
-    assert again.tests in again.reasons
-    assert flag(MINE, KNOWN, target([]), LOSS).tests == ""  # --no-cache keeps nothing
+    assert again.register[0] in again.reasons
+    assert flag(MINE, KNOWN, target([]), LOSS).register == ()  # --no-cache keeps nothing

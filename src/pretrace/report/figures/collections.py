@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,7 +27,7 @@ def collections(verdict: Verdict) -> Sequence[Drawn]:
     """The figure of all collections; none where the result has no table of them."""
     if not any(table.name == "collections" for table in verdict.tables):
         return ()
-    columns = verdict.table("collections").columns
+    columns: Mapping[str, Any] = verdict.table("collections").columns
     ranked = "standard deviations" in columns  # an earlier pretrace ranked the means as they are
     values = columns["standard deviations" if ranked else "value"]
     assert not isinstance(values, tuple)

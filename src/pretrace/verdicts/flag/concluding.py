@@ -18,7 +18,7 @@ from pretrace.statistics import conformal
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.scale import below, serial_p
 from pretrace.statistics.shift import Shift, moved_by, set_shift
-from pretrace.types import Bools, Check, Doubles, Estimate, FlagOutcome, Outcome, Power, SetTest
+from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.checks import (
     WIDE,
     Read,
@@ -69,7 +69,7 @@ class Conclusion:
     """The outcome and what it rests on. `p`, `q` and `chosen` [documents in question], by name, are those of each
     document; where the answer is refused p and q are empty and nothing is chosen. `advice` is what would help."""
 
-    outcome: FlagOutcome
+    outcome: Outcome
     checks: tuple[Check, ...]
     set_test: SetTest
     p: Doubles
@@ -175,7 +175,7 @@ def concluded(
     return Conclusion(outcome, found.checks, _set_test(found), p, q, chosen, power, end.advice)
 
 
-def _outcome(outcome: Outcome, flagged: bool, *, withheld: bool) -> FlagOutcome:
+def _outcome(outcome: Outcome, flagged: bool, *, withheld: bool) -> Outcome:
     """The outcome of a flagging in its own words."""
     if outcome == "consistent":
         return "flagged" if flagged else "set"

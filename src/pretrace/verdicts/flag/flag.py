@@ -16,10 +16,11 @@ from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.controls import placebos
 from pretrace.statistics.documents import Grouping
-from pretrace.types import Backend, Bools, Corpus, Estimate, Flagged, Judged, Known, Power, Run
+from pretrace.types import Backend, Bools, Corpus, Estimate, Power, Run, Table, Verdict
 from pretrace.verdicts.audit.power import check_plantable
 from pretrace.verdicts.audit.watch import Unwatched
 from pretrace.verdicts.flag import words
+from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.checks import Read
 from pretrace.verdicts.flag.concluding import Conclusion, Looked, concluded, looked
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, Plan, plan
@@ -38,7 +39,7 @@ def flag(
     *,
     progress: Progress | None = None,
     watch: Watched | None = None,
-) -> Flagged:
+) -> Verdict:
     """Which texts of `corpus` stand out from the known non-members by one score of the target, and whether all do.
 
     The outcome is "flagged" where a document is flagged, "set" where none is and the set as a whole stands out,
@@ -100,7 +101,7 @@ def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be 
     known: Corpus,
     model: str,
     asking: Asking | None = None,
-) -> Flagged:
+) -> Verdict:
     """The same from scores that are there: `run` has the texts of `made.corpus`, both sets, and one score. Without
     `asking` the power cannot be measured."""
     run = run.complete
@@ -109,36 +110,29 @@ def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be 
     seen = looked(found.sides, prospect, found.read)
     power, share, why = power_of(seen, found.read, settings, asking)
     end = concluded(seen, power, share, model=model, corpus=corpus.name)
-    flagged = Flagged(
-        corpus=corpus.name,
-        nonmembers=known.name,
+    flagged = verdict_of(
+        end,
+        prospect,
+        settings,
+        names=(corpus.name, known.name),
         model=model,
         score=run.scores[0],
-        fdr=settings.fdr,
-        method=prospect.method,
-        outcome=end.outcome,
-        statement="",
-        texts=found.judged(end),
-        known=found.known,
-        checks=end.checks,
-        notes=prospect.notes,
+        tables=(found.judged(end), found.known),
         skipped=tuple(replace(one, id=one.id.removeprefix(TEXTS)) for one in run.skipped),
-        settings=record(
+        recorded=record(
             record_corpus(corpus), record_corpus(known), run.settings, settings, found.sides.seed
         ),
-        set_test=end.set_test,
-        power=power,
     )
     return told(registered(flagged, made.draws, settings), prospect, why)
 
 
-def told(flagged: Flagged, made: Prospect, why: str = "") -> Flagged:
+def told(flagged: Verdict, made: Prospect, why: str = "") -> Verdict:
     """The flagging with its words, once all else is settled; `why` says why the power was not measured."""
     said = words.said(flagged, made, why)
     return replace(flagged, statement=said.statement, reasons=said.reasons, advice=said.advice)
 
 
-def registered(flagged: Flagged, draws: Draws, settings: FlagSettings) -> Flagged:
+def registered(flagged: Verdict, draws: Draws, settings: FlagSettings) -> Verdict:
     """The flagging with which test of these texts it is on this machine, once it was noted in the register; as it is
     where nothing is kept on disk."""
     if not settings.cache:
@@ -154,11 +148,9 @@ def registered(flagged: Flagged, draws: Draws, settings: FlagSettings) -> Flagge
         {**settings.matters, "known": draws.known, "models": others},
         flagged.model,
     )
-    test = flagged.set_test
-    p = test.p if test else None
-    said = kth(entry, settings.level).words(p)
-    note(entry, p, flagged.outcome)
-    return replace(flagged, tests=said)
+    said = kth(entry, settings.level).words(flagged.p)
+    note(entry, flagged.p, flagged.outcome)
+    return replace(flagged, register=(said,))
 
 
 def record(
@@ -203,30 +195,30 @@ class _Scored:
         """The texts of some rows."""
         return [self.texts[i] for i in np.flatnonzero(rows).tolist()]
 
-    def judged(self, end: Conclusion) -> Judged:
+    def judged(self, end: Conclusion) -> Table:
         """The texts in question; without p-values where the answer is refused."""
         sides, rows = self.sides, self.sides.rows.asked
         p, q = end.of_texts(sides.place)
-        return Judged(
+        return asked_table(
             self._at(rows, self.run.ids, TEXTS),
             self._at(rows, self.run.groups, TEXTS),
             sides.rows.scores[rows],
             p,
             q,
-            tuple(end.chosen[sides.place].tolist()),
+            end.chosen[sides.place].tolist(),
             self._at(rows, self.documents, TEXTS),
-            tuple(sides.drawn[rows].tolist()),
+            sides.drawn[rows],
         )
 
     @property
-    def known(self) -> Known:
+    def known(self) -> Table:
         """The known non-members."""
         sides, rows = self.sides, ~self.sides.rows.asked
-        return Known(
+        return known_table(
             self._at(rows, self.run.ids, KNOWN),
             self._at(rows, self.run.groups, KNOWN),
             sides.rows.scores[rows],
-            tuple(sides.drawn[rows].tolist()),
+            sides.drawn[rows],
             self._at(rows, self.documents, KNOWN),
         )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pretrace.types import Flagged, SetTest
+from pretrace.types import SetTest, Verdict
 from pretrace.verdicts.audit.checks import times
+from pretrace.verdicts.flag.built import set_test
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT
 from pretrace.verdicts.flag.prospect import Prospect
 from pretrace.verdicts.outcome import ENOUGH, exposure
@@ -23,13 +24,13 @@ class Said:
     advice: tuple[str, ...]
 
 
-def said(found: Flagged, made: Prospect, why: str) -> Said:
+def said(found: Verdict, made: Prospect, why: str) -> Said:
     """What is said of a flagging whose outcome, texts, checks, test of the set and power are settled; `why` says why
     the power was not measured."""
     failed = [check for check in found.checks if check.status == "failed"]
     unseen = [check for check in found.checks if check.status == "not run" and check.name != DRIFT]
     reasons = [f"{check.title}: no. {check.words}" for check in failed]
-    test = found.set_test
+    test = set_test(found)
     if found.outcome != "refused":
         reasons += [_rate(found, made), *whole(found)]
         reasons += [_missed(made, test)] * (found.outcome not in ("flagged", "none") and test is not None)
@@ -38,17 +39,17 @@ def said(found: Flagged, made: Prospect, why: str) -> Said:
     elif test:
         reasons += whole(found)
         reasons += [f"{one.title}: {one.words}" for one in found.checks if one.figures.get("beyond_chance")]
-    reasons += [found.tests] * bool(found.tests)
+    reasons += found.register
     advice = [check.cure for check in (*failed, *unseen) if check.cure]
     advice += _more(found, made)
     return Said(_statement(found, made, why), tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(advice)))
 
 
-def tried(found: Flagged, why: str = "") -> Iterator[str]:
+def tried(found: Verdict, why: str = "") -> Iterator[str]:
     """What the flagging would have seen of training, in sentences; nothing where something stands out."""
     if found.outcome in ("flagged", "set"):
         return
-    power = found.power
+    power = found.planted
     if power is None:
         yield (
             f"What this flagging could have missed was not measured{f': {_small(why)}' if why else '.'} That nothing "
@@ -73,9 +74,9 @@ def expected(chosen: int, fdr: float) -> str:
     return f"less than one of the {chosen:,}" if number < 0.95 else f"about {number:,.0f} of the {chosen:,}"
 
 
-def whole(found: Flagged) -> Iterator[str]:
+def whole(found: Verdict) -> Iterator[str]:
     """What the test of the set says, in sentences; nothing in results of version 0.1."""
-    test = found.set_test
+    test = set_test(found)
     if test is None:
         return
     if test.p is None:
@@ -86,7 +87,7 @@ def whole(found: Flagged) -> Iterator[str]:
     above = "lies" if test.above == 1 else "lie"
     yield (
         f"The set as a whole {verdict} (p = {test.p:.2g}, tested at a level of {level}). {test.above:,} of its "
-        f"{found.documents:,} documents {above} above the line that one in twenty lies above by chance; about "
+        f"{found.units:,} documents {above} above the line that one in twenty lies above by chance; about "
         f"{test.expected:,.0f} would be expected there. Of sets that were not seen, at most {level} stand out."
     )
     yield from sensitive(test)
@@ -108,13 +109,17 @@ def _small(why: str) -> str:
     return why[:1].lower() + why[1:]
 
 
-def _rate(found: Flagged, made: Prospect) -> str:
-    rate = f"{100 * found.fdr:g}%"
+def _rate(found: Verdict, made: Prospect) -> str:
+    rate = f"{100 * found.figures['fdr']:g}%"
     words = (
         f"{made.unit.capitalize()}s are flagged by {_NAMES[made.method]} at a rate of {rate}, set beforehand: of the "
         f"{made.unit}s flagged in this way, on average at most {rate} are false"
     )
-    return f"{words}, here {expected(found.flagged_documents, found.fdr)}." if found.number else f"{words}."
+    return (
+        f"{words}, here {expected(found.figures['counts']['flagged_documents'], found.figures['fdr'])}."
+        if found.figures["counts"]["flagged"]
+        else f"{words}."
+    )
 
 
 def _missed(made: Prospect, test: SetTest | None) -> str:
@@ -142,37 +147,37 @@ def _missed(made: Prospect, test: SetTest | None) -> str:
     )
 
 
-def _more(found: Flagged, made: Prospect) -> Iterator[str]:
+def _more(found: Verdict, made: Prospect) -> Iterator[str]:
     """What would help where nothing was found."""
-    if found.outcome == "missed" and found.power is None:
+    if found.outcome == "missed" and found.planted is None:
         yield "Flag again with --power: it trains a copy of the model on a tenth of the texts, and measures."
     if found.outcome == "missed" and (made.resolution.together or made.asked + 1) > made.tenth:
-        enough = made.enough(found.fdr)
+        enough = made.enough(found.figures["fdr"])
         some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
         yield f"Take at least {enough:,} known documents: then {some} could be flagged."
-    if found.outcome == "missed" and found.power is not None:
+    if found.outcome == "missed" and found.planted is not None:
         yield "More documents on both sides, or a stronger score (ref with an earlier checkpoint), would see more."
 
 
-def _statement(found: Flagged, made: Prospect, why: str) -> str:
+def _statement(found: Verdict, made: Prospect, why: str) -> str:
     if found.outcome == "missed":
         return _open(found, made, why)
     return {"flagged": _flagged, "set": _set, "none": _none, "refused": _refusal}[found.outcome](found, made)
 
 
-def _flagged(found: Flagged, made: Prospect) -> str:
-    chosen = found.flagged_documents
+def _flagged(found: Verdict, made: Prospect) -> str:
+    chosen = found.figures["counts"]["flagged_documents"]
     which = f"{chosen:,} of the {made.asked:,} {made.unit}s" if made.asked > 1 else f"The one {made.unit}"
     are, them = ("is", "it") if chosen == 1 else ("are", "them")
-    texts = f" ({found.number:,} texts)" if made.unit != "text" else ""
+    texts = f" ({found.figures['counts']['flagged']:,} texts)" if made.unit != "text" else ""
     return (
         f"{which} of {found.corpus} {are} flagged{texts}: what {found.model} makes of {them} is consistent "
         f"with training on {them}, or on copies."
     )
 
 
-def _set(found: Flagged, made: Prospect) -> str:
-    p = f"{found.set_test.p:.2g}" if found.set_test and found.set_test.p is not None else "not told"
+def _set(found: Verdict, made: Prospect) -> str:
+    p = "not told" if found.p is None else f"{found.p:.2g}"
     if made.asked == 1:
         return (
             f"The one {made.unit} of {found.corpus} stands out (p = {p}) though it is not flagged: what {found.model} "
@@ -185,8 +190,8 @@ def _set(found: Flagged, made: Prospect) -> str:
     )
 
 
-def _none(found: Flagged, made: Prospect) -> str:
-    unit, power = made.unit, found.power
+def _none(found: Verdict, made: Prospect) -> str:
+    unit, power = made.unit, found.planted
     assert power is not None
     return (
         f"Nothing stands out: none of the {made.asked:,} {unit}s of {found.corpus} is flagged, and what {found.model} "
@@ -197,12 +202,12 @@ def _none(found: Flagged, made: Prospect) -> str:
     )
 
 
-def _open(found: Flagged, made: Prospect, why: str) -> str:
-    unit, test = made.unit, found.set_test
+def _open(found: Verdict, made: Prospect, why: str) -> str:
+    unit, test = made.unit, set_test(found)
     many = f"the {made.asked:,} {unit}s" if made.asked != 1 else f"the one {unit}"
-    if found.power is not None:
-        chance = found.power.probability.value
-        rest = f"a tenth of them, read {times(found.power.epochs)}, would be found in {chance:.0%} of such flaggings"
+    if found.planted is not None:
+        chance = found.planted.probability.value
+        rest = f"a tenth of them, read {times(found.planted.epochs)}, would be found in {chance:.0%} of such flaggings"
         if chance >= ENOUGH:
             rest = "the texts stand out a little, as they would if fewer than a tenth of them had been read"
     elif made.coarse(test.least if test else None):
@@ -217,16 +222,17 @@ def _open(found: Flagged, made: Prospect, why: str) -> str:
     return f"Could have been missed: nothing stands out among {many} of {found.corpus}, but {rest}."
 
 
-def _refusal(found: Flagged, made: Prospect) -> str:
+def _refusal(found: Verdict, made: Prospect) -> str:
     if all(check.status != "failed" or check.name in ACCUSING for check in found.checks):
         odd = [check.title for check in found.checks if check.status == "failed" and check.name != DRIFT]
-        why = found.set_test.withheld if found.set_test else ""
+        test = set_test(found)
+        why = test.withheld if test else ""
         why = (
             "; ".join(f"“{one}” is not so" for one in odd)
             or why
             or "differences that nobody could have seen explain it"
         )
-        if found.set_test is None or not found.set_test.withheld:
+        if test is None or not test.withheld:
             return (
                 f"Refused: {made.unit}s of {found.corpus} stand out from the known non-members, but that need not be "
                 f"{found.model}'s making, since {why}."

@@ -1,0 +1,57 @@
+"""Flaggings made by hand, in the form in which `flag` gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pretrace.results.serialization import to_plain
+from pretrace.types import Outcome, SetTest, Table, Verdict
+from pretrace.verdicts.flag.built import asked_table, counted, flag_verdict, known_table
+
+
+def texts_of(
+    ids: Sequence[str], scores: Any, p: Any, flagged: Sequence[bool], *, q: Any = None, **more: Any
+) -> Table:
+    """The texts in question, each its own document unless `documents` or `groups` say otherwise."""
+    own = {"groups": ids, "documents": ids, "drawn": np.ones(len(ids), dtype=bool)} | more
+    return asked_table(
+        ids, own["groups"], scores, p, p if q is None else q, flagged, own["documents"], own["drawn"]
+    )
+
+
+def known_of(ids: Sequence[str], scores: Any, drawn: Any = None) -> Table:
+    """Known non-members, each its own document."""
+    return known_table(ids, ids, scores, np.ones(len(ids), dtype=bool) if drawn is None else drawn, ids)
+
+
+def flagging(
+    outcome: Outcome,
+    texts: Table,
+    known: Table,
+    *,
+    set_test: SetTest | None,
+    nonmembers: str = "known",
+    score: str = "loss",
+    **fields: Any,
+) -> Verdict:
+    """A flagging with these tables; `fields` are those of the verdict."""
+    figures = {
+        "counts": counted((texts, known), len(fields.get("skipped", ()))),
+        "nonmembers": nonmembers,
+        "score": score,
+        "fdr": 0.05,
+        "method": "bh",
+        "set_test": set_test,
+    }
+    several = figures["counts"]["documents"] < figures["counts"]["texts"]  # type: ignore[index]
+    shared = {"corpus": "mine", "model": "model", "level": 0.05, "p": set_test.p if set_test else None}
+    return flag_verdict(
+        outcome=outcome,
+        figures=to_plain(figures, "figures"),
+        unit="document" if several else "text",
+        tables=(texts, known),
+        **(shared | fields),
+    )
