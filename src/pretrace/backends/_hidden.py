@@ -6,6 +6,7 @@ norm: as transformers numbers them, but caught as they pass, so that one vector 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -63,24 +64,29 @@ class Handle(Protocol):
     def remove(self) -> None: ...
 
 
-class LastToken:
-    """Hidden states at the last token of each row of one forward pass; rows are `lengths` tokens long.
+class LastToken(threading.local):
+    """Hidden states at the last token of each row of a forward pass.
 
-    `attach` puts the hooks in place, `read` gives each row's states once the pass is over. A layer that is
-    narrower than the widest (OPT's last, in some sizes) is padded with zeros.
+    `attach` puts the hooks in place. Then, for each pass: `begin` before it, with the rows' lengths in tokens, and
+    `read` after it for each row's states. What is noted belongs to the thread: several may pass through the model at
+    once under the same hooks. A layer that is narrower than the widest (OPT's last, in some sizes) is padded with
+    zeros.
     """
 
-    def __init__(
-        self, blocks: Sequence[nn.Module], body: nn.Module, *, states: set[Hidden], lengths: Sequence[int]
-    ) -> None:
+    def __init__(self, blocks: Sequence[nn.Module], body: nn.Module, *, states: set[Hidden]) -> None:
         self.blocks, self.body = blocks, body
-        self.states, self.lengths = states, lengths
+        self.states = states
         count = len(blocks) + 1
         chosen = range(count) if Hidden() in states else (s.layer for s in states if s.layer is not None)
         self.wanted = frozenset(chosen)
         beyond = sorted(layer for layer in self.wanted if not 0 <= layer < count)
         if beyond:
             raise ModelError(f"hidden state {beyond[0]} was wanted; this model has 0 to {count - 1}.")
+        self.begin(())
+
+    def begin(self, lengths: Sequence[int]) -> None:
+        """A pass of this thread over rows of so many tokens."""
+        self.lengths = lengths
         self._found: dict[int, torch.Tensor] = {}
         self._passed = self._widest = 0
 

@@ -11,6 +11,7 @@ nothing of shape texts × positions × neurons outlives the layer that made it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -186,11 +187,11 @@ def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
     return float((a.float() - b.float()).abs().max()) <= 0.01 * float(b.abs().max())
 
 
-class Firings:
-    """Which neurons each row of one forward pass activates; rows are `lengths` tokens long.
+class Firings(threading.local):
+    """Which neurons each row of a forward pass activates.
 
-    Rules that differ in their thresholds alone share one reduction a layer. `attach` puts the hooks in
-    place, `read` gives each row's states once the pass is over.
+    Rules that differ in their thresholds alone share one reduction a layer. `attach`, `begin` and `read` as those of
+    `LastToken`: what is noted belongs to the thread.
     """
 
     def __init__(
@@ -199,26 +200,30 @@ class Firings:
         layers: Sequence[FeedForward],
         *,
         states: set[Firing],
-        lengths: Sequence[int],
         device: torch.device,
     ) -> None:
-        self.blocks, self.layers, self.lengths = blocks, layers, lengths
+        self.blocks, self.layers, self.device = blocks, layers, device
         self.rules: dict[tuple[bool, Pool], list[Firing]] = {}
         for state in sorted(states, key=lambda s: s.threshold):
             self.rules.setdefault((state.gated, state.pool), []).append(state)
-        widest = max(layer.neurons for layer in layers)
+        # A GPU is given all rows at once with what pads them masked: a call for each length would take longer.
+        self.masked = device.type != "cpu"
+        self.begin(())
+
+    def begin(self, lengths: Sequence[int]) -> None:
+        """A pass of this thread over rows of so many tokens."""
+        self.lengths = lengths
+        widest = max(layer.neurons for layer in self.layers)
         self._found: dict[tuple[bool, Pool], torch.Tensor] = {}
         for kind, rules in self.rules.items():
             counted = kind[1] == "count"
             self._found[kind] = torch.zeros(
-                (len(lengths), len(rules), len(layers), widest if counted else -(-widest // 8)),
+                (len(lengths), len(rules), len(self.layers), widest if counted else -(-widest // 8)),
                 dtype=torch.int32 if counted else torch.uint8,
-                device=device,
+                device=self.device,
             )
         self._layer = -1
         self._seen: set[tuple[int, bool]] = set()
-        # A GPU is given all rows at once with what pads them masked: a call for each length would take longer.
-        self.masked = device.type != "cpu"
 
     def attach(self) -> list[Handle]:
         """Hooks before each block, to know the layer, and at the activations and down projections."""

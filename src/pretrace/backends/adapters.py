@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,6 +127,14 @@ class Adapted:
         """One pass of the base model with the adapter in place, which is taken out whatever happens."""
         with self.in_place() as base:
             return base.run(batch, want, states)
+
+    def stream(
+        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
+    ) -> Generator[tuple[int, list[Trace]]]:
+        """As the base does. The adapter is in place until the last batch is done or the iterator closed: the base must
+        not be asked in between."""
+        with self.in_place() as base, closing(base.stream(batches, want, states)) as made:
+            yield from made
 
     @contextmanager
     def in_place(self) -> Iterator[HuggingFace]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from pretrace.backends import precision
+from pretrace.backends import cores, precision
 from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Reading, Sweep, read
 from pretrace.backends._neurons import Firings, find_feed_forward
@@ -24,6 +25,9 @@ from pretrace.types import Encoded, Firing, Hidden, Quantity, States, Trace
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
+_SHARES = 4  # batches that share a token budget that was given, whatever the number of cores
+
+Watches = list[LastToken | Firings]
 
 
 class HuggingFace:
@@ -47,9 +51,9 @@ class HuggingFace:
         self.tokens = Tokens(tokenizer, start=settings.start, max_tokens=min(limits, default=None))
         self.tokenizer_hash = self.tokens.hash
         self.max_tokens = self.tokens.max_tokens or 1 << 30
-        self.budget = settings.token_budget or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
         on_cpu32 = self.device.type == "cpu" and self.dtype == torch.float32
         self.route = precision.best_route(model) if on_cpu32 else precision.DEFAULT
+        self.sharing = cores.best_sharing(model) if self.device.type == "cpu" else cores.TOGETHER
         self.head = model.get_output_embeddings()
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
@@ -61,7 +65,7 @@ class HuggingFace:
         self.offers = Quantity.LOGP | Quantity.MOMENTS
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
-        self._sweeps: dict[bool, Sweep] = {}
+        self._own = threading.local()  # the buffers of each thread
         dtype = str(self.dtype).removeprefix("torch.")
         self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
         self.facts = self._facts(settings)
@@ -80,6 +84,7 @@ class HuggingFace:
             "dtype": known.dtype,
             "device": str(self.device),
             "products": self.route,
+            "batches": self.sharing,
             "tokenizer": known.tokenizer,
             "start": settings.start,
             "prefix": [int(t) for t in self.tokens.prefix],
@@ -96,24 +101,59 @@ class HuggingFace:
         return self.tokens.spans(text)
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within the token budget."""
-        return pack([e.length if e.predicted else 0 for e in encoded], self.budget)
+        """Batches of similar length within the token budget, which batches that are under way at once share."""
+        lengths = [e.length if e.predicted else 0 for e in encoded]
+        given = self.settings.token_budget
+        if self.sharing == cores.APART:  # the same batches for any number of cores
+            budget = cores.ROWS if given is None else max(1, given // _SHARES)
+            return pack(lengths, budget, least=min(budget, cores.LEAST_ROWS))
+        return pack(lengths, given or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET))
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+        """One forward pass over the batch, as `stream` makes it."""
+        ((_, traces),) = self.stream([batch], want, states)
+        return traces
+
+    def stream(
+        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
+    ) -> Generator[tuple[int, list[Trace]]]:
+        """The traces of each batch as soon as they are there, with the batch's number: one forward pass a batch.
+
+        As many batches are under way as there are cores, or one where all cores work on it (`sharing`). While batches
+        are under way the model must not be changed; close the iterator to end them. States are read by hooks that
+        are in place as long. ModelError where the model has no such states.
+        """
+        if self.sharing == cores.TOGETHER:
+            for i, batch in enumerate(batches):
+                with precision.products(self.route), self._watching(states) as watches:
+                    traces = self._pass(batch, want, watches)
+                yield i, traces
+            return
+        stop = threading.Event()
+        with precision.products(self.route), self._watching(states) as watches, self._stopping(stop):
+            done = cores.spread(
+                lambda i: self._pass(batches[i], want, watches),
+                [len(batch) * max((e.length for e in batch), default=0) for batch in batches],
+                workers=torch.get_num_threads(),
+                room=self.settings.token_budget,
+                stop=stop,
+            )
+            with contextlib.closing(done):
+                yield from done
 
     @torch.inference_mode()
-    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+    def _pass(self, batch: Sequence[Encoded], want: Quantity, watches: Watches) -> list[Trace]:
         """One forward pass over the batch, padded on the right under the causal mask.
 
-        No attention mask is needed: a real token never attends to what stands after it. States are read
-        by hooks that are in place for this call alone. ModelError where the model has no such states.
+        No attention mask is needed: a real token never attends to what stands after it.
         """
         rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
         padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
         starts = [max(1, len(e.prefix)) for e in batch]
-        with precision.products(self.route):
-            predicted = np.stack([np.array(starts, dtype=np.int64), lengths], axis=1)
-            reading, inside = self._read(torch.from_numpy(padded), predicted, want, states)
+        predicted = np.stack([np.array(starts, dtype=np.int64), lengths], axis=1)
+        reading, inside = self._read(torch.from_numpy(padded), predicted, want, watches)
         logp = reading.logp.numpy()
         mean, std = (None if t is None else t.numpy() for t in (reading.mean, reading.std))
         if not np.isfinite(logp).all():
@@ -131,13 +171,13 @@ class HuggingFace:
         return traces
 
     def _read(
-        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], want: Quantity, states: States
+        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], want: Quantity, watches: Watches
     ) -> tuple[Reading, list[Read]]:
         """Statistics of the positions [start, stop) of each row, int64 [rows, 2], concatenated row after row, and each
         row's states."""
         sweep = self._sweep(Quantity.MOMENTS in want)
         if self.split:
-            with self._watched(states, predicted[:, 1].tolist()) as inside:
+            with _watched(watches, predicted[:, 1].tolist()) as inside:
                 hidden = self._body(ids.to(self.device))
             places = np.arange(ids.shape[1])
             chosen = np.flatnonzero((places >= predicted[:, :1]) & (places < predicted[:, 1:]))
@@ -149,7 +189,7 @@ class HuggingFace:
         parts: list[Reading] = []
         rows: list[Read] = []
         for i, (start, stop) in enumerate(predicted.tolist()):
-            with self._watched(states, [stop]) as inside:
+            with _watched(watches, [stop]) as inside:
                 logits = self._logits(ids[i : i + 1, :stop].to(self.device))[0, start - 1 : stop - 1]
             parts.append(read(logits, ids[i, start:stop].to(self.device), lambda rows: rows, sweep))
             rows += inside
@@ -159,24 +199,36 @@ class HuggingFace:
         return Reading(logp, mean, std), rows
 
     @contextlib.contextmanager
-    def _watched(self, states: States, lengths: Sequence[int]) -> Iterator[list[Read]]:
-        """Hooks are in place while the context lasts; after it the list holds the states of each row."""
-        found: list[Read] = []
-        watches = self._watches(states, lengths)
+    def _watching(self, states: States) -> Iterator[Watches]:
+        """What looks at the wanted states; its hooks are in place while the context lasts."""
+        watches = self._watches(states)
         handles = [handle for watch in watches for handle in watch.attach()]
         try:
-            yield found
+            yield watches
         finally:
             for handle in handles:
                 handle.remove()
-        read_off = [watch.read() for watch in watches]
-        found.extend({s: a for one in read_off for s, a in one[i].items()} for i in range(len(lengths)))
 
-    def _watches(self, states: States, lengths: Sequence[int]) -> list[LastToken | Firings]:
+    @contextlib.contextmanager
+    def _stopping(self, stop: threading.Event) -> Iterator[None]:
+        """While the context lasts, a pass ends at its next block once `stop` is set: a long one is not waited for."""
+
+        def look(*_: Any) -> None:
+            if stop.is_set():
+                raise cores.StoppedError
+
+        handles = [block.register_forward_pre_hook(look) for block in dict.fromkeys(self.blocks)]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _watches(self, states: States) -> Watches:
         """What to look at inside the model for the wanted states; ModelError where it cannot be found."""
         firing = {state for state in states if isinstance(state, Firing)}
         hidden = {state for state in states if isinstance(state, Hidden)}
-        watches: list[LastToken | Firings] = []
+        watches: Watches = []
         if hidden:
             if Quantity.HIDDEN not in self.offers:
                 raise ModelError(
@@ -184,22 +236,21 @@ class HuggingFace:
                     "blocks that pass on one vector a token. Use scores that need no hidden states."
                 )
             body = self.model.base_model
-            watches.append(LastToken(self.blocks, body, states=hidden, lengths=lengths))
+            watches.append(LastToken(self.blocks, body, states=hidden))
         if firing:
             if not self.layers:
                 raise ModelError(
                     f"feed-forward neurons were wanted of {self.name} ({self.facts['family']}), and "
                     f"{self.no_neurons}. Use a dense model, or scores that need no neurons."
                 )
-            watches.append(
-                Firings(self.blocks, self.layers, states=firing, lengths=lengths, device=self.device)
-            )
+            watches.append(Firings(self.blocks, self.layers, states=firing, device=self.device))
         return watches
 
     def _sweep(self, moments: bool) -> Sweep:
-        if moments not in self._sweeps:
-            self._sweeps[moments] = Sweep(self.vocabulary, self.device, moments=moments)
-        return self._sweeps[moments]
+        sweeps: dict[bool, Sweep] = self._own.__dict__.setdefault("sweeps", {})
+        if moments not in sweeps:
+            sweeps[moments] = Sweep(self.vocabulary, self.device, moments=moments)
+        return sweeps[moments]
 
     def _body(self, ids: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self.model.base_model(input_ids=ids, use_cache=False)[0]
@@ -231,6 +282,17 @@ class HuggingFace:
         tolerance = 1e-3 if self.dtype == torch.float32 else 2e-2
         scale = float(whole.abs().max()) + 1.0
         return whole.shape[-1], float((apart - whole).abs().max()) <= tolerance * scale
+
+
+@contextlib.contextmanager
+def _watched(watches: Watches, lengths: Sequence[int]) -> Iterator[list[Read]]:
+    """One pass of this thread while the context lasts; after it the list holds the states of each row."""
+    found: list[Read] = []
+    for watch in watches:
+        watch.begin(lengths)
+    yield found
+    read_off = [watch.read() for watch in watches]
+    found.extend({s: a for one in read_off for s, a in one[i].items()} for i in range(len(lengths)))
 
 
 def open_huggingface(model: str, settings: ModelSettings | None = None) -> HuggingFace:

@@ -16,6 +16,7 @@ from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
 STARTS = ("tokenizer", "always", "never")
+_LAST = 8  # a batch is at most this part of what is left, where batches shrink towards the end
 _SLICE = 256  # texts encoded at once: an encoding takes about a hundred bytes a token while it is held
 
 
@@ -112,11 +113,12 @@ def _own_prefix(tokenizer: Any) -> list[int]:
     return []
 
 
-def pack(lengths: Sequence[int], budget: int) -> list[tuple[int, ...]]:
+def pack(lengths: Sequence[int], budget: int, *, least: int | None = None) -> list[tuple[int, ...]]:
     """Batches of indices, longest texts first, such that rows × longest row stays within `budget` tokens.
 
     Every index with a length above 0 is in exactly one batch; a text longer than the budget goes alone.
-    The longest come first, so that a run that will not fit into memory says so at once.
+    The longest come first, so that a run that will not fit into memory says so at once. With `least`, the budget
+    shrinks towards the end to that many tokens: batches that are computed side by side then end together.
 
     >>> pack([3, 9, 0, 8, 3], budget=16)
     [(1,), (3, 0), (4,)]
@@ -124,9 +126,13 @@ def pack(lengths: Sequence[int], budget: int) -> list[tuple[int, ...]]:
     order = sorted((i for i, n in enumerate(lengths) if n > 0), key=lambda i: (-lengths[i], i))
     batches: list[tuple[int, ...]] = []
     batch: list[int] = []
+    left = sum(lengths)
+    limit = budget if least is None else max(least, min(budget, left // _LAST))
     for index in order:
-        if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
+        if batch and (len(batch) + 1) * lengths[batch[0]] > limit:
             batches.append(tuple(batch))
+            left -= sum([lengths[i] for i in batch])
+            limit = budget if least is None else max(least, min(budget, left // _LAST))
             batch = []
         batch.append(index)
     if batch:

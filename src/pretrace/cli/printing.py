@@ -233,6 +233,7 @@ def list_() -> Answer:
         },
         "Models (--model)": known_backends(),
         "Measured on this machine (delete a file to measure again)": described("products", "float32 products")
+        | described("cores", "batches")
         | described("training-format", "training format"),
     }
     return Answer(say=partial(_listed, rows), own={"lists": rows})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -151,14 +152,16 @@ def trace(
             traces[i] = _empty(e, want.quantity)
             progress.advance(1, lengths[i], 0.0, False)
     begin = time.perf_counter()
-    for batch, made in _passes(backend, encoded, remaining_batches(backend, encoded, traces), want):
-        store.put([keys[i] for i in batch], made)
-        for i, one in zip(batch, made, strict=True):
-            traces[i] = _fixed(one)
-        tokens = sum([lengths[i] for i in batch])
-        now = time.perf_counter()
-        progress.advance(len(batch), tokens, now - begin, True)
-        begin = now
+    # closed whatever happens: a batch that is under way elsewhere does not outlive the call
+    with closing(_passes(backend, encoded, remaining_batches(backend, encoded, traces), want)) as passes:
+        for batch, made in passes:
+            store.put([keys[i] for i in batch], made)
+            for i, one in zip(batch, made, strict=True):
+                traces[i] = _fixed(one)
+            tokens = sum([lengths[i] for i in batch])
+            now = time.perf_counter()
+            progress.advance(len(batch), tokens, now - begin, True)
+            begin = now
     read = [found for found in traces if found is not None]
     if len(read) < len(texts):  # the others would stand beside the wrong texts
         raise ModelError(
@@ -170,7 +173,7 @@ def trace(
 
 def _passes(
     backend: Backend, encoded: Sequence[Encoded], batches: Sequence[tuple[int, ...]], want: Want
-) -> Iterator[tuple[tuple[int, ...], list[Trace]]]:
+) -> Generator[tuple[tuple[int, ...], list[Trace]]]:
     """Each batch with its traces: in order, or as they are answered where a back end works on several at once."""
     rows = ([encoded[i] for i in batch] for batch in batches)
     if isinstance(backend, Streaming):

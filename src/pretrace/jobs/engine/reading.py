@@ -59,9 +59,17 @@ class ReadElsewhere:
 
 def roles(models: Models) -> dict[str, Backend]:
     """The models that workers read with, by role; not those behind servers, which answer several at once themselves."""
+    from pretrace.backends.adapters import Adapted
+    from pretrace.backends.huggingface import HuggingFace
+
     found: dict[str, Backend | None] = {"target": models.target, "reference": models.reference}
     found |= {f"placebo {number}": one for number, one in enumerate(models.placebos, 1)}
-    return {role: one for role, one in found.items() if one is not None and not isinstance(one, Streaming)}
+    here = (HuggingFace, Adapted)
+    return {
+        role: one
+        for role, one in found.items()
+        if one is not None and (isinstance(one, here) or not isinstance(one, Streaming))
+    }
 
 
 @contextmanager
