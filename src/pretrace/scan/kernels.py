@@ -9,10 +9,16 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic as _intrinsic
+from numba.np.arrayobj import make_array as _make_array
 
 from pretrace.scan.folding import BLOCK, GAP
 from pretrace.scan.searching import followed as _followed
 
+intrinsic: Any = _intrinsic
+make_array: Any = _make_array
 compiled: Any = numba.njit(nogil=True, cache=True)
 followed = compiled(_followed)
 
@@ -45,11 +51,86 @@ def put(out: Any, n: int, code: int, spaced: bool) -> tuple[int, bool]:
 
 
 @compiled
+def letter(raw: Any, i: int, end: int, table: Any, out: Any, n: int, spaced: bool) -> tuple[int, int, bool]:
+    """Fold the character that begins at byte `i` of UTF-8 and is not of ASCII, or copy the byte where none begins; the
+    new end of `out`, the next byte, and whether it was a space."""
+    byte = np.int64(raw[i])
+    if 0xC2 <= byte <= 0xDF and i + 1 < end and raw[i + 1] & 0xC0 == 0x80:
+        code = table[(byte & 31) << 6 | np.int64(raw[i + 1]) & 63]
+        n, spaced = put(out, n, np.int64(code), spaced)
+        return n, i + 2, spaced
+    if 0xE0 <= byte <= 0xEF and i + 2 < end and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80:
+        code = table[(byte & 15) << 12 | (np.int64(raw[i + 1]) & 63) << 6 | np.int64(raw[i + 2]) & 63]
+        n, spaced = put(out, n, np.int64(code), spaced)
+        return n, i + 3, spaced
+    out[n] = raw[i]
+    return n + 1, i + 1, False
+
+
+@compiled
 def close(out: Any, n: int) -> int:
     """Gaps up to the next multiple of a block, one at least."""
     end = (n // BLOCK + 1) * BLOCK
     out[n:end] = GAP
     return end
+
+
+@intrinsic
+def load(_typing: Any, array: Any, place: Any) -> Any:
+    """The 8 bytes of an array from a place on as one number, wherever they lie."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        return builder.load(there, align=1)
+
+    return types.uint64(array, types.int64), made
+
+
+@intrinsic
+def store(_typing: Any, array: Any, place: Any, number: Any) -> Any:
+    """Write a number as 8 bytes of an array."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        builder.store(arguments[2], there, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), made
+
+
+EACH = np.uint64(0x0101010101010101)
+TOPS = np.uint64(0x8080808080808080)
+SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
+SPACES, QUOTES, BACKSLASHES = (EACH * np.uint64(ord(sign)) for sign in ' "\\')
+BELOW_SPACE = EACH * np.uint64(0x80 - 0x20)
+FROM_A, BEHIND_Z = EACH * np.uint64(0x80 - ord("A")), EACH * np.uint64(0x80 - ord("Z") - 1)
+
+
+@compiled
+def plainly(raw: Any, i: int, end: int, out: Any, n: int, spaced: bool, json: bool) -> tuple[int, int, bool]:
+    """Fold 8 bytes at a time up to the first that needs a closer look: no ASCII, a control character, a space behind
+    another one, in JSON a quote or a backslash. The next byte, the new end, and whether the last one was a space."""
+    while i + 8 <= end:
+        word = load(raw, i)
+        low = word & SEVEN
+        space = ~((low ^ SPACES) + SEVEN) & TOPS
+        before = space << np.uint64(8) | (np.uint64(0x80) if spaced else np.uint64(0))
+        odd = (word | ~(low + BELOW_SPACE)) & TOPS | space & before
+        if json:
+            odd |= (~((low ^ QUOTES) + SEVEN) | ~((low ^ BACKSLASHES) + SEVEN)) & TOPS
+        capital = (low + FROM_A) & ~(low + BEHIND_Z) & TOPS
+        store(out, n, word | capital >> np.uint64(2))
+        if odd == 0:
+            n, i, spaced = n + 8, i + 8, space >> np.uint64(63) != 0
+            continue
+        while odd & np.uint64(0xFF) == 0:
+            spaced = space & np.uint64(0x80) != 0
+            odd, space = odd >> np.uint64(8), space >> np.uint64(8)
+            n, i = n + 1, i + 1
+        break
+    return n, i, spaced
 
 
 @compiled
@@ -59,6 +140,10 @@ def fold(joined: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any)
     n, start, document, spaced, i = 0, 0, 0, False, 0
     size = len(joined)
     while i < size:
+        if not exact:
+            n, i, spaced = plainly(joined, i, size, out, n, spaced, False)
+            if i >= size:
+                break
         byte = joined[i]
         value = plain[byte]
         if value != 0:
@@ -75,26 +160,8 @@ def fold(joined: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any)
         elif exact:
             out[n] = byte
             n, i = n + 1, i + 1
-        elif 0xC2 <= byte <= 0xDF and i + 1 < size and joined[i + 1] & 0xC0 == 0x80:
-            code = table[(np.int64(byte) & 31) << 6 | np.int64(joined[i + 1]) & 63]
-            n, spaced = put(out, n, np.int64(code), spaced)
-            i += 2
-        elif (
-            0xE0 <= byte <= 0xEF
-            and i + 2 < size
-            and joined[i + 1] & 0xC0 == 0x80
-            and joined[i + 2] & 0xC0 == 0x80
-        ):
-            code = table[
-                (np.int64(byte) & 15) << 12
-                | (np.int64(joined[i + 1]) & 63) << 6
-                | np.int64(joined[i + 2]) & 63
-            ]
-            n, spaced = put(out, n, np.int64(code), spaced)
-            i += 3
         else:
-            out[n] = byte
-            n, spaced, i = n + 1, False, i + 1
+            n, i, spaced = letter(joined, i, size, table, out, n, spaced)
     out[n : n + BLOCK] = GAP
     return n + BLOCK
 
@@ -178,6 +245,10 @@ def lines(
                 found, spaced = True, False
                 i += 1
                 while i < end:
+                    if not exact:
+                        n, i, spaced = plainly(raw, i, end, out, n, spaced, True)
+                        if i >= end:
+                            break
                     c = raw[i]
                     value = plain[c]
                     if value != 0:
@@ -233,26 +304,14 @@ def lines(
                                 code = np.int64(table[code])
                             n, spaced = put(out, n, code, spaced)
                     else:
-                        if not exact and 0xC2 <= c <= 0xDF and i + 1 < end:
-                            code = np.int64(table[(np.int64(c) & 31) << 6 | np.int64(raw[i + 1]) & 63])
-                            n, spaced = put(out, n, code, spaced)
-                            i += 2
-                        elif not exact and 0xE0 <= c <= 0xEF and i + 2 < end:
-                            code = np.int64(
-                                table[
-                                    (np.int64(c) & 15) << 12
-                                    | (np.int64(raw[i + 1]) & 63) << 6
-                                    | np.int64(raw[i + 2]) & 63
-                                ]
-                            )
-                            n, spaced = put(out, n, code, spaced)
-                            i += 3
-                        elif c == GAP:
+                        if c == GAP:
                             good = False  # no UTF-8
                             break
-                        else:
+                        if exact:
                             out[n] = c
                             n, spaced, i = n + 1, False, i + 1
+                        else:
+                            n, i, spaced = letter(raw, i, end, table, out, n, spaced)
                 i += 1
             elif c == 123 or c == 91:
                 depth += 1
@@ -279,8 +338,12 @@ def lines(
 
 
 @compiled
-def probe(words: Any, every: int, bitmap: Any, shift: Any, factors: Any, places: Any, hashes: Any) -> int:
-    """The blocks at every `every`-th word of 8 bytes whose bit is set; how many there are."""
+def probe(
+    words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any, coarse: Any,
+    places: Any, found: Any,
+) -> int:  # fmt: skip
+    """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
+    says nearly always no; `buckets` say where keys with the same first bits (`coarse`) begin."""
     n = 0
     last = len(words) - 3
     i = 0
@@ -294,8 +357,12 @@ def probe(words: Any, every: int, bitmap: Any, shift: Any, factors: Any, places:
             h ^= h >> np.uint64(29)
         k = h >> shift
         if bitmap[np.int64(k >> np.uint64(3))] >> np.uint8(k & np.uint64(7)) & np.uint8(1):
-            places[n] = i
-            hashes[n] = h
-            n += 1
+            bucket = h >> coarse
+            for key in range(buckets[bucket], buckets[bucket + np.uint64(1)]):
+                if keys[key] == h:
+                    places[n] = i
+                    found[n] = key
+                    n += 1
+                    break
         i += every
     return n
