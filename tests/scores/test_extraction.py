@@ -57,7 +57,8 @@ def test_a_text_without_a_window_has_no_value_and_is_told():
     texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
     run = detect(Corpus("two", texts), Models(FakeBackend()), "extraction,loss")
     assert run.ids == ("long", "short")
-    assert np.isnan(run.matrix[1, 0]) and np.isfinite(run.matrix[:, 1]).all()
+    assert np.isnan(run.matrix[1, 0])
+    assert np.isfinite(run.matrix[:, 1]).all()
     assert [(one.id, one.score) for one in run.missing] == [("short", "extraction")]
     assert "59 tokens, and extraction takes 100 or more" in run.missing[0].reason
 

@@ -19,7 +19,7 @@ from pretrace.backends.loading import context_of, load
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
-from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, States, Trace
+from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, State, States, Trace
 
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
@@ -127,7 +127,9 @@ class HuggingFace:
             # parts of the batch's arrays: all traces of a batch are in memory at once anyway
             centre = None if mean is None else mean[part]
             spread = None if std is None else std[part]
-            drawn = {state: values[part].numpy() for state, values in reading.drawn.items()}
+            drawn: dict[State, npt.NDArray[Any]] = {
+                state: values[part].numpy() for state, values in reading.drawn.items()
+            }
             traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, {**found, **drawn}))
         return traces
 

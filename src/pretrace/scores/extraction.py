@@ -56,11 +56,11 @@ def tries_for(logp: npt.ArrayLike, chance: float = 0.5) -> Doubles:
 @scores.add("extraction")
 @dataclass(frozen=True)
 class Extraction:
-    """Share of windows that the model is expected to print in n tries ((n, p)-discoverable, Hayes et al. 2024).
+    """Share of windows that the model is expected to print in n tries (Hayes et al. 2024).
 
     A sample draws every token at `temperature` among the `k` likeliest. For a window of `suffix` tokens, with at least
-    `prefix` tokens before them, p = Π p(token) is the chance that one sample prints it;
-    extraction(x) = mean over all windows of 1 − (1 − p)^n
+    `prefix` tokens before them, p = Π p(token) is the chance that one sample prints it (their (n, p)-discoverable
+    extraction); extraction(x) = mean over all windows of 1 − (1 − p)^n
 
     Everything before a window is read with it, in the pass that other scores need too (Cooper et al. 2025 read the
     prefix alone). A text with fewer than prefix + suffix predicted tokens has no window and no value. Common text is
