@@ -636,8 +636,9 @@ class _Recite(Test[Recited]):
                 said.append(f"of the windows of {name} {shares}")
         if values.logp is None:
             number = 1 + self.settings.samples
+            tries_of = f"{number} tries" if number > 1 else "one try"
             return [
-                f"In {number} tries a window the model printed, in runs of five or more words, {' and '.join(said)}."
+                f"In {tries_of} a window the model printed, in runs of five or more words, {' and '.join(said)}."
             ]
         return [f"The model can be expected to print, {'; '.join(said)}."]
 
