@@ -78,7 +78,7 @@ def by_pass(name: str, windows: int, samples: int) -> None:
     """The chance of windows by the pass, and as counted, for windows whose chance is above 0.01."""
     model = open_model(name)
     assert isinstance(model, HuggingFace)
-    texts = [one.text for one in open_corpus("stdlib").texts][:400]
+    texts = [one.text for one in open_corpus("stdlib").texts if 150 < len(one.text) < 500][: 4 * windows]
     want = Want(Quantity.LOGP, frozenset({DRAWN}))
     chosen = []
     with open_store(model.fingerprint) as store:
