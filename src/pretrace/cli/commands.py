@@ -160,8 +160,7 @@ class Root(Commands):
             "recite",
             "reciting:recite",
             "Does the model print these texts, word for word? Held against control texts, other documents' ends and a "
-            "second model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when "
-            "inconclusive.",
+            "second model.",
             panel=_TESTS,
         ),
         Entry(
