@@ -228,10 +228,34 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/v1/completions":
             if body["model"] not in server.names:
                 return 404, {"error": {"message": f"The model `{body['model']}` does not exist."}}
+            if "prompt_logprobs" not in body and "logprobs" not in body and not body.get("echo"):
+                return 200, self._continued(body["prompt"], body, "text")
             return self._completions(body)
+        if self.path == "/v1/chat/completions":
+            if server.trouble == "refuses":
+                said = {"content": "I'm sorry, but I can't help with that.", "refusal": None}
+                return 200, {"choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
+            if server.trouble == "filters":
+                return 400, {"error": {"message": "blocked by the content management policy"}}
+            return 200, self._continued(body["messages"][0]["content"].partition("\n\n")[2], body, "chat")
         if self.path == "/generate":
             return self._tgi(body) if "inputs" in body else self._sglang(body)
         return 404, {"detail": "Not Found"}
+
+    @torch.inference_mode()
+    def _continued(self, prompt: str, body: dict[str, Any], form: str) -> dict[str, Any]:
+        """The prompt continued by the model, as completions or chat completions."""
+        model = self.server.model
+        ids = torch.tensor([model.ids(prompt, special=True)])
+        random = torch.Generator().manual_seed(body.get("seed") or 0)
+        for _ in range(body["max_tokens"]):
+            logits = model.net(ids[:, -128:]).logits[0, -1].float()
+            warm = body["temperature"]
+            drawn = torch.multinomial((logits / (warm or 1)).softmax(-1), 1, generator=random)
+            ids = torch.cat([ids, (drawn if warm else logits.argmax()[None])[None]], dim=1)
+        text = model.rust.decode(ids[0, -body["max_tokens"] :].tolist(), skip_special_tokens=False)
+        said = {"text": text} if form == "text" else {"message": {"role": "assistant", "content": text}}
+        return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": "length"}]}
 
     def _read(self, ids: list[int]) -> dict[str, Any]:
         """What is said of a prompt, as the trouble or the lie has it."""

@@ -73,6 +73,7 @@ Where a paper and its authors' code disagree, the score follows the paper.
 PAPERS = {
     "Yeom et al. 2018": "Privacy risk in machine learning: analyzing the connection to overfitting. CSF 2018.",
     "Carlini et al. 2021": "Extracting training data from large language models. USENIX Security 2021.",
+    "Hayes et al. 2024": "Measuring memorization in language models via probabilistic extraction. arXiv:2410.19482.",
     "Shi et al. 2024": "Detecting pretraining data from large language models. ICLR 2024.",
     "Zhang et al. 2024b": "Min-K%++: improved baseline for detecting pre-training data from large language "
     "models. arXiv:2404.02936.",

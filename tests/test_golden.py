@@ -17,7 +17,7 @@ from pretrace.scores.divergence import DCPDD
 from pretrace.scores.neurons import GRID
 from pretrace.statistics.documents import grouped_split
 from pretrace.testing import make_trace
-from pretrace.types import Evidence, Firing, Hidden, Recipe, Reference, State, Text, Trace, View
+from pretrace.types import Drawn, Evidence, Firing, Hidden, Recipe, Reference, State, Text, Trace, View
 
 VOCABULARY = 40
 LAYERS, NEURONS, WIDTH = 6, 20, 8
@@ -57,7 +57,7 @@ def evidence(seed: int, member: bool | None = None) -> Evidence:
         std=generator.choice([0.0, 1e-9, 0.7, 1.9], n),
     )
     views = {
-        View(): (replace(plain, states=states(generator, member)),),
+        View(): (replace(plain, states=states(generator, n, member)),),
         View(rewrite="lower"): (short(),),
         View(model="reference"): (short(),),
         View(model="tuned"): (short(),),
@@ -69,14 +69,16 @@ def evidence(seed: int, member: bool | None = None) -> Evidence:
     return Evidence(Text(f"t{seed}", "Some Text of " + "🙂é" * (seed % 20), member), views)
 
 
-def states(generator: np.random.Generator, member: bool | None) -> dict[State, np.ndarray]:
-    """Made-up neurons and hidden states, of members a little apart."""
+def states(generator: np.random.Generator, length: int, member: bool | None) -> dict[State, np.ndarray]:
+    """Made-up neurons and hidden states, of members a little apart, and chances of tokens."""
     activations = generator.normal(0.6 + (0.5 if member else 0.0), 0.8, (LAYERS, NEURONS))
     found: dict[State, np.ndarray] = {
         Firing("any", t): np.packbits(activations > t, axis=1) for t in (*GRID, 1.0)
     }
     hidden = generator.normal(0.4 if member else 0.0, 1.0, (LAYERS + 1, WIDTH)).astype(np.float32)
     found[Hidden()] = hidden
+    logp = -generator.gamma(1.0, 0.5, length)
+    found[Drawn()] = found[Drawn(5, 0.7)] = np.where(logp > -2.5, logp, -np.inf).astype(np.float32)
     return found | {Hidden(layer): hidden[layer] for layer in range(LAYERS + 1)}
 
 
@@ -123,6 +125,17 @@ def naive_dc_pdd(e: Evidence, a: float, *, clip: bool, first: bool) -> float:
         alpha = -math.exp(logp) * math.log(frequency)
         alphas.append(min(alpha, a) if clip else alpha)
     return average(alphas)
+
+
+def naive_extraction(e: Evidence, n: int, state: State, prefix: int, suffix: int) -> float:
+    chances = [math.exp(v) for v in e.plain.states[state].tolist()]
+    found = []
+    for first in range(prefix, len(chances) - suffix + 1):
+        p = 1.0
+        for one in chances[first : first + suffix]:
+            p *= one
+        found.append(1 - (1 - p) ** n)
+    return average(found) if found else 0.0
 
 
 def fires(e: Evidence, threshold: float) -> list[list[bool]]:
@@ -192,6 +205,11 @@ NAIVE: dict[str, Callable[[Evidence], float]] = {
     ),
     "neighbor(m=3)": lambda e: (
         mean_logp(e) - average([average(values(t, "logp")) for t in e.views[View(rewrite=NEIGHBORS)]])
+    ),
+    "extraction": lambda e: naive_extraction(e, 100, Drawn(), 50, 50),
+    "extraction(n=3, prefix=2, suffix=4)": lambda e: naive_extraction(e, 3, Drawn(), 2, 4),
+    "extraction(n=1, k=5, temperature=0.7, prefix=0, suffix=1)": lambda e: naive_extraction(
+        e, 1, Drawn(5, 0.7), 0, 1
     ),
     "na_pdd": lambda e: naive_na_pdd(e, 1.0, 1.5, 10),
     "na_pdd(preset='appendix')": lambda e: naive_na_pdd(e, 1.5, 1.8, 5),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.rewrites import disturbances, rewrites
-from pretrace.types import Encoded, Evidence, Hidden, Quantity, State, States, Text, Trace, View
+from pretrace.types import Drawn, Encoded, Evidence, Firing, Hidden, Quantity, States, Text, Trace, View
 
 Numbers = Sequence[float] | npt.NDArray[Any]
 
@@ -53,7 +53,7 @@ class FakeBackend:
     It has 4 layers of 32 neurons, which depend on the character and on whether the text is familiar; the
     first 16 are its hidden states, those of the last layer standing for the output as well."""
 
-    offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.NEURONS | Quantity.HIDDEN
+    offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.NEURONS | Quantity.HIDDEN | Quantity.DRAWN
     tokenizer_hash = "characters"
     vocabulary = 1 << 16
 
@@ -97,7 +97,9 @@ class FakeBackend:
         mean = np.full_like(logp, -2.5) if moments else None
         std = np.full_like(logp, 1.5) if moments else None
         inside = _activations(tokens, known=known) if states else np.zeros(0)
-        found = {state: _state(state, inside) for state in states}
+        found = {
+            state: _drawn(logp) if isinstance(state, Drawn) else _state(state, inside) for state in states
+        }
         return Trace(encoded.tokens[1:], logp, mean, std, encoded.cut, found)
 
 
@@ -110,7 +112,12 @@ def _activations(tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[n
     return np.asarray(0.9 * noise + 0.3 * more, dtype=np.float64)
 
 
-def _state(state: State, inside: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+def _drawn(logp: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """As if the likeliest tokens were those of probability e^-4 or more."""
+    return np.where(logp >= -4, logp, -np.inf).astype(np.float32)
+
+
+def _state(state: Firing | Hidden, inside: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
     if isinstance(state, Hidden):
         last = np.concatenate([inside[-1], inside[-1, -1:]])[:, :16].astype(np.float32)
         return last if state.layer is None else last[state.layer]

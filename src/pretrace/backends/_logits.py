@@ -13,16 +13,20 @@ With y = logits - max and e = exp(y), one sweep gives every sum that is needed:
     var          = Σ p (log p)² - mean² = s2/s0 - (s1/s0)²
 
 Shifting by the maximum keeps the variance of a near-certain prediction from cancelling: there y is 0
-where p is 1.
+where p is 1. Where a token is drawn among the k likeliest at temperature T, with K their set:
+
+    log p(token) = y[token] / T - log Σ_K exp(y / T), and -inf outside K
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
+
+from pretrace.types import Drawn
 
 Head = Callable[[torch.Tensor], torch.Tensor]
 """Hidden states [positions, width] → logits [positions, vocabulary]."""
@@ -35,11 +39,12 @@ _GPU_SLICE_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Float32 tensors on the CPU, one entry a position; `mean` and `std` only where they were wanted."""
+    """Float32 tensors on the CPU, one entry a position; `mean`, `std` and `drawn` only where they were wanted."""
 
     logp: torch.Tensor
     mean: torch.Tensor | None
     std: torch.Tensor | None
+    drawn: Mapping[Drawn, torch.Tensor]
 
 
 @torch.inference_mode()
@@ -49,19 +54,20 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
     `hidden` is [positions, width], `targets` int64 [positions]: the token that stands after each position.
     Natural logarithms. Moments as in Min-K%++ (Zhang et al. 2024b).
     """
-    moments = sweep.moments
-    sums = torch.zeros((4 if moments else 2, len(hidden)), dtype=torch.float32, device=hidden.device)
+    moments, first = sweep.moments, sweep.sums
+    sums = torch.zeros((first + len(sweep.draws), len(hidden)), dtype=torch.float32, device=hidden.device)
     for start in range(0, len(hidden), sweep.slice):
         part = slice(start, start + sweep.slice)
         sweep(head(hidden[part]), targets[part], sums[:, part])
     y, s0 = sums[0], sums[1]
     log_s0 = s0.log()
     logp = (y - log_s0).cpu()
+    drawn = {one: sums[first + i].cpu() for i, one in enumerate(sweep.draws)}
     if not moments:
-        return Reading(logp, None, None)
+        return Reading(logp, None, None, drawn)
     centre = sums[2] / s0
     variance = (sums[3] / s0 - centre * centre).clamp_min_(0)
-    return Reading(logp, (centre - log_s0).cpu(), variance.sqrt().cpu())
+    return Reading(logp, (centre - log_s0).cpu(), variance.sqrt().cpu(), drawn)
 
 
 class Sweep:
@@ -71,8 +77,11 @@ class Sweep:
     handed back to the system and faulted in again, page by page.
     """
 
-    def __init__(self, vocabulary: int, device: torch.device, *, moments: bool) -> None:
-        self.moments = moments
+    def __init__(
+        self, vocabulary: int, device: torch.device, *, moments: bool, draws: tuple[Drawn, ...] = ()
+    ) -> None:
+        self.moments, self.draws = moments, draws
+        self.sums = 4 if moments else 2
         if device.type == "cpu":
             self.slice = max(16, min(_CPU_SLICE, _CPU_SLICE_BYTES // (4 * vocabulary)))
             rows = max(1, _CACHE_BYTES // (8 * vocabulary)) * torch.get_num_threads()
@@ -102,6 +111,8 @@ class Sweep:
         y.copy_(logits)
         y.sub_(y.amax(dim=-1, keepdim=True))
         sums[0] = y.gather(1, targets[:, None])[:, 0]
+        for i, one in enumerate(self.draws, self.sums):
+            sums[i] = drawn_logp(y, sums[0], one)
         if not self.moments:
             sums[1] = y.exp_().sum(dim=-1)
             return
@@ -110,3 +121,11 @@ class Sweep:
         sums[1] = e.sum(dim=-1)
         sums[2] = e.mul_(y).sum(dim=-1)
         sums[3] = e.mul_(y).sum(dim=-1)
+
+
+def drawn_logp(y: torch.Tensor, own: torch.Tensor, how: Drawn) -> torch.Tensor:
+    """Log-probability [rows] that the token is drawn, from logits y [rows, vocabulary] shifted by any number, and those
+    of the tokens, own [rows]."""
+    likeliest = y.topk(min(how.k, y.shape[1]), dim=-1, sorted=True).values
+    found = own / how.temperature - (likeliest / how.temperature).logsumexp(dim=-1)
+    return found.where(own >= likeliest[:, -1], -torch.inf)

@@ -20,7 +20,7 @@ from pretrace.backends.loading import context_of, load
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
-from pretrace.types import Encoded, Firing, Hidden, Quantity, States, Trace
+from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, State, States, Trace
 
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
@@ -62,7 +62,7 @@ class HuggingFace:
         self.vocabulary, self.split = self._probe()
         self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
         self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
-        self.offers = Quantity.LOGP | Quantity.MOMENTS
+        self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._own = threading.local()  # the buffers of each thread
@@ -167,7 +167,10 @@ class HuggingFace:
             # parts of the batch's arrays: all traces of a batch are in memory at once anyway
             centre = None if mean is None else mean[part]
             spread = None if std is None else std[part]
-            traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, found))
+            drawn: dict[State, npt.NDArray[Any]] = {
+                state: values[part].numpy() for state, values in reading.drawn.items()
+            }
+            traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, {**found, **drawn}))
         return traces
 
     def _read(
@@ -175,7 +178,7 @@ class HuggingFace:
     ) -> tuple[Reading, list[Read]]:
         """Statistics of the positions [start, stop) of each row, int64 [rows, 2], concatenated row after row, and each
         row's states."""
-        sweep = self._sweep(Quantity.MOMENTS in want)
+        sweep = self._sweep(Quantity.MOMENTS in want, states)
         if self.split:
             with _watched(watches, predicted[:, 1].tolist()) as inside:
                 hidden = self._body(ids.to(self.device))
@@ -196,7 +199,8 @@ class HuggingFace:
         columns = zip(*((p.logp, p.mean, p.std) for p in parts), strict=True)
         logp, mean, std = (None if c[0] is None else torch.cat(c) for c in columns)
         assert logp is not None
-        return Reading(logp, mean, std), rows
+        drawn = {one: torch.cat([part.drawn[one] for part in parts]) for one in sweep.draws}
+        return Reading(logp, mean, std, drawn), rows
 
     @contextlib.contextmanager
     def _watching(self, states: States) -> Iterator[Watches]:
@@ -246,11 +250,13 @@ class HuggingFace:
             watches.append(Firings(self.blocks, self.layers, states=firing, device=self.device))
         return watches
 
-    def _sweep(self, moments: bool) -> Sweep:
-        sweeps: dict[bool, Sweep] = self._own.__dict__.setdefault("sweeps", {})
-        if moments not in sweeps:
-            sweeps[moments] = Sweep(self.vocabulary, self.device, moments=moments)
-        return sweeps[moments]
+    def _sweep(self, moments: bool, states: States) -> Sweep:
+        sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = self._own.__dict__.setdefault("sweeps", {})
+        draws = sorted({s for s in states if isinstance(s, Drawn)}, key=lambda one: (one.k, one.temperature))
+        key = moments, tuple(draws)
+        if key not in sweeps:
+            sweeps[key] = Sweep(self.vocabulary, self.device, moments=moments, draws=key[1])
+        return sweeps[key]
 
     def _body(self, ids: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self.model.base_model(input_ids=ids, use_cache=False)[0]

@@ -157,6 +157,13 @@ class Root(Commands):
             panel=_TESTS,
         ),
         Entry(
+            "recite",
+            "reciting:recite",
+            "Does the model print these texts, word for word? Held against control texts, other documents' ends and a "
+            "second model.",
+            panel=_TESTS,
+        ),
+        Entry(
             "score",
             "scoring:score",
             "Score texts: one row a text, one column a score, higher = more member-like.",

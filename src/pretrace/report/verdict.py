@@ -5,8 +5,9 @@ The sentences come with the result. Each test has one figure of its own, in `rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -18,6 +19,7 @@ from pretrace.report.frame import Section, Sections, fill, speaking, titled, two
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.results.atomic import atomic_text
+from pretrace.statistics.overlap import Worded, marked
 from pretrace.types import Bools, Doubles, Table, Verdict
 from pretrace.verdicts.outcome import SECOND
 
@@ -27,6 +29,12 @@ MOST_TESTS = 5
 """Earlier tests of the same texts that page one names."""
 DOCUMENTS = 5
 """Documents that are named below a text."""
+WINDOWS, FEWER = 6, 3
+"""Windows of the texts, and of the controls, that are shown in full."""
+MOST_TOLD = 1e6
+"""Tries above which a model is said not to print a window."""
+LONGEST = 1_000
+"""Characters of a continuation that are shown."""
 THIS = "this test"
 _TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
 _PARTS = {"corpus": "The texts", "software": "Software", "timings": "Time taken"}
@@ -174,8 +182,69 @@ def passages(verdict: Verdict) -> Section | None:
     return Section("What was found", "found", fill("verdict/found.html", values))
 
 
+def recitations(verdict: Verdict) -> Section | None:
+    """What a model printed of texts and controls: beginning, text and continuation side by side, common runs marked."""
+    if verdict.test != "recite":
+        return None
+    asked = facts.mapping(verdict.settings.get("asked"))
+    columns = verdict.table("windows").columns
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    sets = []
+    for kind, title, most in (("texts", "The texts", WINDOWS), ("controls", "The control documents", FEWER)):
+        some = [row for row in rows if row["set"] == kind]
+        sets.append((title, [_recited(row, asked) for row in some[:most]]))
+    when_asked = when(verdict.settings.get("time"))
+    how = [f"Model: {named(verdict.model)}. Date: {when_asked}. {asked.get('how', '')}"]
+    if asked.get("prompt"):
+        how.append(
+            f"The prompt in full, with the beginning in the place of {{beginning}}: “{asked['prompt']}”"
+        )
+    return Section(
+        "What the model prints", "recited", fill("verdict/recited.html", {"sets": sets, "how": how})
+    )
+
+
+def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """One window as the page shows it."""
+    end, continuation = str(row["end"]), str(row["continuation"])
+    said = []
+    if "tries" in row:
+        tries = float(row["tries"])
+        said.append(
+            f"In {_tries(int(tries))} the model can be expected to print this."
+            if tries <= MOST_TOLD
+            else f"The model cannot be expected to print this: it would take more than {MOST_TOLD:,.0f} tries."
+        )
+    else:
+        said.append(
+            f"Of the words {wording.percent(float(row['printed']), 0)} stand in runs of five or more in one of "
+            f"{_tries(int(asked.get('tries', 1)))}."
+            if row["printed"] == row["printed"]
+            else "The model gave no answer."
+        )
+    if continuation:
+        said.append(
+            f"Longest common run: {wording.plural(int(row['longest run']), 'word')}; edit distance: "
+            f"{wording.plural(int(row['edit distance']), 'character')} of {len(end):,}."
+        )
+    other = [Worded.of(continuation).grams], [Worded.of(end).grams]
+    return {
+        "id": named(f"{row['id']}, window {int(row['place']) + 1}"),
+        "said": " ".join(said),
+        "beginning": str(row["beginning"]),
+        "end": marked(end, other[0]),
+        "continuation": marked(continuation[:LONGEST], other[1]),
+        "title": "The model, at temperature 0" if "tries" in row else "The model, the nearest of its tries",
+    }
+
+
+def _tries(number: int) -> str:
+    return "1 try" if number == 1 else f"{number:,} tries"
+
+
 SECTIONS: Sections[Verdict] = (
     passages,
+    recitations,
     deciding_test,
     checks,
     power,

@@ -295,4 +295,5 @@ _OFFERED = {
     Quantity.MOMENTS: "the whole distribution of the next token",
     Quantity.NEURONS: "feed-forward neurons",
     Quantity.HIDDEN: "hidden states",
+    Quantity.DRAWN: "which tokens are the likeliest",
 }

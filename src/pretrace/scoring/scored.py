@@ -31,20 +31,21 @@ class Row(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A score with its expression and the views that it compares."""
+    """A score with its expression, the views that it compares, and the fewest tokens that it takes."""
 
     name: str
     score: Score
     views: frozenset[View]
+    fewest: int = 0
 
     @classmethod
     def of(cls, name: str, score: Score) -> Named:
         """The score with its views."""
-        return cls(name, score, frozenset(score.needs.views))
+        return cls(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
 
     def value(self, evidence: Evidence, empty: frozenset[View]) -> float:
-        """The score of a text; NaN where one of the views that it compares has nothing in it."""
-        if empty and empty & self.views:
+        """The score of a text; NaN where one of the views that it compares has nothing in it, or too little."""
+        if (empty and empty & self.views) or (self.fewest and len(evidence.plain) < self.fewest):
             return float("nan")
         value = self.score(evidence)
         if not math.isfinite(value):
@@ -88,7 +89,7 @@ class Scored:
         """The text's row, or the reason why it has none."""
         text, empty = evidence.text, evidence.empty
         values = [one.value(evidence, empty) for one in self._ready]
-        if empty and not self._told(evidence, values, empty):
+        if (empty or any(map(math.isnan, values))) and not self._told(evidence, values, empty):
             return
         shuffled = [[one.value(evidence, empty) for one in repeats] for repeats in self._shuffled]
         plain = evidence.views[_PLAIN][0]
@@ -99,13 +100,20 @@ class Scored:
     def _told(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
         """Note what the text lacks; False where it has no row."""
         lost = [one for one, value in zip(self._ready, values, strict=True) if math.isnan(value)]
-        reasons = {one.name: _reason(evidence, empty & one.views, self.plan) for one in lost}
+        reasons = {one.name: self._why(one, evidence, empty & one.views) for one in lost}
         if _PLAIN in empty or len(lost) == len(values):
             tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
-            self.skipped.append(Skipped(evidence.text.id, _reason(evidence, empty, self.plan), tokens))
+            why = self._why(lost[0], evidence, empty) if lost else _reason(evidence, empty, self.plan)
+            self.skipped.append(Skipped(evidence.text.id, why, tokens))
             return False
         self.missing.extend(Missing(evidence.text.id, name, reason) for name, reason in reasons.items())
         return True
+
+    def _why(self, one: Named, evidence: Evidence, empty: frozenset[View]) -> str:
+        """Why the text has no value of this score."""
+        if empty:
+            return _reason(evidence, empty, self.plan)
+        return f"the text has {len(evidence.plain):,} tokens, and {one.name} takes {one.fewest:,} or more"
 
     def held_against(self, placebo: Scored, *, required: bool = True) -> tuple[Control, ...]:
         """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to

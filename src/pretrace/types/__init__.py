@@ -52,6 +52,7 @@ from pretrace.types.texts import Card, Corpus, Text
 from pretrace.types.traces import (
     Bools,
     Doubles,
+    Drawn,
     Evidence,
     Firing,
     Floats,
@@ -86,6 +87,7 @@ __all__ = [
     "Design",
     "Difference",
     "Doubles",
+    "Drawn",
     "Encoded",
     "Estimate",
     "Evaluation",

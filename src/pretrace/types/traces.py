@@ -45,15 +45,25 @@ class Hidden:
     layer: int | None = None
 
 
-State = Firing | Hidden
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """How likely each token is to be drawn where the next token is drawn at `temperature` among the `k` likeliest:
+    log-probabilities, float32 [predicted tokens], −inf where the token is not among the k (a tie with the last of them
+    is). At any k from the size of the vocabulary on, and temperature 1, it is the log-probability itself."""
+
+    k: int = 40
+    temperature: float = 1.0
+
+
+State = Firing | Hidden | Drawn
 
 
 States = frozenset[State]
 
 
 class Quantity(Flag):
-    """What one pass over a text can yield: LOGP and MOMENTS token by token, the others from inside the
-    model, a state a text (see `pretrace.types.traces`)."""
+    """What one pass over a text can yield: LOGP and MOMENTS token by token; the others are states, which have
+    parameters of their own (see `pretrace.types.traces`)."""
 
     NONE = 0
     LOGP = auto()
@@ -64,6 +74,8 @@ class Quantity(Flag):
     """Which feed-forward neurons the text activates (`Firing`)."""
     HIDDEN = auto()
     """Hidden states at the last token (`Hidden`)."""
+    DRAWN = auto()
+    """How likely each token is to be drawn among the likeliest (`Drawn`)."""
 
 
 class View(NamedTuple):
@@ -80,7 +92,7 @@ class Trace:
 
     `logp`, `mean` and `std` are in nats. With a start token in front the entries are t_0 … t_{n-1},
     without one t_1 … t_{n-1}. `cut` counts the tokens dropped from the end by the length limit. `states`
-    are what was read inside the model, one array a state that was asked for.
+    are what was read inside the model or of its distribution, one array a state that was asked for.
     """
 
     tokens: Ints
@@ -205,4 +217,6 @@ class Needs:
 
 def quantity_of(state: State) -> Quantity:
     """The quantity a back end must offer for a state to be read."""
+    if isinstance(state, Drawn):
+        return Quantity.DRAWN
     return Quantity.NEURONS if isinstance(state, Firing) else Quantity.HIDDEN

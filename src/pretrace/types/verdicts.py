@@ -12,13 +12,23 @@ from pretrace.types.results import Estimate, Skipped
 from pretrace.types.traces import Bools, Doubles
 
 VerdictTest = Literal[
-    "flag", "marks", "triggers", "canaries", "order", "options", "collections", "cutoff", "twins", "samples"
+    "flag",
+    "marks",
+    "triggers",
+    "canaries",
+    "order",
+    "options",
+    "collections",
+    "cutoff",
+    "recite",
+    "twins",
+    "samples",
 ]
 """The tests: of each text beside known non-members, of texts that were marked before they were published, of trigger
 sentences, of random strings that stand in the texts, of the order of rows, of the order of answer options, of a
-collection among others of its kind, of a drop at a training cut-off, and of the items of a benchmark that a harness
-evaluated. "twins" stands in folders of an earlier pretrace alone: published texts beside their drafts, a test that is
-no longer made."""
+collection among others of its kind, of a drop at a training cut-off, of texts that a model prints, and of the items of
+a benchmark that a harness evaluated. "twins" stands in folders of an earlier pretrace alone: published texts beside
+their drafts, a test that is no longer made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,12 @@ DESCRIBED = {
 }
 """What `--model` takes for servers, with one line each."""
 
+TextKind = Literal["chat", "completions"]
+TEXT_DESCRIBED = {
+    "chat:URL": "a model that gives text alone, by chat completions (extra: server): for --access text",
+}
+"""What `--model` takes with --access text beside `completions:URL`, with one line each."""
+
 KEYS = ("PRETRACE_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold a server's key, the first that is set counts."""
 KEY_HOSTS = "PRETRACE_KEY_HOSTS"
@@ -38,6 +44,36 @@ class Address:
     kind: Kind
     url: str
     model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextAddress:
+    """A server that is asked for text alone; as `Address`."""
+
+    kind: TextKind
+    url: str
+    model: str = ""
+
+
+def text_kind(model: str) -> TextKind | None:
+    """How the model of a `--model` value is asked for text; None for a model with weights here."""
+    kind, colon, _ = model.partition(":")
+    return next((one for one in get_args(TextKind) if colon and kind == one), None)
+
+
+def parse_text_address(model: str) -> TextAddress:
+    """The address in `chat:https://api.host/v1#model-name`; ModelError where it is written otherwise or may hold a
+    secret."""
+    kind = text_kind(model)
+    url, _, name = model.partition(":")[2].partition("#")
+    parts = split_url(url)
+    if kind is None or parts is None:
+        raise ModelError(
+            f"a model that is asked for text is written {kind or 'chat'}:https://host/v1#model-name; what was given is "
+            "no address of that form."
+        )
+    _refuse_secret(parts)
+    return TextAddress(kind, _root(url, parts, "completions"), name)
 
 
 def served_kind(model: str) -> Kind | None:
@@ -60,14 +96,18 @@ def parse_address(model: str) -> Address:
             f"a model on a server is written {kind or 'vllm'}:http://host:port, with --served-model NAME where the "
             "server holds several; what was given is no address of that form."
         )
+    _refuse_secret(parts)
+    if _generates_only(parts):
+        raise ModelError(_hosted(parts))
+    return Address(kind, _root(url, parts, kind), name)
+
+
+def _refuse_secret(parts: SplitResult) -> None:
     if holds_secret(parts):
         raise ModelError(
             f"an address is recorded with the results, and this one may hold a secret: put the key in {KEYS[0]} and "
             "leave user, password and query out of the address."
         )
-    if _generates_only(parts):
-        raise ModelError(_hosted(parts))
-    return Address(kind, _root(url, parts, kind), name)
 
 
 def refuse_bare_url(model: str) -> None:

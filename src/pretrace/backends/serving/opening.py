@@ -94,6 +94,13 @@ def _opened(address: Address, client: Client, settings: ModelSettings) -> Served
     )
 
 
+def held_models(url: str, client: Client) -> list[str]:
+    """The names of the models that a server with OpenAI's routes says it holds."""
+    found = client.find("/models")
+    listed = found.get("data") if isinstance(found, dict) else None
+    return [str(one["id"]) for one in listed or () if isinstance(one, dict) and "id" in one]
+
+
 def _held(address: Address, client: Client) -> dict[str, Mapping[str, Any]]:
     """The models that a server says it holds, with what it says of each; empty where it does not say."""
     if address.kind == "tgi":

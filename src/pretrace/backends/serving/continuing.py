@@ -1,0 +1,238 @@
+"""A model behind an address that gives text alone: it continues prompts, by chat completions or by completions.
+
+Every answer is kept as it comes, under the address and the model's name, so that a run that was killed asks nothing
+twice. What a provider refuses or filters is kept and counted too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.backends.serving.address import TextAddress, parse_text_address
+from pretrace.backends.serving.client import Client, NotTakenError
+from pretrace.backends.serving.opening import REQUESTS, SECONDS, held_models
+from pretrace.backends.settings import ModelSettings
+from pretrace.cache.generated import Draw, open_written
+from pretrace.cache.location import text_key
+from pretrace.errors import ModelError
+from pretrace.types import Encoded, Quantity, States, Trace, Written
+
+FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
+INSTRUCTION = (
+    "Continue the following text exactly as it goes on. Answer with the continuation alone, without the text that is "
+    "given and without remarks.\n\n{beginning}"
+)
+"""What a chat model is asked; a model behind completions is given the beginning as it stands."""
+BYTES_A_TOKEN = 3
+"""Bytes of a prompt counted as a token in what is told of the cost: an upper bound for most languages."""
+_REFUSES = re.compile(
+    r"\W*(i['’]?m sorry|i am sorry|sorry, |i can['’]?t|i cannot|i can not|i['’]?m unable|i am unable|i won['’]?t|"
+    r"unfortunately, i)",
+    re.IGNORECASE,
+)
+_FILTERED = re.compile(
+    r"content.?(filter|management|policy)|safety|moderation|recitation|copyright", re.IGNORECASE
+)
+"""What servers say where they refuse a prompt for what it is, and not for its form."""
+
+
+class Answered(Protocol):
+    """Told of requests that lie ahead, and of every answer (`scoring.evidence.Progress`)."""
+
+    def begin(self, texts: int) -> None: ...
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that may be asked for: requests, and tokens of prompts and answers together."""
+
+    requests: int = 2_000
+    tokens: int = 1_000_000
+
+    def check(self, requests: int, tokens: int) -> None:
+        """ModelError where so much is more than may be asked for."""
+        if requests > self.requests or tokens > self.tokens:
+            raise ModelError(
+                f"this takes {requests:,} requests and up to {tokens:,} tokens, and {self.requests:,} requests and "
+                f"{self.tokens:,} tokens are allowed: allow more with --budget and --budget-tokens, or give less."
+            )
+
+
+def cost(prompts: Sequence[str], draws: Sequence[Draw]) -> tuple[int, int]:
+    """Requests, and an upper bound of tokens, for continuing so many prompts."""
+    sizes = [len(prompt.encode("utf-8", "replace")) // BYTES_A_TOKEN + 1 for prompt in prompts]
+    instruction = len(INSTRUCTION) // BYTES_A_TOKEN
+    return len(prompts) * len(draws), sum(
+        size + instruction + draw.tokens for size in sizes for draw in draws
+    )
+
+
+@dataclass(eq=False)
+class Continuing:
+    """A `Backend` that offers nothing but text: see the top of this file; `open_continuing` makes one."""
+
+    address: TextAddress
+    client: Client
+    budget: Budget = field(default_factory=Budget)
+    cache: bool = True
+    offers: Quantity = Quantity.NONE
+    tokenizer_hash: str = "unknown"
+    vocabulary: int = 0
+    max_tokens: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        one = self.address
+        self.name = f"{one.kind}:{one.url}#{one.model}"
+        self.prompt = INSTRUCTION if one.kind == "chat" else "{beginning}"
+        self.facts: Mapping[str, Any] = {
+            "name": one.model,
+            "server": one.url,
+            "kind": one.kind,
+            "weights": "unknown",
+            "access": "text",
+        }
+        named = {
+            "format": FORMAT,
+            "kind": one.kind,
+            "server": one.url,
+            "model": one.model,
+            "prompt": self.prompt,
+        }
+        self.fingerprint = json.dumps(named)
+
+    def continued(
+        self, prompts: Sequence[str], draws: Sequence[Draw], progress: Answered, /
+    ) -> list[list[Written]]:
+        """What the model writes after each prompt, one a draw; "" where it refused or was filtered.
+
+        ModelError where more would be asked than the budget allows, where the server cannot be reached, and where it
+        gave no text at all.
+        """
+        asked = list(dict.fromkeys(prompts))
+        keys = {prompt: text_key(prompt) for prompt in asked}
+        found: dict[tuple[str, str], Written] = {}
+        with open_written(self.fingerprint if self.cache else None) as store:
+            for draw in draws:
+                kept = zip(asked, store.get([keys[one] for one in asked], draw.label), strict=True)
+                found.update({(prompt, draw.label): one for prompt, one in kept if one is not None})
+            missing = [(p, draw) for draw in draws for p in asked if (p, draw.label) not in found]
+            self.budget.check(
+                *(sum(part) for part in zip((0, 0), *(cost([p], [d]) for p, d in missing), strict=True))
+            )
+            progress.begin(len(asked) * len(draws))
+            progress.advance(len(found), 0, 0.0, False)
+            for (prompt, draw), one, for_good in self._answers(missing):
+                found[prompt, draw.label] = one
+                if one.text or for_good:  # an empty answer may be another one the next time
+                    store.put([keys[prompt]], [one], draw.label)
+                progress.advance(1, draw.tokens, 0.0, True)
+        if found and not any(one.text for one in found.values()):
+            raise ModelError(
+                f"{self.name} refused, or gave no text to, all of {len(found):,} requests: check the model's name, or "
+                "ask another provider of the same model. What it said is kept (--no-cache asks again)."
+            )
+        return [[found[prompt, draw.label] for draw in draws] for prompt in prompts]
+
+    def _answers(self, asked: Sequence[tuple[str, Draw]]) -> Iterator[tuple[tuple[str, Draw], Written, bool]]:
+        """Each answer as it comes, and whether it is one for good, with a few requests waiting at a time."""
+        ahead = iter(asked)
+        waiting: dict[Future[Any], tuple[str, Draw]] = {}
+        try:
+            while True:
+                for one in islice(ahead, 2 * self.client.requests - len(waiting)):
+                    waiting[self.client.start(*self._request(*one))] = one
+                if not waiting:
+                    return
+                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    yield waiting.pop(done), *self._read(done)
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _request(self, prompt: str, draw: Draw) -> tuple[str, dict[str, Any]]:
+        plain = prompt.encode("utf-8", "replace").decode()  # JSON carries no half of a pair
+        body: dict[str, Any] = {
+            "model": self.address.model,
+            "max_tokens": draw.tokens,
+            "temperature": draw.sampling.temperature,
+            "top_p": draw.sampling.top_p,
+            "seed": draw.seed,
+        }
+        if self.address.kind == "chat":
+            said = INSTRUCTION.replace("{beginning}", plain)
+            return "/chat/completions", {**body, "messages": [{"role": "user", "content": said}]}
+        return "/completions", {**body, "prompt": plain}
+
+    def _read(self, done: Future[Any]) -> tuple[Written, bool]:
+        try:
+            answer = self.client.found(done)
+        except NotTakenError as error:
+            if _FILTERED.search(str(error)):
+                return Written("", ended=False), True
+            raise
+        try:
+            choice = answer["choices"][0]
+            message = choice["message"] if self.address.kind == "chat" else choice
+            text = message.get("content" if self.address.kind == "chat" else "text") or ""
+            reason, refusal = choice.get("finish_reason"), message.get("refusal")
+            if not isinstance(text, str):
+                raise TypeError
+        except (LookupError, TypeError, AttributeError):
+            route = "chat completions" if self.address.kind == "chat" else "completions"
+            raise ModelError(
+                f"{self.address.url} does not answer as {route} do: give the address under which they lie, which most "
+                "often ends in /v1."
+            ) from None
+        if refusal or reason == "content_filter" or (self.address.kind == "chat" and _REFUSES.match(text)):
+            return Written("", ended=False), True
+        return Written(text, ended=reason != "length"), False
+
+    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+        """ModelError: it gives text alone."""
+        raise self._text_alone()
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """ModelError: it gives text alone."""
+        raise self._text_alone()
+
+    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+        """ModelError: it gives text alone."""
+        raise self._text_alone()
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+        """ModelError: it gives text alone."""
+        raise self._text_alone()
+
+    def _text_alone(self) -> ModelError:
+        return ModelError(f"{self.name} is asked for text alone, and this takes log-probabilities of a text.")
+
+
+def open_continuing(
+    model: str, settings: ModelSettings, *, budget: Budget | None = None, cache: bool = True
+) -> Continuing:
+    """The model of `chat:URL` or `completions:URL`; its name stands behind a `#`, is `served_model`, or the only one
+    that the server holds. ModelError where the address is written otherwise or the name is not known."""
+    address = parse_text_address(model)
+    client = Client(
+        address.url, requests=settings.requests or REQUESTS, seconds=settings.request_timeout or SECONDS
+    )
+    name = address.model or settings.served_model or ""
+    if not name:
+        held = held_models(address.url, client)
+        if len(held) != 1:
+            listed = f": it holds {', '.join(sorted(held)[:5])}" if held else ""
+            client.close()
+            raise ModelError(f"name the model of {address.url} with --served-model{listed}.")
+        name = held[0]
+    return Continuing(TextAddress(address.kind, address.url, name), client, budget or Budget(), cache)

@@ -1,0 +1,814 @@
+"""Does a model print these texts? Windows of each text, the chance that the model prints how they go on, and controls.
+
+The file reads from top to bottom: settings, windows, what a model makes of them, the test, its gates, its words.
+
+Two things are compared. *Swap*: each window's own end is held against the end of a window of another document of the
+same set, given the same beginning; what a model prints of any such text falls away. *Controls*: documents of the same
+kind that cannot have been read. p is the larger of both p-values, so both must speak for training. The frame asks a
+second model as well: what it prints, too, is common text.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from pretrace.cache.generated import Draw
+from pretrace.cache.traces import open_store
+from pretrace.errors import ModelError, TextsError
+from pretrace.scores.extraction import tries_for
+from pretrace.scoring.evidence import Progress, Want, trace
+from pretrace.scoring.plan import Models
+from pretrace.scoring.provenance import record_corpus
+from pretrace.settings import option
+from pretrace.statistics import power as statistics
+from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
+from pretrace.statistics.overlap import Worded, edit_distance, longest_run, share_covered
+from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
+from pretrace.types import (
+    Backend,
+    Check,
+    Corpus,
+    Doubles,
+    Drawn,
+    Estimate,
+    Power,
+    Quantity,
+    Sampling,
+    Situation,
+    Skipped,
+    Table,
+    Verdict,
+    Written,
+)
+from pretrace.verdicts.audit.watch import Watch
+from pretrace.verdicts.frame import DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
+from pretrace.verdicts.outcome import null_of
+from pretrace.verdicts.planting import planted_shift, trained
+from pretrace.verdicts.settings import TEST, TestSettings
+
+# Settings
+
+DRAWN = Drawn(k=40, temperature=1.0)
+"""How a sample is drawn: each token among the 40 likeliest, at temperature 1."""
+MOST_TRIES = 1e6
+"""Tries from which on nothing is counted as printed: a window that takes a million samples counts 0, one that a single
+sample prints counts 6, the orders of magnitude between them."""
+SHOWN_TRIES = (1, 100, 10_000)
+"""The tries for which the report gives the share of windows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReciteSettings(TestSettings):
+    """How the model is asked."""
+
+    samples: int = option(
+        3,
+        "With a model that gives text alone: continuations a window at temperature 1, beside the one at temperature 0.",
+        panel=TEST,
+        least=0,
+        most=100,
+    )
+
+
+# Windows: what is asked of each document, and what is left out
+
+PIECE = 200
+"""UTF-8 bytes of a beginning and of an end: about 50 tokens of English. Bytes, and not tokens of one model: so every
+model is asked the same windows, and nothing about the model in question decides them."""
+_SEEK = 40
+"""Characters after which a piece is cut without a white space, as in Chinese."""
+MOST_WINDOWS = 32
+"""Windows of a document, spread over it evenly."""
+MOST_ASKED = 4
+"""The same with a model that gives text alone, where each window costs requests."""
+COMMON = 0.5
+"""The share of an end that may stand in its own beginning or in other documents, in runs of 5 words or more."""
+FEWEST = 5
+"""Documents with a window, at least: with fewer no sign-flip test can reach 5%."""
+TEXTS, CONTROLS = "texts", "controls"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A beginning and its end in one document; `other` is the end of a window of another document of the same set, from
+    about the same place. `control` says which set."""
+
+    document: str
+    place: int
+    prefix: str
+    suffix: str
+    other: str = ""
+    control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of both sets, documents one after the other; `left` counts what was left out by reason, `short` are
+    the documents that are too short for a window."""
+
+    found: tuple[Window, ...]
+    left: Mapping[str, int]
+    short: tuple[Skipped, ...] = ()
+
+    def documents(self, *, control: bool) -> list[str]:
+        """The documents of one set that have a window."""
+        return list(dict.fromkeys(one.document for one in self.found if one.control == control))
+
+
+def pieces(text: str) -> list[str]:
+    """The text in pieces of about `PIECE` bytes, cut before a white space where there is one; together they are the
+    text, less a rest that is shorter than a piece."""
+    found, start, size = [], 0, 0
+    over = 0
+    for i, character in enumerate(text):
+        if size >= PIECE and (character.isspace() or over >= _SEEK):
+            found.append(text[start:i])
+            start, size, over = i, 0, 0
+        size += len(character.encode("utf-8", "replace"))
+        over += size > PIECE
+    if size >= PIECE:
+        found.append(text[start:])
+    return found
+
+
+def windows_of(
+    corpus: Corpus, controls: Corpus | None, *, most: int = MOST_WINDOWS, seed: int = 0
+) -> Windows:
+    """The windows that a test asks; TextsError where fewer than five documents have one. Opens no model.
+
+    Left out, and counted: windows that can be copied, as half or more of the end stands in the beginning, or in another
+    document of either set (boilerplate, refrains, lists, copies of one text), in runs of 5 words or more; and windows
+    without another document's end of the same set.
+    """
+    left: Counter[str] = Counter()
+    short: list[Skipped] = []
+    cut: list[list[Window]] = []
+    documents = [*_documents(corpus), *(_documents(controls) if controls else ())]
+    own = len(_documents(corpus))
+    where = _places([text for _, text in documents])
+    for i, (name, text) in enumerate(documents):
+        parts = pieces(text)
+        if len(parts) < 2:
+            short.append(Skipped(name, f"shorter than a window, which takes {2 * PIECE} bytes", 0))
+            cut.append([])
+            continue
+        every = [
+            Window(name, place, before, after, control=i >= own)
+            for place, (before, after) in enumerate(itertools.pairwise(parts))
+        ]
+        kept = []
+        for one in every:
+            why = _copied(one, i, where)
+            left.update([why] if why else [])
+            kept += [] if why else [one]
+        cut.append(_spread(kept, most))
+    found: list[Window] = []
+    for some in (cut[:own], cut[own:]):
+        found += _swapped(some, seed)
+    made = Windows(tuple(found), dict(left), tuple(short))
+    have = len(made.documents(control=False))
+    if have < FEWEST:
+        raise TextsError(
+            f"{have} of {own:,} documents of {corpus.name} have a window of their own, and the test takes {FEWEST}: "
+            f"{sum(not one for one in cut[:own]):,} have none. A window takes {2 * PIECE} bytes of text that stands "
+            "neither before it nor in another document: give more texts, or longer ones."
+        )
+    return made
+
+
+def _documents(corpus: Corpus) -> list[tuple[str, str]]:
+    """Name and text of each document: texts of one group joined."""
+    joined: dict[str, list[str]] = {}
+    for text in corpus.texts:
+        joined.setdefault(text.document, []).append(text.text)
+    return [(name, "\n".join(some)) for name, some in joined.items()]
+
+
+def _places(texts: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """For each run of 5 words the document it stands in, −1 where it stands in several."""
+    where: dict[tuple[str, ...], int] = {}
+    for i, text in enumerate(texts):
+        for gram in Worded.of(text).grams:
+            where[gram] = i if where.get(gram, i) == i else -1
+    return where
+
+
+def _copied(one: Window, document: int, where: Mapping[tuple[str, ...], int]) -> str:
+    """Why the end of a window can be copied from elsewhere; "" where it cannot."""
+    end = Worded.of(one.suffix)
+    if len(end.words) < 2 * FEWEST:
+        return "with fewer than 10 words"
+    if share_covered(end, [Worded.of(one.prefix).grams]) >= COMMON:
+        return "repeated from their beginning"
+    shared = frozenset(gram for gram in end.grams if where.get(gram, document) != document)
+    return "shared with another document" if share_covered(end, [shared]) >= COMMON else ""
+
+
+def _spread(windows: Sequence[Window], most: int) -> list[Window]:
+    """So many windows at most, spread evenly."""
+    if len(windows) <= most:
+        return list(windows)
+    return [windows[i * len(windows) // most] for i in range(most)]
+
+
+def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Window]:
+    """Each window with the end of another document's, from the nearest place; the other document is drawn by lot."""
+    having = [i for i, some in enumerate(documents) if some]
+    if len(having) < 2:
+        return
+    order = np.random.default_rng(seed).permutation(having).tolist()
+    after = {one: order[(i + 1) % len(order)] for i, one in enumerate(order)}
+    for i in having:
+        others = documents[after[i]]
+        for one in documents[i]:
+            other = min(others, key=lambda some: abs(some.place - one.place))
+            yield Window(one.document, one.place, one.prefix, one.suffix, other.suffix, one.control)
+
+
+# What a model makes of windows: the chance of the end, or what it wrote
+
+
+@runtime_checkable
+class Continues(Protocol):
+    """A model that gives text alone, such as one behind `chat:URL` (`backends.serving.continuing`)."""
+
+    def continued(
+        self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
+    ) -> list[list[Written]]:
+        """What the model writes after each prompt, one a draw, kept as it comes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recited:
+    """What a model made of the windows, one entry each. `own` and `other` say how far it prints the window's own end
+    and the other document's, NaN where it gave no answer. With log-probabilities `logp` is that of the own end in one
+    sample; with text alone `written` holds the continuations, the one at temperature 0 first."""
+
+    own: Doubles
+    other: Doubles
+    logp: Doubles | None = None
+    written: tuple[tuple[Written, ...], ...] = ()
+
+
+def end_logp(
+    model: Backend, prefixes: Sequence[str], ends: Sequence[str], *, cache: bool, progress: Progress
+) -> Doubles:
+    """The log-probability that one sample (`DRAWN`) after the prefix is the end, [windows], −inf where it cannot be.
+
+    The tokens of an end are those that reach into it, by the model's own tokenizer.
+    """
+    texts = [before + end for before, end in zip(prefixes, ends, strict=True)]
+    want = Want(Quantity.LOGP, frozenset({DRAWN}))
+    with open_store(model.fingerprint if cache else None) as store:
+        progress.begin(len(texts))
+        found = trace(model, texts, want, store=store, progress=progress)
+    values = np.full(len(texts), np.nan)
+    for i, (text, before, one) in enumerate(zip(texts, prefixes, found, strict=True)):
+        ends_at = model.spans(text)[:, 1]
+        inside = int(np.count_nonzero(ends_at > len(before)))
+        if one.cut or not 0 < inside <= len(one):
+            continue
+        values[i] = float(one.states[DRAWN][-inside:].sum(dtype=np.float64))
+    return values
+
+
+def printed(logp: Doubles) -> Doubles:
+    """How far ends of these log-probabilities are printed, 0 to 6: orders of magnitude of tries below a million."""
+    value = np.log10(MOST_TRIES) - np.log10(np.minimum(_tries(logp), MOST_TRIES))
+    return np.where(np.isnan(logp), np.nan, value)
+
+
+def _tries(logp: Doubles) -> Doubles:
+    """The tries for an even chance, [windows]; infinite where a value is missing."""
+    return tries_for(np.where(np.isnan(logp), -np.inf, logp))
+
+
+TOKENS = 80
+"""Tokens of a continuation that are asked for: an end has about 50."""
+
+
+def draws_of(samples: int) -> tuple[Draw, ...]:
+    """How a window is continued: once at temperature 0, then so many times at temperature 1."""
+    return (
+        Draw(TOKENS, Sampling(temperature=0.0)),
+        *(Draw(TOKENS, Sampling(temperature=1.0), seed) for seed in range(1, samples + 1)),
+    )
+
+
+def continued(
+    model: Backend, prompts: Sequence[str], draws: Sequence[Draw], *, cache: bool, progress: Progress
+) -> list[list[Written]]:
+    """What a model writes after each prompt, one a draw: behind an address, or with weights here."""
+    if isinstance(model, Continues):
+        return model.continued(prompts, draws, progress)
+    from pretrace.backends.generation import Completer
+    from pretrace.verdicts.audit.generation import complete
+
+    completer = Completer(model)
+    made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
+    return [[Written(text) for text in some] for some in zip(*made, strict=True)]
+
+
+# The test
+
+RECITATION = "how far the model prints the end of a window after its beginning"
+
+
+def recite(  # noqa: PLR0913
+    corpus: Corpus,
+    models: Models,
+    settings: ReciteSettings | None = None,
+    *,
+    controls: Corpus | None = None,
+    text: bool = False,
+    statements: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
+) -> Verdict:
+    """The verdict on whether the model prints the texts: see the top of this file.
+
+    Without `controls` nobody is accused, nor without `models.placebos`. With `text` the models are asked for
+    continuations alone; else the target must give the distribution of the next token (weights here). Errors as for
+    `windows_of`, `detect` and the models.
+    """
+    settings = settings or ReciteSettings()
+    if not text:
+        for one in (models.target, *models.placebos):
+            if Quantity.DRAWN not in one.offers:
+                raise ModelError(
+                    f"{one.name} does not say which tokens are the likeliest, which the chance of a sample takes: open "
+                    "its weights here, or ask it for text alone (--access text with chat:URL or completions:URL)."
+                )
+    test = _Recite(
+        corpus=corpus,
+        models=models,
+        settings=settings,
+        watch=watched(watch),
+        score="continuations"
+        if text
+        else f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})",
+        controls=controls,
+        text=text,
+    )
+    return verdict(test, statements=statements)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Recite(Test[Recited]):
+    """The test of recitation."""
+
+    settings: ReciteSettings
+    controls: Corpus | None = None
+    text: bool = False
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    name: ClassVar[str] = "recite"
+    accusing: ClassVar[tuple[str, ...]] = ("controls", "formulaic", "answers")
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        return {"score": self.score, **({"samples": self.settings.samples} if self.text else {})}
+
+    @property
+    def texts(self) -> Sequence[str]:
+        controls = self.controls.texts if self.controls else ()
+        return [one.text for one in (*self.corpus.texts, *controls)]
+
+    @cached_property
+    def windows(self) -> Windows:
+        """The windows that are asked."""
+        most = MOST_ASKED if self.text else MOST_WINDOWS
+        return windows_of(self.corpus, self.controls, most=most, seed=self.seed)
+
+    def read(self, model: Backend, stage: str) -> Recited:
+        with self.watch.passes(stage) as progress:
+            if self.text:
+                return self._answered(model, progress)
+            return self._chances(model, progress)
+
+    def _chances(self, model: Backend, progress: Progress) -> Recited:
+        found, cache = self.windows.found, self.settings.cache
+        before = [one.prefix for one in found]
+        own = end_logp(model, before, [one.suffix for one in found], cache=cache, progress=progress)
+        other = end_logp(model, before, [one.other for one in found], cache=cache, progress=progress)
+        return Recited(printed(own), printed(other), own)
+
+    def _answered(self, model: Backend, progress: Progress) -> Recited:
+        """The share of an end's words that a continuation holds in runs of 5 or more, the largest over the tries."""
+        found, draws = self.windows.found, draws_of(self.settings.samples)
+        written = continued(
+            model, [one.prefix for one in found], draws, cache=self.settings.cache, progress=progress
+        )
+        own, other = np.full(len(found), np.nan), np.full(len(found), np.nan)
+        for i, (one, some) in enumerate(zip(found, written, strict=True)):
+            tries = [Worded.of(answer.text).grams for answer in some if answer.text]
+            if tries:
+                own[i], other[i] = (
+                    max(share_covered(Worded.of(end), [grams]) for grams in tries)
+                    for end in (one.suffix, one.other)
+                )
+        return Recited(own, other, written=tuple(map(tuple, written)))
+
+    def by_document(self, values: Doubles, *, control: bool) -> Doubles:
+        """The mean of the windows' values of each document of one set, [documents], NaN where it has none."""
+        sums: dict[str, list[float]] = {}
+        for one, value in zip(self.windows.found, values.tolist(), strict=True):
+            if one.control == control:
+                sums.setdefault(one.document, []).append(value)
+        means = [[v for v in some if v == v] for some in sums.values()]
+        return np.array([float(np.mean(some)) if some else np.nan for some in means])
+
+    def sides(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        """The documents' values of both sets, those without one left out."""
+        both = (self.by_document(values, control=control) for control in (False, True))
+        own, controls = (side[np.isfinite(side)] for side in both)
+        return own, controls
+
+    def ps(self, values: Doubles) -> tuple[PermutationTest | None, PermutationTest | None]:
+        """The swap and, with controls, the comparison with them, of one value a window: own less other."""
+        own, controls = self.sides(values)
+        if len(own) < FEWEST:
+            return None, None
+        swap = sign_flip_test(own, flips=self.settings.draws, seed=self.seed % 2**32)
+        if len(controls) < FEWEST:
+            return swap, None
+        return swap, two_sample_test(own, controls, permutations=self.settings.draws, seed=self.seed % 2**32)
+
+    def tested(self, values: Recited) -> Tested:
+        difference = values.own - values.other
+        own, controls = self.sides(difference)
+        swap, held = self.ps(difference)
+        if swap is None:
+            said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
+            return Tested(None, len(own), reasons=(said,))
+        deciding = held if held is not None and held.p >= swap.p else swap
+        compared = len(controls) >= FEWEST
+        return Tested(
+            p=deciding.p,
+            units=len(own),
+            null=null_of(deciding, self.settings.level, self.words(values).statistic),
+            effect=difference_interval(own, controls) if compared else mean_interval(own),
+            standardised=standardised(own, controls if compared else None),
+        )
+
+    def beyond(self, own: Recited, other: Recited) -> Beyond:
+        """Both tests again, of what the target prints less `DOSE` times what the second model prints of a window: both
+        are on one scale, tries or words, so nothing has to be put into units."""
+        left = own.own - own.other - DOSE * np.clip(other.own - other.other, 0.0, None)
+        found = [one.p for one in self.ps(left) if one is not None]
+        return Beyond(max(found, default=1.0), DOSE)
+
+    def power(self, values: Recited) -> Power:
+        """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
+        own, controls = self.sides(values.own - values.other)
+        names = self.windows.documents(control=False)
+        before = self.by_document(values.own - values.other, control=False)
+        whole = dict(_documents(self.corpus))
+
+        def again(copy: Backend) -> Doubles:
+            read = self.read(copy, "reading with the trained copy")
+            return self.by_document(read.own - read.other, control=False)
+
+        shift = planted_shift(
+            self.models.target,
+            [whole[name] for name in names],
+            before,
+            again,
+            self.settings,
+            self.watch,
+            seed=self.seed,
+        )
+        moved = shift.moved[np.isfinite(shift.moved)]
+        level, seed = self.settings.level, self.seed
+        if not moved.any():
+            chance = Estimate(0.0, 0.0, 0.0)
+        elif len(controls) >= FEWEST:
+            chance = statistics.power_two_sample(own, moved, controls, len(own), level=level, seed=seed)
+        else:
+            chance = statistics.power(own, moved, len(own), level=level, seed=seed)
+        return Power(
+            probability=chance,
+            needed=None,
+            planted=len(moved),
+            epochs=self.settings.power_epochs,
+            effect=mean_interval(moved),
+            facts=trained(self.settings, len(own)),
+        )
+
+    # Gates
+
+    def checks(self, values: Recited) -> tuple[Check, ...]:
+        found = [self._controls_check(), self._formulaic()]
+        if self.text:
+            found.append(self._answers(values))
+        return tuple(found)
+
+    def _controls_check(self) -> Check:
+        title = "Control documents of the same kind were asked as well"
+        number = len(self.windows.documents(control=True))
+        good = number >= FEWEST
+        said = f"{number:,} control documents have windows; the test takes {FEWEST}."
+        if self.controls is None:
+            said = "No control documents were given, so nothing shows how much of such texts the model prints anyway."
+        cure = "Give texts of the same kind that the model cannot have read with --heldout."
+        return Check("controls", title, "passed" if good else "failed", said, "" if good else cure)
+
+    def _formulaic(self) -> Check:
+        """Whether the ends are easier to guess without any model than those of the controls."""
+        title = "Without a model, the texts are no easier to continue than the controls"
+        scores = {
+            "how much their beginning helps to compress the end": _compressed,
+            "how often words of the end are repeated": _repeated,
+            "how many figures the end holds": _figures,
+        }
+        found = {}
+        for name, score in scores.items():
+            own, controls = self.sides(np.array([score(one) for one in self.windows.found]))
+            if min(len(own), len(controls)) < FEWEST:
+                said = "There are too few control documents to compare."
+                return Check("formulaic", title, "not run", said)
+            found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
+        level = GATE / len(found)
+        seen = [f"{name} (p = {p:.2g})" for name, p in found.items() if p <= level]
+        said = f"{len(found)} scores that see no model compared the ends of the texts with those of the controls. "
+        said += (
+            f"The texts stand out by {' and by '.join(seen)}, so a model may print more of them without training."
+            if seen
+            else f"None finds the texts easier (the smallest p is {min(found.values()):.2g})."
+        )
+        cure = "Give controls that are as regular as the texts: of the same kind, with as many lists and figures."
+        return Check(
+            "formulaic",
+            title,
+            "failed" if seen else "passed",
+            said,
+            cure if seen else "",
+            {"p": found, "level": level},
+        )
+
+    def _answers(self, values: Recited) -> Check:
+        """Whether the model answered for both sets alike."""
+        title = "The model answered"
+        sets = []
+        for control in (False, True):
+            some = [
+                any(answer.text for answer in written)
+                for one, written in zip(self.windows.found, values.written, strict=True)
+                if one.control == control
+            ]
+            sets.append((sum(some), len(some)))
+        (own, of_own), (other, of_other) = sets
+        said = f"It answered for {own:,} of {of_own:,} windows of the texts"
+        said += f" and for {other:,} of {of_other:,} of the controls." if of_other else "."
+        shares = [n / of for n, of in sets if of]
+        good = min(shares) >= ANSWERED
+        cure = (
+            "Where a provider refuses or filters, the rest says little: ask the weights, or another provider."
+        )
+        return Check("answers", title, "passed" if good else "failed", said, "" if good else cure)
+
+    # Words, figures, tables
+
+    def words(self, values: Recited) -> Words:
+        held = self.controls is not None
+        compared = [
+            f"The texts were cut into windows of about {2 * PIECE} characters. The model was given the first half of a "
+            "window, and it was measured how far it prints the second half, word for word.",
+            "Each second half was compared with that of another document after the same first half, so that what a "
+            "model prints of any such text counts for nothing.",
+        ]
+        if held:
+            compared.append(
+                "The same was done with control documents of the same kind, which the model cannot have read. What "
+                "counts is how much more it prints of the texts."
+            )
+        compared += self._found_words(values)
+        return Words(
+            unit="document",
+            of=f"{self.corpus.name}",
+            question=f"Does {self.models.target.name} print the texts of {self.corpus.name}?",
+            compared=tuple(compared),
+            hypothesis="The model prints the ends of the windows no further than ends of other documents, or no "
+            "further than it prints those of control documents.",
+            assumption="Texts and controls are of one kind: apart from training, a model prints as much of either. "
+            "Copies and quotations of a text elsewhere count as training on it.",
+            statistic="mean over documents of how far their windows are printed, less other documents' ends, over its "
+            "standard error; the weaker of the comparison with other ends and that with the controls decides",
+            effect_unit="of the words of an end, in runs of five or more"
+            if self.text
+            else "orders of magnitude of tries below a million",
+            exact=False,
+            trust=(
+                "Well-known texts stand in many places, and every large model prints them: quotations, licences, "
+                "verses. A second model that is much smaller knows fewer of them, so it should be as large as the one "
+                "in question.",
+                "A model that prints nothing of a text may have read it all the same.",
+            ),
+            preferred="these texts",
+            read="document",
+        )
+
+    def _found_words(self, values: Recited) -> list[str]:
+        """How much was printed of the texts and of the controls, in a sentence."""
+        said = []
+        for name, control in (("the texts", False), ("the controls", True)):
+            some = np.array([one.control == control for one in self.windows.found])
+            if not some.any():
+                continue
+            if values.logp is None:
+                own = values.own[some]
+                answered = own[np.isfinite(own)]
+                mean = f"{answered.mean():.0%}" if len(answered) else "nothing"
+                said.append(f"{mean} of the words of {name}")
+            else:
+                tries = _tries(values.logp)[some]
+                shares = " and ".join(
+                    f"{np.mean(tries <= n):.0%} in {n:,} {'try' if n == 1 else 'tries'}"
+                    for n in SHOWN_TRIES[:2]
+                )
+                said.append(f"of the windows of {name} {shares}")
+        if values.logp is None:
+            number = 1 + self.settings.samples
+            tries_of = f"{number} tries" if number > 1 else "one try"
+            return [
+                f"In {tries_of} a window the model printed, in runs of five or more words, {' and '.join(said)}."
+            ]
+        return [f"The model can be expected to print, {'; '.join(said)}."]
+
+    def shown(self, values: Recited) -> Shown:
+        found = self.windows.found
+        difference = values.own - values.other
+        swap, held = self.ps(difference)
+        figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
+        figures["windows of the controls"] = len(found) - figures["windows of the texts"]
+        figures["p against the ends of other documents"] = swap.p if swap else None
+        figures["p against the controls"] = held.p if held else None
+        for name, control in ((TEXTS, False), (CONTROLS, True)):
+            some = np.array([one.control == control for one in found])
+            if some.any():
+                figures |= self._shares(name, some, values)
+        left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
+        notes = (f"Windows left out: {left}.",) if left else ()
+        return Shown(
+            figures={name: value for name, value in figures.items() if value is not None},
+            tables=(self._table(values),),
+            skipped=self.windows.short,
+            notes=notes,
+            situation=Situation(
+                documents=len(self.windows.documents(control=False)),
+                unseen=len(self.windows.documents(control=True)),
+                access="text" if self.text else "weights",
+            ),
+            recorded={
+                **({"heldout": record_corpus(self.controls)} if self.controls else {}),
+                "asked": self._asked(),
+            },
+        )
+
+    def _asked(self) -> dict[str, Any]:
+        """How the model was asked, for the report."""
+        number = self.settings.samples
+        if not self.text:
+            return {
+                "how": f"A try draws every token among the {DRAWN.k} likeliest at temperature {DRAWN.temperature:g}. "
+                "The number of tries is that after which the chance is even that one of them is the text, computed "
+                "from the model's probabilities. The continuation shown takes the likeliest tokens (temperature 0).",
+                "prompt": "{beginning}",
+                "tries": 1,
+            }
+        prompt = getattr(self.models.target, "prompt", "{beginning}")
+        how = f"Tries a window: {1 + number}, one at temperature 0" + (
+            f" and {number} at temperature 1" if number else ""
+        )
+        return {"how": f"{how}, of up to {TOKENS} tokens each.", "prompt": prompt, "tries": 1 + number}
+
+    def _shares(self, name: str, some: Any, values: Recited) -> dict[str, Any]:
+        if values.logp is not None:
+            tries = _tries(values.logp)[some]
+            return {
+                f"share of windows of the {name} printed in {n:,} {'try' if n == 1 else 'tries'}": float(
+                    np.mean(tries <= n)
+                )
+                for n in SHOWN_TRIES
+            }
+        own = values.own[some]
+        own = own[np.isfinite(own)]
+        asked = zip(values.written, some.tolist(), strict=True)
+        answers = [one for written, chosen in asked if chosen for one in written]
+        shares = (
+            {f"words of the {name} printed in runs of five or more": float(own.mean())} if len(own) else {}
+        )
+        return {
+            **shares,
+            f"tries for the {name}": len(answers),
+            f"refused or filtered for the {name}": sum(not one.text for one in answers),
+        }
+
+    def _table(self, values: Recited) -> Table:
+        """A row a window, those of the texts that are printed furthest first."""
+        found = self.windows.found
+        own = np.nan_to_num(values.own, nan=-1.0)
+        order = sorted(range(len(found)), key=lambda i: (found[i].control, -own[i], i))
+        columns: dict[str, tuple[str, ...] | Doubles] = {
+            "id": tuple(found[i].document for i in order),
+            "set": tuple(CONTROLS if found[i].control else TEXTS for i in order),
+            "place": np.array([found[i].place for i in order], dtype=np.float64),
+            "printed": values.own[order],
+            "other printed": values.other[order],
+        }
+        if values.logp is not None:
+            columns["log-probability"] = np.where(np.isfinite(values.logp), values.logp, np.nan)[order]
+            tries = _tries(values.logp)
+            columns["tries"] = np.where(np.isfinite(tries), tries, np.nan)[order]
+        best = self._best(values, order)
+        columns["beginning"] = tuple(found[i].prefix for i in order)
+        columns["end"] = tuple(found[i].suffix for i in order)
+        columns["continuation"] = tuple(best[i] for i in order)
+        ends = [Worded.of(found[i].suffix).words for i in order]
+        columns["longest run"] = np.array(
+            [
+                longest_run(end, Worded.of(best[i]).words) if best[i] else np.nan
+                for end, i in zip(ends, order, strict=True)
+            ]
+        )
+        columns["edit distance"] = np.array(
+            [
+                edit_distance(found[i].suffix, best[i][: len(found[i].suffix)]) if best[i] else np.nan
+                for i in order
+            ]
+        )
+        return Table("windows", columns)
+
+    def _best(self, values: Recited, order: Sequence[int]) -> dict[int, str]:
+        """A continuation of each window: the nearest of all tries, or the likeliest for the first windows of either set
+        where the model was asked for chances; "" where there is none."""
+        found = self.windows.found
+        if values.written:
+            return {i: _nearest(found[i].suffix, values.written[i]) for i in order}
+        best = dict.fromkeys(order, "")
+        some = [
+            i
+            for control in (False, True)
+            for i in [j for j in order if found[j].control == control][:WRITTEN]
+        ]
+        with self.watch.passes("writing the first windows") as progress:
+            written = continued(
+                self.models.target,
+                [found[i].prefix for i in some],
+                draws_of(0),
+                cache=self.settings.cache,
+                progress=progress,
+            )
+        return best | {i: one[0].text for i, one in zip(some, written, strict=True)}
+
+
+WRITTEN = 8
+"""Windows of either set that are continued for the report where the model gives log-probabilities."""
+GATE = 0.1
+"""How often fair texts are withheld: each score without a model is tested at this level over their number."""
+_DRAWS = 999
+ANSWERED = 0.8
+"""The share of windows that must have an answer, in either set."""
+
+
+def _nearest(end: str, written: Sequence[Written]) -> str:
+    worded = Worded.of(end)
+    return max(
+        (one.text for one in written),
+        key=lambda text: share_covered(worded, [Worded.of(text).grams]),
+        default="",
+    )
+
+
+def _compressed(one: Window) -> float:
+    """The share of an end's compressed length that its beginning saves: higher where it repeats."""
+    import zlib
+
+    size = partial(zlib.compress, level=9)
+    before, both, alone = (
+        len(size(text.encode("utf-8", "replace")))
+        for text in (one.prefix, one.prefix + one.suffix, one.suffix)
+    )
+    return 1 - (both - before) / alone
+
+
+def _repeated(one: Window) -> float:
+    """The share of an end's words that stood in the window before."""
+    seen, again = set(Worded.of(one.prefix).words), 0
+    words = Worded.of(one.suffix).words
+    for word in words:
+        again += word in seen
+        seen.add(word)
+    return again / max(1, len(words))
+
+
+def _figures(one: Window) -> float:
+    """The share of an end's characters that are digits."""
+    return sum(character.isdigit() for character in one.suffix) / max(1, len(one.suffix))

@@ -1,0 +1,137 @@
+"""A model that gives text alone, behind a real HTTP server: asked once, kept, refused, filtered, within a budget."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.model_servers import ModelServer
+from pretrace.backends import open_model
+from pretrace.backends.serving.address import parse_text_address
+from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
+from pretrace.backends.settings import ModelSettings
+from pretrace.cli import main
+from pretrace.errors import ModelError
+from pretrace.scoring.evidence import Silent
+from pretrace.types import Sampling
+from pretrace.verdicts.recite import Draw
+
+PROMPTS = ["The cat sat on", "In 1869 the railway"]
+DRAWS = (Draw(4, Sampling(temperature=0.0)), Draw(4, Sampling(temperature=1.0), 1))
+
+
+def opened(server: ModelServer, kind: str = "chat", **more: object) -> Continuing:
+    return open_continuing(f"{kind}:{server.root}", ModelSettings(), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["chat", "completions"])
+def test_it_continues_as_the_model_behind_it_and_asks_nothing_twice(server, kind):
+    model = opened(server, kind)
+    assert model.name == f"{kind}:{server.root}/v1#tiny"
+    found = model.continued([*PROMPTS, PROMPTS[0]], DRAWS, Silent())
+    assert len(server.asked) == 4
+    assert found[0] == found[2]
+    ids = server.model.ids(PROMPTS[0], special=True)
+    for _ in range(4):
+        ids.append(server.model.said(ids)["written"])
+    assert found[0][0].text == server.model.rust.decode(ids[-4:], skip_special_tokens=False)
+    assert not found[0][0].ended
+    again = opened(server, kind).continued(PROMPTS, DRAWS, Silent())
+    assert again == found[:2]
+    assert len(server.asked) == 4
+
+
+def test_what_a_stopped_run_was_told_is_kept(server, monkeypatch):
+    server.fail = ["", "", "500 for good"]
+    model = open_continuing(f"chat:{server.root}#tiny", ModelSettings(requests=1))
+    with pytest.raises(ModelError, match="kept"):
+        model.continued([*PROMPTS, "one two"], DRAWS[:1], Silent())
+    first = len(server.asked)
+    opened(server).continued([*PROMPTS, "one two"], DRAWS[:1], Silent())
+    assert len(server.asked) == 3
+    assert first == 2
+
+
+@pytest.mark.parametrize("trouble", ["refuses", "filters"])
+def test_refusals_and_filters_are_kept_and_a_model_that_gives_nothing_is_told(server, trouble):
+    known = opened(server).continued(PROMPTS[:1], DRAWS[:1], Silent())
+    server.trouble = trouble
+    found = opened(server).continued(PROMPTS, DRAWS[:1], Silent())
+    assert [one[0].text for one in found] == [known[0][0].text, ""]
+    asked = len(server.asked)
+    assert opened(server).continued(PROMPTS, DRAWS[:1], Silent()) == found
+    assert len(server.asked) == asked  # a refusal is an answer, too
+    with pytest.raises(ModelError, match="refused, or gave no text to, all of 2 requests"):
+        opened(server).continued(["others", "and more"], DRAWS[:1], Silent())
+
+
+def test_nothing_is_sent_above_the_budget(server):
+    for budget in (Budget(requests=3), Budget(tokens=20)):
+        with pytest.raises(ModelError, match="--budget and --budget-tokens"):
+            opened(server, budget=budget).continued(PROMPTS, DRAWS, Silent())
+    assert not server.asked
+    opened(server).continued(PROMPTS, DRAWS, Silent())
+    opened(server, budget=Budget(requests=0)).continued(PROMPTS, DRAWS, Silent())  # all of it is known
+
+
+def test_a_key_goes_only_to_its_host(server, monkeypatch):
+    monkeypatch.setenv("PRETRACE_API_KEY", "secret")
+    monkeypatch.setenv("PRETRACE_KEY_HOSTS", "elsewhere.example")
+    opened(server).continued(PROMPTS[:1], DRAWS[:1], Silent())
+    assert not any("secret" in str(key) for key in server.keys)
+    monkeypatch.setenv("PRETRACE_KEY_HOSTS", "127.0.0.1")
+    opened(server).continued(PROMPTS[1:], DRAWS[:1], Silent())
+    assert "Bearer secret" in server.keys
+
+
+@pytest.mark.parametrize(
+    "wrong", ["chat:nowhere", "chat:https://user:pass@host/v1", "chat:https://host/v1?key=1"]
+)
+def test_addresses_that_are_refused(wrong):
+    with pytest.raises(ModelError):
+        parse_text_address(wrong)
+
+
+def test_no_score_reads_text_alone(server):
+    with pytest.raises(ModelError, match="recite --access text"):
+        open_model(f"chat:{server.root}")
+    with pytest.raises(ModelError, match="text alone"):
+        opened(server).encode(["text"])
+
+
+def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
+    words = [" ".join(f"w{i}x{k}" for k in range(80)) for i in range(12)]
+    for name, some in (("texts", words[:6]), ("controls", words[6:])):
+        rows = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(some)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows), "utf-8")
+    command = ["recite", str(tmp_path / "texts.jsonl"), "--heldout", str(tmp_path / "controls.jsonl")]
+    command += [
+        "--model",
+        f"chat:{server.root}",
+        "--placebo",
+        f"completions:{server.root}",
+        "--access",
+        "text",
+    ]
+    command += ["--samples", "0", "--out", str(tmp_path / "OUT")]
+
+    def ask(*more: str) -> object:
+        monkeypatch.setattr("sys.argv", ["pretrace", *command, *more])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code
+
+    assert ask("--budget", "1") == 2
+    assert not (tmp_path / "OUT").exists()
+    assert not server.asked
+    server.trouble = "refuses"
+    assert ask() == 2
+    assert "refused, or gave no text to" in capsys.readouterr().err
+    assert not (tmp_path / "OUT").exists()
+    assert ask("--power") == 2
+    assert "has no weights here" in capsys.readouterr().err
+    server.trouble = ""
+    assert ask("--no-cache") == 4
+    page = (tmp_path / "OUT/report.html").read_text("utf-8")
+    assert "Continue the following text" in page

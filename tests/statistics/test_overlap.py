@@ -1,0 +1,60 @@
+"""Common runs of words and edit distances, against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pretrace.statistics.overlap import (
+    RUN,
+    Worded,
+    covered,
+    edit_distance,
+    longest_run,
+    marked,
+    share_covered,
+)
+
+
+def made(rng: np.random.Generator, length: int) -> str:
+    return " ".join(rng.choice(["a", "b", "Ünd", "d,", "e."], length))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_against_plain_loops(seed):
+    rng = np.random.default_rng(seed)
+    one, other = made(rng, int(rng.integers(0, 40))), made(rng, int(rng.integers(0, 200)))
+    first, second = Worded.of(one).words, Worded.of(other).words
+    inside = [False] * len(first)
+    longest = 0
+    for i in range(len(first)):
+        for k in range(len(second)):
+            n = 0
+            while i + n < len(first) and k + n < len(second) and first[i + n] == second[k + n]:
+                n += 1
+            longest = max(longest, n)
+            if n >= RUN:
+                inside[i : i + n] = [True] * n
+    assert covered(Worded.of(one), [Worded.of(other).grams]).tolist() == inside
+    assert longest_run(first, second) == longest
+    pieces = marked(one, [Worded.of(other).grams])
+    assert "".join(text for text, _ in pieces) == one
+    assert sum(len(Worded.of(text).words) for text, common in pieces if common) == sum(inside)
+    table = [[max(i, k) for k in range(len(other) + 1)] for i in range(len(one) + 1)]
+    for i in range(1, len(one) + 1):
+        for k in range(1, len(other) + 1):
+            change = table[i - 1][k - 1] + (one[i - 1] != other[k - 1])
+            table[i][k] = min(table[i - 1][k] + 1, table[i][k - 1] + 1, change)
+    assert edit_distance(one, other) == table[-1][-1]
+
+
+def test_signs_of_chinese_are_words_of_their_own():
+    text = Worded.of("春眠不觉晓,处处闻啼鸟 spring")
+    assert len(text.words) == 11
+    assert share_covered(text, [Worded.of("他说:春眠不觉晓!").grams]) == pytest.approx(5 / 11)
+
+
+def test_nothing_has_nothing_in_common():
+    assert share_covered(Worded.of(""), [Worded.of("a b c d e").grams]) == 0
+    assert longest_run((), ("a",)) == 0
+    assert edit_distance("", "abc") == 3

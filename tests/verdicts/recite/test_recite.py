@@ -1,0 +1,187 @@
+"""The test of recitation on real tiny models: one that has learnt the texts by heart, and others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import MORE_WORDS, WORDS
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.settings import ModelSettings
+from pretrace.errors import ModelError, TextsError
+from pretrace.results.verdicts import load_verdict
+from pretrace.runs import save_verdict
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Quantity, Text
+from pretrace.verdicts.recite import PIECE, ReciteSettings, end_logp, pieces, printed, recite, windows_of
+
+ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
+SETTINGS = ReciteSettings(cache=False, samples=1)
+
+
+def corpus(name: str, number: int = 8, *, seed: int = 1, words: int = 92) -> Corpus:
+    rng = np.random.default_rng([seed, *name.encode()])
+    return Corpus(name, tuple(Text(f"{name}{i}", " ".join(rng.choice(ALL, words))) for i in range(number)))
+
+
+TEXTS, CONTROLS = corpus("texts"), corpus("controls")
+
+
+def by_words() -> Any:
+    """A tokenizer whose tokens are words, each with its space: short rows, soon learnt."""
+    import tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    known = {
+        "<s>": 0,
+        "</s>": 1,
+        **{word: i for i, word in enumerate([*ALL, *(" " + w for w in ALL), " "], 2)},
+    }
+    rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="<s>"))
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r" ?\S+"), "isolated")
+    rust.decoder = tokenizers.decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
+
+
+def net(seed: int) -> Any:
+    import transformers
+
+    torch.manual_seed(seed)
+    size = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
+    return transformers.GPTNeoXForCausalLM(
+        transformers.GPTNeoXConfig(vocab_size=2 * len(ALL) + 8, max_position_embeddings=128, **size)
+    )
+
+
+@pytest.fixture(scope="module")
+def models() -> Models:
+    """A target that knows the texts by heart, and a second model that knows nothing."""
+    tokenizer, learnt = by_words(), net(1).train()
+    ids = torch.tensor([tokenizer(one.text)["input_ids"] for one in TEXTS.texts])
+    optimiser = torch.optim.AdamW(learnt.parameters(), lr=5e-3)
+    for _ in range(140):
+        optimiser.zero_grad()
+        learnt(input_ids=ids, labels=ids).loss.backward()
+        optimiser.step()
+
+    def opened(model: Any, name: str) -> HuggingFace:
+        return HuggingFace(model, tokenizer, name=name, weights=name, settings=ModelSettings())
+
+    return Models(opened(learnt, "learnt"), placebos=(opened(net(2), "other"),))
+
+
+def check(verdict: Any, name: str) -> str:
+    return next(one.status for one in verdict.checks if one.name == name)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_model_that_knows_the_texts_by_heart_is_found(models, text, tmp_path):
+    found = recite(TEXTS, models, SETTINGS, controls=CONTROLS, text=text)
+    assert found.outcome == "consistent"
+    assert found.p is not None
+    assert found.p <= 0.05
+    rows = found.table("windows").columns
+    assert len(rows["id"]) == 16
+    own = [value for value, kind in zip(rows["printed"], rows["set"], strict=True) if kind == "texts"]
+    assert np.mean(own) > (0.5 if text else 2.0)
+    save_verdict(found, tmp_path / "RECITED")
+    assert load_verdict(tmp_path / "RECITED").p == found.p
+    page = (tmp_path / "RECITED/report.html").read_text("utf-8")
+    assert "What the model prints" in page
+    assert "<mark>" in page
+
+
+def test_the_other_model_is_not_accused(models):
+    innocent = Models(models.placebos[0], placebos=(models.target,))
+    found = recite(CONTROLS, replace(innocent), SETTINGS, controls=corpus("more"))
+    assert (found.outcome, found.p) == ("inconclusive", 1.0)
+
+
+def test_without_controls_nobody_is_accused(models):
+    found = recite(TEXTS, models, SETTINGS)
+    assert found.outcome == "inconclusive"
+    assert found.p is not None
+    assert found.p <= 0.05
+    assert check(found, "controls") == "failed"
+
+
+def test_without_a_second_model_nobody_is_accused(models):
+    found = recite(TEXTS, replace(models, placebos=()), SETTINGS, controls=CONTROLS)
+    assert found.outcome == "inconclusive"
+
+
+def test_what_a_second_model_prints_too_is_common_text(models):
+    target = models.target
+    twin = HuggingFace(target.model, target.tokenizer, name="twin", weights="twin", settings=ModelSettings())
+    found = recite(TEXTS, replace(models, placebos=(twin,)), SETTINGS, controls=CONTROLS)
+    assert found.outcome == "inconclusive"
+    assert check(found, "second") == "failed"
+
+
+def test_the_chance_of_an_end_is_the_product_of_its_tokens(models):
+    windows = windows_of(TEXTS, None).found[:3]
+    backend = models.target
+
+    class Silent:
+        def begin(self, texts: int) -> None: ...
+        def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None: ...
+
+    before, after = [one.prefix for one in windows], [one.suffix for one in windows]
+    found = end_logp(backend, before, after, cache=False, progress=Silent())
+    for prefix, end, value in zip(before, after, found, strict=True):
+        ids, first = (backend.tokenizer(some)["input_ids"] for some in (prefix + end, prefix))
+        with torch.inference_mode():
+            logits = backend.model(input_ids=torch.tensor([ids])).logits[0].double()
+        total = 0.0
+        for i in range(len(first), len(ids)):
+            likeliest = logits[i - 1].topk(40)
+            total += float(likeliest.values.log_softmax(0)[likeliest.indices.tolist().index(ids[i])])
+        assert value == pytest.approx(total, abs=1e-3)
+    assert printed(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
+
+
+def test_text_that_can_be_copied_is_left_out():
+    whole = corpus("whole", 6, words=200)
+    first = whole.texts[0].text
+    doubled = replace(whole, texts=(*whole.texts, Text("copy", first), Text("refrain", first[:250] * 8)))
+    made = windows_of(doubled, None)
+    assert {"w" in one.document for one in made.found} == {
+        True
+    }  # neither the copy, its original nor the refrain
+    assert "whole0" not in made.documents(control=False)
+    assert made.left["shared with another document"] > 0
+    assert made.left["repeated from their beginning"] > 0
+
+
+def test_a_window_is_held_against_another_document_of_its_set():
+    made = windows_of(corpus("a", 6, words=300), corpus("b", 6, words=300), seed=3)
+    ends = {(one.control, one.suffix): one.document for one in made.found}
+    assert all(ends[one.control, one.other] != one.document for one in made.found)
+    assert made == windows_of(corpus("a", 6, words=300), corpus("b", 6, words=300), seed=3)
+
+
+def test_pieces_are_the_text_without_a_short_rest():
+    for text in ("word " * 300, "春眠不觉晓处处闻啼鸟" * 40, "x" * 1000, ""):
+        made = pieces(text)
+        assert text.startswith("".join(made))
+        assert len(text.encode()) - len("".join(made).encode()) < PIECE + 1
+        assert all(len(one.encode()) >= PIECE for one in made)
+
+
+def test_texts_too_short_for_a_window_are_told():
+    with pytest.raises(TextsError, match="0 of 8 documents of short have a window"):
+        windows_of(corpus("short", words=20), None)
+    some = replace(TEXTS, texts=(*TEXTS.texts, Text("tiny", "too short")))
+    assert [one.id for one in windows_of(some, None).short] == ["tiny"]
+
+
+def test_a_model_without_the_likeliest_tokens_is_refused():
+    model = FakeBackend()
+    model.offers = Quantity.LOGP  # as behind a server
+    with pytest.raises(ModelError, match="--access text"):
+        recite(TEXTS, Models(model), SETTINGS, controls=CONTROLS)
