@@ -19,6 +19,7 @@ from pretrace.runs import load
 from pretrace.scan import scan as room
 from pretrace.scan.corpus import CorpusFile, Reader, files_of
 from pretrace.scan.folding import has_numba
+from pretrace.scan.labels import labels_of
 from pretrace.scan.sightings import Passage, is_common, merged
 
 WORDS = [
@@ -110,7 +111,7 @@ def test_the_command_finds_what_is_there_and_nothing_else(
     assert "<mark" in page
     assert "https://example.org/0" in page
     assert not (place / "FOUND.parts").exists()
-    labels = {name: (member, copies) for name, member, copies in room.labels_of(found)}
+    labels = {name: (member, copies) for name, member, copies in labels_of(found)}
     assert labels["t0"] == (True, 1)
     assert labels["t1"] == (True, 2)
     assert labels["t2"] == (None, 1)

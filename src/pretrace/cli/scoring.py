@@ -13,7 +13,7 @@ from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import trained, watched
-from pretrace.cli.sharded import score_on_ray, score_shards, surveyed, write_unreadable
+from pretrace.cli.sharded import labelled_source, score_on_ray, score_shards, surveyed, write_unreadable
 from pretrace.cli.under_way import doing
 from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
@@ -23,6 +23,8 @@ from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.jobs.worker import old_objects_left_alone
 from pretrace.results.atomic import check_writable
+from pretrace.results.folder import file_hash
+from pretrace.results.output_checks import RESULT
 from pretrace.results.run import RUN as RUN_FOLDER
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, check_labels, detect
@@ -101,7 +103,7 @@ class _Command:
         check_use(plan, self.settings, self.how)
         plan.check_servers(self._wanted.roles)
         check_writable(self.out, RUN_FOLDER)
-        stream = self.source.stream(skip_unreadable=self.division.job.skip_unreadable)
+        stream = self._stream()
         unread: list[Unreadable] = []
         whole = self.settings.windows or self.how.tune_share or self.how.reference_share
         divided = self.division.named
@@ -118,6 +120,15 @@ class _Command:
             return run
         save_run(run, self.out, beside=(lambda folder: write_unreadable(unread, folder)) if unread else None)
         return finished(run, self.out)
+
+    def _stream(self) -> TextStream:
+        """The texts, with the labels of a scan where one is named."""
+        job, found = self.division.job, self.how.labels
+        if found is None:
+            return self.source.stream(skip_unreadable=job.skip_unreadable)
+        if self.source.columns.label:
+            raise ExpressionError("--labels and --label-column both give the labels: give one of the two.")
+        return labelled_source(self.source, found, skip_unreadable=job.skip_unreadable)
 
     @property
     def how(self) -> EvaluationSettings:
@@ -233,6 +244,8 @@ def _record(
         "columns": source.columns.recorded,
         "opening": {name: value for name, value in asdict(target.opening).items() if value is not None},
     }
+    if evaluation and evaluation.labels:
+        record["labels"] = {"scan": str(evaluation.labels), "sha256": file_hash(evaluation.labels / RESULT)}
     if evaluation and (evaluation.tune_share or evaluation.reference_share):
         shares = {"tuning": evaluation.tune_share, "reference": evaluation.reference_share}
         record["set_aside"] = {

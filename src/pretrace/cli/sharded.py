@@ -13,7 +13,7 @@ from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished
 from pretrace.cli.progress import watched
 from pretrace.cli.under_way import doing
-from pretrace.corpora import Columns, TextStream, open_stream
+from pretrace.corpora import Columns, TextStream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import OutputError
 from pretrace.jobs import shards
@@ -110,6 +110,14 @@ def surveyed(
     if labelled:
         check_labelled(found, stream.name)
     return Sharded(stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=size)
+
+
+def labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
+    """The texts with the labels that the result of a scan gives them, and no column of labels."""
+    from pretrace.scan.labels import labelled_by
+
+    plain = replace(source, columns=replace(source.columns, label=""))
+    return labelled_by(found, plain.stream(skip_unreadable=skip_unreadable))
 
 
 def write_unreadable(unread: list[Unreadable], folder: Path) -> None:
@@ -242,6 +250,7 @@ def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: Evaluati
             "texts": lasting(source.texts),
             "columns": source.columns.recorded,
             "skip_unreadable": sharded.how.skip_unreadable,
+            **({"labels": lasting(str(evaluation.labels))} if evaluation and evaluation.labels else {}),
         },
         evaluation=None
         if evaluation is None
@@ -287,5 +296,11 @@ def merge(
     if flag_shards.is_flagging(job):
         return flag_shards.finish(job, folder, out)
     columns = Columns(**job.source["columns"])
-    stream = open_stream(job.source["texts"], columns, skip_unreadable=job.source["skip_unreadable"])
+    source, skip = Source(texts=job.source["texts"], columns=columns), bool(job.source["skip_unreadable"])
+    labels = job.source.get("labels")
+    stream = (
+        labelled_source(source, Path(labels), skip_unreadable=skip)
+        if labels
+        else source.stream(skip_unreadable=skip)
+    )
     return _finish(job, folder, stream, out)

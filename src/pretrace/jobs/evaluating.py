@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,9 +31,19 @@ def evaluated(merged: Merged, stream: TextStream, *, seed: int, resamples: int, 
     everything, beside = all_rows(job, parts)
     members = np.array(everything.members, dtype=bool)
     judged = _judged(job, parts, beside, members, stream, seed)
-    beside = replace(beside, judged=judged)
+    counted = {text.id: text.copies for text in stream.texts() if text.copies is not None}
+    beside = replace(beside, judged=judged, copies=_copies(counted, job, parts) if counted else None)
     found = evaluate_rows(everything, beside, seed=seed, resamples=resamples, validation=validation)
-    return replace(merged, run=replace(merged.run, evaluation=found))
+    run = replace(merged.run, evaluation=found)
+    if counted:
+        run = replace(run, copies=np.array([counted[name] for name in run.ids], dtype=np.int32))
+    return replace(merged, run=run)
+
+
+def _copies(counted: Mapping[str, int], job: Job, parts: Parts) -> Ints:
+    """The copies of all rows."""
+    tables = (parts.table(manifest, ["id"]) for manifest in manifests(job, parts))
+    return np.array([counted[name] for table in tables for name in texts_of(table, "id")], dtype=np.int32)
 
 
 def all_rows(job: Job, parts: Parts) -> tuple[Run, OfTexts]:

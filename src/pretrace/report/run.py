@@ -77,6 +77,26 @@ def results(run: Run) -> Section | None:
     return Section("Results", "results", fill("run/results.html", values))
 
 
+def by_copies(run: Run) -> Section | None:
+    """The AUC of each score for members with so many copies in the training data; nothing where they were not
+    counted."""
+    found = run.evaluation.by_copies if run.evaluation else ()
+    if not found:
+        return None
+    spans = sorted({(one.least, one.most) for one in found})
+    members = {(one.least, one.most): max(o.members for o in found if o.least == one.least) for one in found}
+    cells = {(one.score, one.least): one.auc for one in found}
+    values = {
+        "spans": [(least, most, members[least, most]) for least, most in spans],
+        "rows": [
+            (name, [cells.get((name, least)) for least, _ in spans])
+            for name in run.scores
+            if any(one.score == name for one in found)
+        ],
+    }
+    return Section("AUC by the number of copies", "copies", fill("run/copies.html", values))
+
+
 def controls(run: Run) -> Section | None:
     """What the scores reach on a model that never saw the members, and with shuffled labels; nothing without either."""
     rows = run.evaluation.rows if run.evaluation else ()
@@ -242,7 +262,7 @@ def settings(run: Run) -> Section | None:
 
 
 SECTIONS: Sections[Run] = (
-    summary, benchmark, results, controls, curves, comparisons, distributions, fitted, texts,
+    summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, fitted, texts,
     tokens, skipped, limits, settings,
 )  # fmt: skip
 """The sections of a run's report in reading order. One of your own: `write(run, path, (*SECTIONS, mine))`."""

@@ -24,7 +24,7 @@ from pretrace.results.tables import arrow_column
 from pretrace.types import Audit, Check, Estimate, Measured, Run, SideBySide, Verdict
 
 _BATCH = 10_000
-_TEXTS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
+_TEXTS = ("id", "label", "group", "n_tokens", "copies", "n_cut", "n_chars")
 _OWN = ("settings", "skipped", "missing", "files", "checks", "pairs", "tables", "runs", "differences")
 """What the JSON part holds besides the summary: it has tables of its own."""
 _ROW = "INTEGER PRIMARY KEY"
@@ -70,7 +70,7 @@ def _of_run(run: Run, folder: Path) -> tuple[Iterable[SqlTable], dict[str, str]]
     columns = apart(["row", *names])[1:]
     texts = {
         "row": _ROW, "id": "TEXT NOT NULL", "label": "INTEGER", "group": "TEXT", "n_tokens": "INTEGER NOT NULL",
-        "n_cut": "INTEGER NOT NULL", "n_chars": "INTEGER",
+        "copies": "INTEGER", "n_cut": "INTEGER NOT NULL", "n_chars": "INTEGER",
     }  # fmt: skip
     own = {"row": f"{_ROW} REFERENCES texts(row)", **dict.fromkeys(columns, "REAL")}
     view = ", ".join(["texts.*", *(f"scores.{quoted(name)}" for name in columns)])

@@ -1,7 +1,8 @@
 """Runs on disk: scores as parquet and csv, controls, metrics, coloured texts, and `run.json` with the settings.
 
 Columns of the scores: `id`, `label` (1 member, 0 non-member, empty where unknown; left out where no label is known),
-`group`, `n_tokens`, then one a score, named exactly as its expression is written. How many tokens each text
+`group`, `n_tokens`, `copies` where a scan gave the labels, then one a score, named exactly as its expression is
+written. How many tokens each text
 lost to the length limit is no column, lest it be taken for a score: people find it in cut.csv, and `load_run` in
 the metadata of scores.parquet. Controls have a table of their own: `id`, then `placebo: EXPRESSION` and
 `shuffled 1: EXPRESSION`, `shuffled 2: EXPRESSION`, … for the repeats, rows in the same order. A text that has no value
@@ -32,7 +33,7 @@ from pretrace.types import Control, Doubles, Evaluation, Heat, Ints, Missing, Ru
 
 RUN = Kind("run", MARKER, FORMAT_KEY, 1, "--out", "run the detection again", sealed=False)
 SCORES, METRICS, HEAT, CONTROLS = "scores.parquet", "metrics.json", "heat.json", "controls.parquet"
-_FIXED = ("id", "label", "group", "n_tokens")
+_FIXED = ("id", "label", "group", "n_tokens", "copies")
 SKIPPED_COLUMNS = ("id", "reason", "n_tokens")
 MISSING_COLUMNS = ("id", "score", "reason")
 CUT_COLUMNS = ("id", "n_cut")
@@ -118,12 +119,20 @@ def _json(plain: object) -> Write:
 
 def _fixed(run: Run) -> list[str]:
     labelled = any(member is not None for member in run.members)
-    return [name for name in _FIXED if labelled or name != "label"]
+    there = {"label": labelled, "copies": run.copies is not None}
+    return [name for name in _FIXED if there.get(name, True)]
 
 
 def _csv_rows(run: Run) -> Iterator[list[object]]:
     labels = [None if member is None else int(member) for member in run.members]
-    columns = {"id": run.ids, "label": labels, "group": run.groups, "n_tokens": run.tokens.tolist()}
+    copies = () if run.copies is None else run.copies.tolist()
+    columns = {
+        "id": run.ids,
+        "label": labels,
+        "group": run.groups,
+        "n_tokens": run.tokens.tolist(),
+        "copies": copies,
+    }
     fixed = zip(*(columns[name] for name in _fixed(run)), strict=True)
     values = run.matrix.tolist()
     return ([*row, *map(_cell, scores)] for row, scores in zip(fixed, values, strict=True))
@@ -146,6 +155,8 @@ def score_columns(run: Run, *, controls: bool = False) -> dict[str, Column]:
         "group": run.groups,
         "n_tokens": np.asarray(run.tokens, np.int32),
     }
+    if run.copies is not None:
+        fixed["copies"] = np.asarray(run.copies, np.int32)
     values = map(_masked, np.asarray(run.matrix, np.float64).T)
     columns = {name: fixed[name] for name in _fixed(run)} | dict(zip(run.scores, values, strict=True))
     return columns | _controls(run) if controls else columns
@@ -214,6 +225,9 @@ def _read_scores(content: bytes, scores: tuple[str, ...]) -> dict[str, Any]:
         "members": tuple(None if label is None else bool(label) for label in labels),
         "tokens": table.column("n_tokens").to_numpy().astype(np.int32),
         "cut": cut.astype(np.int32),
+        "copies": table.column("copies").to_numpy().astype(np.int32)
+        if "copies" in table.column_names and "copies" not in scores
+        else None,
         "matrix": matrix,
     }
 

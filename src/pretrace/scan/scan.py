@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -641,24 +641,3 @@ def spoken(seconds: float) -> str:
     if seconds < 5400:
         return f"{round(seconds / 60)} minutes"
     return f"{seconds / 3600:.1f} hours"
-
-
-def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, float]]:
-    """The id of each text of a scan, whether it is a member by what was found (None: neither), and its copies: the
-    documents that hold it whole, or a part where none does."""
-    table = verdict.table("texts").columns
-    rows = zip(
-        table["id"],
-        table["set"],
-        table["found"],
-        table["coverage"],
-        table["copies"],
-        table["documents"],
-        strict=True,
-    )
-    for name, kind, state, coverage, copies, documents in rows:
-        if kind == "texts":
-            member = None if state in ("too short", "common") else True if coverage >= WHOLE else None
-            if state != "too short" and coverage <= SLIGHT:
-                member = False
-            yield str(name), member, float(copies or documents)

@@ -15,7 +15,7 @@ from pretrace.scoring.holdout import check_disjoint
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
 from pretrace.scoring.scored import Scored
-from pretrace.types import Backend, Control, Corpus, Run, Text
+from pretrace.types import Backend, Control, Corpus, Ints, Run, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,14 @@ def _run(
         heat=found.extremes.heat(models.target),
         controls=(*placebo, *found.shuffled),
         settings=recorded(models, options, record_corpus(corpus), _cut(found), found.scores.facts),
+        copies=_copies(texts),
     )
+
+
+def _copies(texts: Sequence[Text]) -> Ints | None:
+    """The copies of each text, where a scan counted them (`scan.labels`)."""
+    known = [text.copies for text in texts if text.copies is not None]
+    return np.array(known, dtype=np.int32) if len(known) == len(texts) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ texts; `validation` is then 0 and a finding says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -27,8 +27,8 @@ from pretrace.scoring.parts import Labelled, Parts
 from pretrace.statistics.controls import PLACEBO, Division, check_controls, placebos, shuffled_rows, shuffles
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups, grouped_split
 from pretrace.statistics.paired import Pair, adjusted, usual_baseline
-from pretrace.statistics.resampling import Difference, paired_difference
-from pretrace.types import Bools, Comparison, Doubles, Evaluation, Measured, Run
+from pretrace.statistics.resampling import Difference, group_bootstrap, paired_difference
+from pretrace.types import Bools, ByCopies, Comparison, Doubles, Evaluation, Ints, Measured, Run
 
 
 def evaluate(
@@ -58,18 +58,20 @@ def evaluate(
     groups = documents_of(run)
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    beside = OfTexts(judged, lengths, groups)
+    beside = OfTexts(judged, lengths, groups, run.copies)
     return evaluate_rows(run, beside, seed=seed, resamples=resamples, validation=validation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfTexts:
     """What is known of the texts besides their scores: what the blind classifier `judged` of them, NaN for those it
-    did not judge; `lengths` [texts], their characters; `groups` [texts], their documents by name or number."""
+    did not judge; `lengths` [texts], their characters; `groups` [texts], their documents by name or number; `copies`
+    [texts], the documents of a searched corpus that hold each, where they were counted."""
 
     judged: baseline.BlindScores | None
     lengths: Doubles
     groups: Groups
+    copies: Ints | None = None
 
 
 def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, validation: float) -> Evaluation:
@@ -87,6 +89,7 @@ def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, valid
         resamples=parts.resamples,
         validation=division.held_out,
         comparisons=_comparisons(run.scores, parts),
+        by_copies=_by_copies(run, members, beside, seed=seed, resamples=resamples),
     )
     circumstances = Circumstances(
         lead=_lead(rows, parts),
@@ -126,6 +129,44 @@ def _comparisons(scores: Sequence[str], parts: Parts) -> tuple[Comparison, ...]:
     pairs = ((name, parts.beside((name, "score"), (first, "score"))) for name in scores if name != first)
     found = [Pair.of(name, part.auc, columns, part.documents) for name, (part, columns) in pairs if part]
     return adjusted(found, first, measure="auc")
+
+
+def _by_copies(
+    run: Run, members: Bools, beside: OfTexts, *, seed: int, resamples: int
+) -> tuple[ByCopies, ...]:
+    """The AUC of each score for the members with so many copies: 1, 2, 3 to 4, 5 to 8, … against all non-members."""
+    if beside.copies is None:
+        return ()
+    groups = np.asarray(beside.groups)
+    known = ~np.isnan(run.matrix)
+    steps = np.ceil(np.log2(np.maximum(1, beside.copies)))
+    found = []
+    for step in np.unique(steps[members]).tolist():
+        chosen = ~members | (members & (steps == step))
+        for texts, places in _alike(known):
+            here = chosen & texts
+            if len(np.unique(members[here])) < 2:
+                continue
+            names = groups[here] if groups.dtype.kind == "i" else groups[here].tolist()
+            made = group_bootstrap(
+                run.matrix[np.ix_(here, places)], members[here], groups=names, seed=seed, resamples=resamples
+            )
+            least = 1 if step == 0 else int(2 ** (step - 1)) + 1
+            number = int(np.count_nonzero(members[here]))
+            found += [
+                ByCopies(run.scores[k], least, int(2**step), number, made.auc.estimate(i))
+                for i, k in enumerate(places)
+            ]
+    return tuple(sorted(found, key=lambda one: (run.scores.index(one.score), one.least)))
+
+
+def _alike(known: Bools) -> Iterator[tuple[Bools, list[int]]]:
+    """Columns that are known for the same texts: these texts, and the columns' places."""
+    places: dict[bytes, list[int]] = {}
+    for place, column in enumerate(known.T):
+        places.setdefault(column.tobytes(), []).append(place)
+    for some in places.values():
+        yield known[:, some[0]], some
 
 
 def _partial(run: Run, parts: Parts) -> tuple[str, ...]:

@@ -140,6 +140,14 @@ class EvaluationSettings:
         "Branch, tag or commit of the placebo on the hub; without --placebo, of the target itself.",
         panel=CONTROLS,
     )
+    labels: Path | None = option(
+        None,
+        "The --out of a `pretrace scan` of the same texts, which gives the labels: a text that stands in the corpus is "
+        "a member, one that does not a non-member, the rest is left out. The column of labels is not read.",
+        panel=TEXTS,
+        path="in",
+        essential=True,
+    )
     resamples: int = option(1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100)
     validation: float = option(
         0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95

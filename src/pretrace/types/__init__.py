@@ -30,6 +30,7 @@ from pretrace.types.flagging import Bars, SetTest
 from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Streaming, Tuned, Written
 from pretrace.types.results import (
     EXTREMES,
+    ByCopies,
     Comparison,
     Control,
     Curve,
@@ -74,6 +75,7 @@ __all__ = [
     "Backend",
     "Bars",
     "Bools",
+    "ByCopies",
     "Card",
     "Check",
     "ComparedRun",

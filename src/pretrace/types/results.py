@@ -101,6 +101,18 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class ByCopies:
+    """The AUC of a score for the members that stand `least` to `most` times in the training data, against all
+    non-members; `members` is how many they are."""
+
+    score: str
+    least: int
+    most: int
+    members: int
+    auc: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """How well each score told members from non-members, beside the controls."""
 
@@ -116,6 +128,8 @@ class Evaluation:
     comparisons: tuple[Comparison, ...] = ()
     """AUC of each score against the baseline, from the resamples of the intervals; empty for fewer than two
     scores, and in an evaluation from before comparisons were recorded."""
+    by_copies: tuple[ByCopies, ...] = ()
+    """AUC by the number of copies of the members, where a scan counted them (`evaluate --labels`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +250,8 @@ class Run(Shown, Tabular):
     settings: Mapping[str, Any] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
     whole: Whole | None = None
+    copies: Ints | None = None
+    """Documents of a searched corpus that hold each text [texts], where a scan gave the labels."""
 
     @property
     def complete(self) -> Run:
@@ -270,6 +286,7 @@ class Run(Shown, Tabular):
             controls=tuple(replace(control, values=control.values[keep]) for control in self.controls),
             missing=tuple(one for one in self.missing if one.id in names),
             evaluation=None,
+            copies=None if self.copies is None else self.copies[keep],
         )
 
     def column(self, score: str) -> Doubles:

@@ -27,6 +27,11 @@ class Text:
         """The group, or the text's own id where it has none."""
         return self.group or self.id
 
+    @property
+    def copies(self) -> int | None:
+        """Documents of a searched corpus that hold the text, where a scan counted them: the column `copies`."""
+        return int(self.meta["copies"]) if "copies" in self.meta else None
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
