@@ -45,6 +45,23 @@ def put(out: Any, n: int, code: int, spaced: bool) -> tuple[int, bool]:
 
 
 @compiled
+def letter(raw: Any, i: int, end: int, table: Any, out: Any, n: int, spaced: bool) -> tuple[int, int, bool]:
+    """Fold the character that begins at byte `i` of UTF-8 and is not of ASCII, or copy the byte where none begins; the
+    new end of `out`, the next byte, and whether it was a space."""
+    byte = np.int64(raw[i])
+    if 0xC2 <= byte <= 0xDF and i + 1 < end and raw[i + 1] & 0xC0 == 0x80:
+        code = table[(byte & 31) << 6 | np.int64(raw[i + 1]) & 63]
+        n, spaced = put(out, n, np.int64(code), spaced)
+        return n, i + 2, spaced
+    if 0xE0 <= byte <= 0xEF and i + 2 < end and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80:
+        code = table[(byte & 15) << 12 | (np.int64(raw[i + 1]) & 63) << 6 | np.int64(raw[i + 2]) & 63]
+        n, spaced = put(out, n, np.int64(code), spaced)
+        return n, i + 3, spaced
+    out[n] = raw[i]
+    return n + 1, i + 1, False
+
+
+@compiled
 def close(out: Any, n: int) -> int:
     """Gaps up to the next multiple of a block, one at least."""
     end = (n // BLOCK + 1) * BLOCK
@@ -75,26 +92,8 @@ def fold(joined: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any)
         elif exact:
             out[n] = byte
             n, i = n + 1, i + 1
-        elif 0xC2 <= byte <= 0xDF and i + 1 < size and joined[i + 1] & 0xC0 == 0x80:
-            code = table[(np.int64(byte) & 31) << 6 | np.int64(joined[i + 1]) & 63]
-            n, spaced = put(out, n, np.int64(code), spaced)
-            i += 2
-        elif (
-            0xE0 <= byte <= 0xEF
-            and i + 2 < size
-            and joined[i + 1] & 0xC0 == 0x80
-            and joined[i + 2] & 0xC0 == 0x80
-        ):
-            code = table[
-                (np.int64(byte) & 15) << 12
-                | (np.int64(joined[i + 1]) & 63) << 6
-                | np.int64(joined[i + 2]) & 63
-            ]
-            n, spaced = put(out, n, np.int64(code), spaced)
-            i += 3
         else:
-            out[n] = byte
-            n, spaced, i = n + 1, False, i + 1
+            n, i, spaced = letter(joined, i, size, table, out, n, spaced)
     out[n : n + BLOCK] = GAP
     return n + BLOCK
 
@@ -233,26 +232,14 @@ def lines(
                                 code = np.int64(table[code])
                             n, spaced = put(out, n, code, spaced)
                     else:
-                        if not exact and 0xC2 <= c <= 0xDF and i + 1 < end:
-                            code = np.int64(table[(np.int64(c) & 31) << 6 | np.int64(raw[i + 1]) & 63])
-                            n, spaced = put(out, n, code, spaced)
-                            i += 2
-                        elif not exact and 0xE0 <= c <= 0xEF and i + 2 < end:
-                            code = np.int64(
-                                table[
-                                    (np.int64(c) & 15) << 12
-                                    | (np.int64(raw[i + 1]) & 63) << 6
-                                    | np.int64(raw[i + 2]) & 63
-                                ]
-                            )
-                            n, spaced = put(out, n, code, spaced)
-                            i += 3
-                        elif c == GAP:
+                        if c == GAP:
                             good = False  # no UTF-8
                             break
-                        else:
+                        if exact:
                             out[n] = c
                             n, spaced, i = n + 1, False, i + 1
+                        else:
+                            n, i, spaced = letter(raw, i, end, table, out, n, spaced)
                 i += 1
             elif c == 123 or c == 91:
                 depth += 1
