@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text as Plain
@@ -17,10 +18,11 @@ from pretrace.cli.paths import Source
 from pretrace.cli.progress import said
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError
+from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scan.scan import ScanSettings
-from pretrace.settings import TEXTS, option
+from pretrace.settings import TEXTS, like, option
 from pretrace.types import Verdict
 from pretrace.types.audit import COMPARED
 
@@ -47,6 +49,8 @@ class Searched:
     plan: bool = option(
         False, "Say what would be read and how long it takes, and stop.", panel=TEXTS, essential=True
     )
+    engine: Literal["local", "ray"] = like(EngineSettings, "engine")
+    address: str | None = like(EngineSettings, "address")
     out: Path | None = option(
         None,
         "Folder for report.html, result.json, texts.csv and hits.csv; an earlier scan there is replaced.",
@@ -55,11 +59,23 @@ class Searched:
         essential=True,
     )
 
+    def crew(self, settings: ScanSettings) -> EngineSettings:
+        """Who searches; ExpressionError for --shard and --engine ray at once."""
+        ray = self.engine == "ray"
+        if ray and settings.shard:
+            raise ExpressionError(
+                "--shard divides the files by hand, --engine ray by itself: give one of the two."
+            )
+        return EngineSettings(
+            engine=self.engine, address=self.address, workers=settings.workers if ray else 0
+        )
+
 
 def scan(source: Source, searched: Searched, settings: ScanSettings, given: Given) -> Answer:
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
+    from pretrace.jobs.engine.scanning import scanning_crew
     from pretrace.runs import save_verdict
     from pretrace.scan import scan as room
     from pretrace.scan.corpus import files_of
@@ -70,6 +86,7 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
         raise ExpressionError(
             "name the folder of the result with --out, or ask for the plan alone with --plan."
         )
+    engine = searched.crew(settings)
     if searched.out is not None:
         check_writable(searched.out, VERDICTS.of("scan"))
     columns = replace(source.columns, label=source.columns.label or "")
@@ -81,8 +98,8 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
         plan = room.plan_scan(asked)
         return Answer(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
     parts = room.parts_of(searched.out)
-    with _shown() as watch:
-        found = room.scan(asked, parts, watch=watch)
+    with _shown() as watch, scanning_crew(engine) as crew:
+        found = room.scan(asked, parts, watch=watch, crew=crew)
     if found is None:
         words = (
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."

@@ -11,13 +11,13 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from zipfile import BadZipFile
 
 import numpy as np
@@ -63,7 +63,7 @@ class ScanSettings:
     )
     workers: int = option(
         0,
-        "Files that are read at once; as many as there are cores unless given.",
+        "Files that are read at once; as many as there are cores, or as workers on Ray find room, unless given.",
         panel=SEARCH,
         least=0,
         most=1024,
@@ -207,7 +207,17 @@ def plan_scan(asked: Searching) -> ScanPlan:
     return ScanPlan(len(files), size, read, seconds, fast)
 
 
-def scan(asked: Searching, parts: Path, *, watch: Watch | None = None) -> Verdict | None:
+class Crew(Protocol):
+    """Who searches the files, other than the threads of this process."""
+
+    def searched(self, asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, Part]]:
+        """Each file with what was found in it, as they come."""
+        ...
+
+
+def scan(
+    asked: Searching, parts: Path, *, watch: Watch | None = None, crew: Crew | None = None
+) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are still missing (`ScanSettings.shard`).
 
@@ -217,39 +227,60 @@ def scan(asked: Searching, parts: Path, *, watch: Watch | None = None) -> Verdic
     _claimed(parts, asked.texts)
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]
     if missing:
-        _search(asked, missing, parts, _Progress(asked.mine, missing, watch))
+        progress = _Progress(asked.mine, missing, watch)
+        if crew is None:
+            _search(asked, missing, parts, progress)
+        else:
+            for file, part in crew.searched(asked, missing):
+                write_atomically(_path(parts, file), part.save)
+                progress.read(file.size)
+                progress.done()
     found = [one for one in (_part(parts, file) for file in asked.files) if one is not None]
     if len(found) < len(asked.files):
         return None
     return _verdict(asked, merged(found), time.perf_counter() - began)
 
 
+def search_file(
+    asked: Searching,
+    table: Table,
+    file: CorpusFile,
+    *,
+    read: Callable[[int], object] | None = None,
+    stop: threading.Event | None = None,
+) -> Part | None:
+    """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile."""
+    texts = asked.texts
+    search, reader = Search(table, fast=has_numba()), asked.reader()
+    gathering = Gathering(file.address, texts.starts, [len(one) for one in texts.contents])
+    documents = unreadable = place = 0
+    unread = ""
+    try:
+        for found in reader.documents(file):
+            if stop is not None and stop.is_set():
+                return None
+            runs = search.runs(found.buffer, found.spans)
+            runs[:, AT] += found.before
+            gathering.add(runs, found.facts, first=found.number)
+            documents = found.number + len(found.spans)
+            unreadable += found.unreadable
+            if read is not None:
+                read(found.read - place)
+            place = found.read
+    except Unread as error:
+        unread = str(error)
+    return gathering.part(FileFacts(file.address, documents, unreadable, place, unread))
+
+
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress: _Progress) -> None:
     """Search files, several at once, each into a part of its own."""
-    texts, table = asked.texts, Table.of(asked.texts.contents)
-    starts, sizes, stop = texts.starts, [len(one) for one in texts.contents], threading.Event()
+    table, stop = Table.of(asked.texts.contents), threading.Event()
 
     def one(file: CorpusFile) -> None:
-        search, reader = Search(table, fast=has_numba()), asked.reader()
-        gathering = Gathering(file.address, starts, sizes)
-        documents = unreadable = read = 0
-        unread = ""
-        try:
-            for found in reader.documents(file):
-                if stop.is_set():
-                    return
-                runs = search.runs(found.buffer, found.spans)
-                runs[:, AT] += found.before
-                gathering.add(runs, found.facts, first=found.number)
-                documents = found.number + len(found.spans)
-                unreadable += found.unreadable
-                progress.read(found.read - read)
-                read = found.read
-        except Unread as error:
-            unread = str(error)
-        facts = FileFacts(file.address, documents, unreadable, read, unread)
-        write_atomically(_path(parts, file), gathering.part(facts).save)
-        progress.done()
+        part = search_file(asked, table, file, read=progress.read, stop=stop)
+        if part is not None:
+            write_atomically(_path(parts, file), part.save)
+            progress.done()
 
     _each(files, one, asked.workers(len(files)), stop)
 
