@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from pretrace.errors import TextsError
-from pretrace.scan.folding import Bytes, Spans, lines_of, packed
+from pretrace.scan.folding import Bytes, Spans, lines_of, packed, room_for_lines
 
 BLOCK_BYTES = 8 << 20
 """Bytes of a file that are searched at a time."""
@@ -48,6 +48,7 @@ class Facts:
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents:
     """Documents in one buffer. `facts` tells of the i-th of them, and `number` is that of the first in its file.
+    The buffer is that of the next documents as soon as these are asked for.
     `read` is how far the file was read, in its own bytes; `unreadable` documents were left out. `before` bytes of the
     first document stood in earlier buffers."""
 
@@ -88,7 +89,8 @@ class Reader:
     text: str | None = None
     exact: bool = False
     fast: bool = True
-    _known: dict[str, str] = field(default_factory=dict)
+    _room: Bytes = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    """Where lines are folded, over and over: what was found in a buffer is read before the next one comes."""
 
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[Documents]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
@@ -131,27 +133,30 @@ class Reader:
             read += len(some)
             raw = rest + some
             cut = raw.rfind(b"\n") + 1 if some else len(raw)
-            rest, raw = raw[cut:], raw[:cut]
-            if raw:
+            rest = raw[cut:]
+            if cut:
                 key = key or _text_column(raw)
-                found = self._of_lines(raw, key, number, _place(stream, read))
+                found = self._of_lines(memoryview(raw)[:cut], key, number, _place(stream, read))
                 number += len(found.spans)
                 yield found
             if not some:
                 return
 
-    def _of_lines(self, raw: bytes, key: str, number: int, read: int) -> Documents:
+    def _of_lines(self, raw: memoryview, key: str, number: int, read: int) -> Documents:
         if not self.fast:
-            lines = [line for line in raw.split(b"\n") if line.strip()]
+            lines = [line for line in bytes(raw).split(b"\n") if line.strip()]
             texts = [_string(line, key) for line in lines]
             buffer, spans = packed([text or b"" for text in texts], exact=self.exact, fast=False)
             unreadable = sum(text is None for text in texts)
             return Documents(buffer, spans, number, lambda i: _facts(lines[i]), read, unreadable)
-        buffer, spans, odd, places = lines_of(raw, key, exact=self.exact)
+        wanted = room_for_lines(raw)
+        if len(self._room) < wanted:
+            self._room = np.empty(wanted * 5 // 4, dtype=np.uint8)
+        buffer, spans, odd, places = lines_of(raw, key, exact=self.exact, room=self._room)
         full = np.flatnonzero(~odd | (places[:, 1] - places[:, 0] > 1))
-        blank = [i for i in np.flatnonzero(odd).tolist() if not raw[slice(*places[i])].strip()]
+        blank = [i for i in np.flatnonzero(odd).tolist() if not bytes(raw[slice(*places[i])]).strip()]
         kept = np.setdiff1d(full, blank)
-        lines = [raw[slice(*places[i])] for i in kept[odd[kept]].tolist()]
+        lines = [bytes(raw[slice(*places[i])]) for i in kept[odd[kept]].tolist()]
         spans, places = spans[kept], places[kept]
         unreadable = 0
         if (
@@ -163,7 +168,9 @@ class Reader:
             spans = spans.copy()
             spans[odd[kept]] = theirs + len(buffer)
             buffer = np.concatenate([buffer, more])
-        return Documents(buffer, spans, number, lambda i: _facts(raw[slice(*places[i])]), read, unreadable)
+        return Documents(
+            buffer, spans, number, lambda i: _facts(bytes(raw[slice(*places[i])])), read, unreadable
+        )
 
     def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[Documents]:
         from pyarrow import parquet

@@ -123,9 +123,17 @@ def _folded_in_numpy(joined: Bytes) -> Bytes:
     return made[keep]
 
 
-def lines_of(raw: bytes, key: str, *, exact: bool) -> tuple[Bytes, Spans, npt.NDArray[np.bool_], Spans]:
+def room_for_lines(raw: bytes | memoryview) -> int:
+    """Bytes that the texts of some lines can take in a buffer."""
+    return len(raw) + BLOCK * (int(np.count_nonzero(np.frombuffer(raw, dtype=np.uint8) == 10)) + 3)
+
+
+def lines_of(
+    raw: bytes | memoryview, key: str, *, exact: bool, room: Bytes | None = None
+) -> tuple[Bytes, Spans, npt.NDArray[np.bool_], Spans]:
     """The texts under `key` of JSON lines, folded as in `packed`: the buffer, their places in it, which lines must be
-    read in another way (no object, no string there, the key twice), and the lines' places in `raw` [lines, 2]."""
+    read in another way (no object, no string there, the key twice), and the lines' places in `raw` [lines, 2]. They are
+    written into `room` where it is given (`room_for_lines`)."""
     from pretrace.scan import kernels
 
     buffer = np.frombuffer(raw, dtype=np.uint8)
@@ -134,7 +142,7 @@ def lines_of(raw: bytes, key: str, *, exact: bool) -> tuple[Bytes, Spans, npt.ND
     if starts[-1] != len(buffer):
         starts = np.append(starts, len(buffer))
     starts = starts.astype(np.int64)
-    out = np.empty(len(raw) + BLOCK * (len(starts) + 1), dtype=np.uint8)
+    out = np.empty(room_for_lines(raw), dtype=np.uint8) if room is None else room
     spans = np.zeros((len(starts) - 1, 2), dtype=np.int64)
     irregular = np.zeros(len(starts) - 1, dtype=np.bool_)
     name = np.frombuffer(key.encode(), dtype=np.uint8)
@@ -142,40 +150,6 @@ def lines_of(raw: bytes, key: str, *, exact: bool) -> tuple[Bytes, Spans, npt.ND
         buffer, starts, name, lowered(), plain(exact=exact, json=True), exact, out, spans, irregular
     )
     return out[:size], spans, irregular, np.stack([starts[:-1], starts[1:]], axis=1)
-
-
-def probed(
-    buffer: Bytes, every: int, bitmap: Bytes, bits: int, factors: npt.NDArray[np.uint64], *, fast: bool
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """The places of the blocks at every `every`-th byte (a multiple of 8) whose bit is set in the map, and their
-    hashes."""
-    words = buffer[: len(buffer) // 8 * 8].view(np.uint64)
-    step, shift = every // 8, np.uint64(64 - bits)
-    if fast:
-        from pretrace.scan import kernels
-
-        room = len(words) // step + 1
-        places, hashes = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.uint64)
-        number = kernels.probe(words, step, bitmap, shift, factors, places, hashes)
-        return places[:number] * 8, hashes[:number]
-    found_places, found_hashes = [], []
-    slab = (1 << 18) * step
-    for first in range(0, max(0, len(words) - 2), slab):
-        last = min(first + slab, len(words) - 2)
-        h = hashed(
-            words[first:last:step],
-            words[first + 1 : last + 1 : step],
-            words[first + 2 : last + 2 : step],
-            factors,
-        )
-        k = h >> shift
-        set_ = bitmap[k >> np.uint64(3)] >> (k & np.uint64(7)).astype(np.uint8) & 1
-        hit = np.flatnonzero(set_)
-        found_places.append((first + hit * step) * 8)
-        found_hashes.append(h[hit])
-    if not found_places:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-    return np.concatenate(found_places), np.concatenate(found_hashes)
 
 
 def hashed(

@@ -9,6 +9,10 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from pretrace.scan.folding import BLOCK, GAP
 from pretrace.scan.searching import followed as _followed
@@ -69,6 +73,64 @@ def close(out: Any, n: int) -> int:
     return end
 
 
+@intrinsic
+def load(_typing: Any, array: Any, place: Any) -> Any:
+    """The 8 bytes of an array from a place on as one number, wherever they lie."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        return builder.load(there, align=1)
+
+    return types.uint64(array, types.int64), made
+
+
+@intrinsic
+def store(_typing: Any, array: Any, place: Any, number: Any) -> Any:
+    """Write a number as 8 bytes of an array."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        builder.store(arguments[2], there, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), made
+
+
+EACH = np.uint64(0x0101010101010101)
+TOPS = np.uint64(0x8080808080808080)
+SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
+SPACES, QUOTES, BACKSLASHES = (EACH * np.uint64(ord(sign)) for sign in ' "\\')
+BELOW_SPACE = EACH * np.uint64(0x80 - 0x20)
+FROM_A, BEHIND_Z = EACH * np.uint64(0x80 - ord("A")), EACH * np.uint64(0x80 - ord("Z") - 1)
+
+
+@compiled
+def plainly(raw: Any, i: int, end: int, out: Any, n: int, spaced: bool, json: bool) -> tuple[int, int, bool]:
+    """Fold 8 bytes at a time up to the first that needs a closer look: no ASCII, a control character, a space behind
+    another one, in JSON a quote or a backslash. The next byte, the new end, and whether the last one was a space."""
+    while i + 8 <= end:
+        word = load(raw, i)
+        low = word & SEVEN
+        space = ~((low ^ SPACES) + SEVEN) & TOPS
+        before = space << np.uint64(8) | (np.uint64(0x80) if spaced else np.uint64(0))
+        odd = (word | ~(low + BELOW_SPACE)) & TOPS | space & before
+        if json:
+            odd |= (~((low ^ QUOTES) + SEVEN) | ~((low ^ BACKSLASHES) + SEVEN)) & TOPS
+        capital = (low + FROM_A) & ~(low + BEHIND_Z) & TOPS
+        store(out, n, word | capital >> np.uint64(2))
+        if odd == 0:
+            n, i, spaced = n + 8, i + 8, space >> np.uint64(63) != 0
+            continue
+        while odd & np.uint64(0xFF) == 0:
+            spaced = space & np.uint64(0x80) != 0
+            odd, space = odd >> np.uint64(8), space >> np.uint64(8)
+            n, i = n + 1, i + 1
+        break
+    return n, i, spaced
+
+
 @compiled
 def fold(joined: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any) -> int:
     """Documents that end with a gap each, folded into `out` at multiples of a block; the end. `plain` is what a byte
@@ -76,6 +138,10 @@ def fold(joined: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any)
     n, start, document, spaced, i = 0, 0, 0, False, 0
     size = len(joined)
     while i < size:
+        if not exact:
+            n, i, spaced = plainly(joined, i, size, out, n, spaced, False)
+            if i >= size:
+                break
         byte = joined[i]
         value = plain[byte]
         if value != 0:
@@ -177,6 +243,10 @@ def lines(
                 found, spaced = True, False
                 i += 1
                 while i < end:
+                    if not exact:
+                        n, i, spaced = plainly(raw, i, end, out, n, spaced, True)
+                        if i >= end:
+                            break
                     c = raw[i]
                     value = plain[c]
                     if value != 0:
@@ -266,8 +336,12 @@ def lines(
 
 
 @compiled
-def probe(words: Any, every: int, bitmap: Any, shift: Any, factors: Any, places: Any, hashes: Any) -> int:
-    """The blocks at every `every`-th word of 8 bytes whose bit is set; how many there are."""
+def probe(
+    words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any, coarse: Any,
+    places: Any, found: Any,
+) -> int:  # fmt: skip
+    """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
+    says nearly always no; `buckets` say where keys with the same first bits (`coarse`) begin."""
     n = 0
     last = len(words) - 3
     i = 0
@@ -281,8 +355,12 @@ def probe(words: Any, every: int, bitmap: Any, shift: Any, factors: Any, places:
             h ^= h >> np.uint64(29)
         k = h >> shift
         if bitmap[np.int64(k >> np.uint64(3))] >> np.uint8(k & np.uint64(7)) & np.uint8(1):
-            places[n] = i
-            hashes[n] = h
-            n += 1
+            bucket = h >> coarse
+            for key in range(buckets[bucket], buckets[bucket + np.uint64(1)]):
+                if keys[key] == h:
+                    places[n] = i
+                    found[n] = key
+                    n += 1
+                    break
         i += every
     return n

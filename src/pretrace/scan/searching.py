@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.scan.folding import BLOCK, GAP, Bytes, Spans, hashed, probed
+from pretrace.scan.folding import BLOCK, GAP, Bytes, Spans, hashed
 
 RUN = 50
 """Characters that a text and a document must have in common, one behind the other, to count as a run."""
@@ -40,7 +40,8 @@ DOCUMENT, TEXT, START, END, AT, CHARACTERS = range(6)
 class Table:
     """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
     order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
-    `key_at` says for each byte which key the block there has, -1 where none is cut."""
+    `key_at` says for each byte which key the block there has, -1 where none is cut. `bitmap` has the bit of the first
+    `bits` bits of each key, `buckets` where the keys begin that share their first bits."""
 
     texts: Bytes
     spans: Spans
@@ -52,6 +53,7 @@ class Table:
     key_at: npt.NDArray[np.int32]
     bitmap: Bytes
     bits: int
+    buckets: npt.NDArray[np.int32]
 
     @classmethod
     def of(cls, texts: Sequence[bytes]) -> Table:
@@ -78,7 +80,9 @@ class Table:
             or [np.zeros(0, dtype=np.uint64)]
         )
         order = np.argsort(hashes, kind="stable")
-        keys, first = np.unique(hashes[order], return_index=True)
+        hashes = hashes[order]
+        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])[: len(hashes)])
+        keys = hashes[first]
         places = places[order]
         first = np.append(first, len(places)).astype(np.int64)
         key_at = np.full(len(joined), -1, dtype=np.int32)
@@ -94,8 +98,18 @@ class Table:
         bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
         bitmap = np.zeros(1 << bits - 3, dtype=np.uint8)
         k = keys >> np.uint64(64 - bits)
-        np.bitwise_or.at(bitmap, k >> np.uint64(3), np.uint8(1) << (k & np.uint64(7)).astype(np.uint8))
-        return cls(joined, spans, stride, every, keys, first, places, key_at, bitmap, bits)
+        byte = (k >> np.uint64(3)).astype(np.int64)
+        begins = np.flatnonzero(np.diff(byte, prepend=-1))
+        if len(begins):
+            one = np.uint8(1) << (k & np.uint64(7)).astype(np.uint8)
+            bitmap[byte[begins]] = np.bitwise_or.reduceat(one, begins)
+        coarse = max(1, bits - BITS_A_BLOCK.bit_length() + 1)
+        buckets = np.searchsorted(
+            keys >> np.uint64(64 - coarse), np.arange((1 << coarse) + 1, dtype=np.uint64)
+        )
+        return cls(
+            joined, spans, stride, every, keys, first, places, key_at, bitmap, bits, buckets.astype(np.int32)
+        )
 
 
 class Search:
@@ -114,11 +128,7 @@ class Search:
         numbered as in `spans`."""
         table, base = self._table, self._documents
         self._documents += len(spans)
-        places, hashes = probed(buffer, table.every, table.bitmap, table.bits, FACTORS, fast=self._fast)
-        found = np.searchsorted(table.keys, hashes)
-        found[found == len(table.keys)] = 0
-        same = table.keys[found] == hashes if len(hashes) else np.zeros(0, dtype=bool)
-        places, found = places[same], found[same]
+        places, found = probed(buffer, table, fast=self._fast)
         owners = np.searchsorted(spans[:, 0], places, side="right") - 1
         inside = (owners >= 0) & (places + BLOCK <= spans[owners, 1])
         places, found, owners = places[inside], found[inside], owners[inside].astype(np.int64)
@@ -135,6 +145,40 @@ class Search:
             gathered.append(rows[:number].copy())
             first = after
         return np.concatenate(gathered) if gathered else np.zeros((0, 6), dtype=np.int64)
+
+
+def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
+    words = buffer[: len(buffer) // 8 * 8].view(np.uint64)
+    step, shift = table.every // 8, np.uint64(64 - table.bits)
+    if fast:
+        from pretrace.scan import kernels
+
+        coarse = np.uint64(64 - (len(table.buckets) - 1).bit_length() + 1)
+        room = len(words) // step + 1
+        places, found = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        number = kernels.probe(
+            words, step, table.bitmap, shift, FACTORS, table.keys, table.buckets, coarse, places, found
+        )
+        return places[:number] * 8, found[:number]
+    found_places, found_keys = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    slab = (1 << 18) * step
+    for first in range(0, max(0, len(words) - 2) if len(table.keys) else 0, slab):
+        last = min(first + slab, len(words) - 2)
+        h = hashed(
+            words[first:last:step],
+            words[first + 1 : last + 1 : step],
+            words[first + 2 : last + 2 : step],
+            FACTORS,
+        )
+        k = h >> shift
+        set_ = table.bitmap[k >> np.uint64(3)] >> (k & np.uint64(7)).astype(np.uint8) & 1
+        hit = np.flatnonzero(set_)
+        key = np.minimum(np.searchsorted(table.keys, h[hit]), len(table.keys) - 1)
+        same = table.keys[key] == h[hit]
+        found_places.append((first + hit[same] * step) * 8)
+        found_keys.append(key[same])
+    return np.concatenate(found_places), np.concatenate(found_keys)
 
 
 def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
