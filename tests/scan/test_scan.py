@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import random
@@ -16,6 +17,7 @@ import pytest
 from pretrace import open_corpus
 from pretrace.cli import _called
 from pretrace.runs import load
+from pretrace.scan import cleaning
 from pretrace.scan import scan as room
 from pretrace.scan.corpus import CorpusFile, Reader, files_of
 from pretrace.scan.folding import has_numba
@@ -318,3 +320,78 @@ def test_passages_add_up_over_parts(place: Path) -> None:
     content = room.np.frombuffer(found.texts.contents[1], dtype="uint8")
     text = room.found_text(merged(there), 1, content, found.texts.starts[1])
     assert text.passages == (Passage(0, len(prose(1)), 2),)
+
+
+def cleaned(place: Path, call: Callable[..., tuple[int, str]], out: str = "OUT") -> tuple[int, str]:
+    corpus = ("--corpus", place / "corpus")
+    return call(place / "texts.jsonl", *corpus, "--out", place / out, "--clean", place / "CLEAN")
+
+
+def test_what_holds_a_text_is_taken_out_and_listed(place: Path, call: Callable[..., tuple[int, str]]) -> None:
+    (place / "corpus" / "e.txt").write_text(f"Here: {prose(3)}", encoding="utf-8")
+    before = (place / "corpus" / "a.jsonl").read_bytes().splitlines()
+    code, said = cleaned(place, call)
+    assert code == 3, said
+    assert "5 of 36 documents were taken out" in said
+    made = place / "CLEAN"
+    assert (made / "a.jsonl").read_bytes().splitlines() == before[:10]
+    with gzip.open(made / "b.jsonl.gz", "rt", encoding="utf-8") as file:
+        assert len([json.loads(line) for line in file]) == 10
+    table = pq.read_table(made / "c.parquet")
+    assert table.num_rows == 10
+    assert table.column_names == ["text", "url"]
+    assert (made / "d.txt").read_bytes() == (place / "corpus" / "d.txt").read_bytes()
+    assert (made / "e.txt").read_bytes() == b""
+    with (made / cleaning.LIST).open(encoding="utf-8", newline="") as file:
+        listed = [(Path(row["file"]).name, row["document"], row["text"]) for row in csv.DictReader(file)]
+    assert listed == [
+        ("a.jsonl", "10", "t0"),
+        ("b.jsonl.gz", "10", "t1"),
+        ("c.parquet", "10", "t1"),
+        ("c.parquet", "11", "t2"),
+        ("e.txt", "0", "t3"),
+    ]
+    assert sorted(one.name for one in place.iterdir() if "parts" in one.name) == []
+
+
+def test_it_goes_on_where_it_was_stopped(
+    place: Path, call: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cleaned(place, call)[0] == 3
+    whole = {one.name: one.read_bytes() for one in (place / "CLEAN").iterdir()}
+    (place / "CLEAN").rename(place / "FIRST")
+    real, written = cleaning._write, []
+
+    def write(file: Any, path: Path, gone: set[int]) -> None:
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(file.address)
+        real(file, path, gone)
+
+    monkeypatch.setattr(cleaning, "_write", write)
+    assert cleaned(place, call, "AGAIN")[0] == 130
+    assert not (place / "CLEAN").exists()
+    monkeypatch.setattr(cleaning, "_write", real)
+    kept = (place / "CLEAN.parts" / "a.jsonl").stat().st_mtime_ns
+    assert cleaned(place, call, "AGAIN")[0] == 3
+    assert (place / "CLEAN" / "a.jsonl").stat().st_mtime_ns == kept
+    assert {one.name: one.read_bytes() for one in (place / "CLEAN").iterdir()} == whole
+
+
+def test_nothing_is_replaced_and_nothing_is_half_cleaned(
+    place: Path, call: Callable[..., tuple[int, str]]
+) -> None:
+    (place / "CLEAN").mkdir()
+    (place / "CLEAN" / "mine.txt").write_text("keep")
+    code, said = cleaned(place, call)
+    assert (code, "holds something already" in said) == (2, True)
+    (place / "CLEAN" / "mine.txt").unlink()
+    rows(place / "corpus" / "f.wet", [])
+    code, said = cleaned(place, call)
+    assert (code, "--clean writes .jsonl" in said) == (2, True)
+    (place / "corpus" / "f.wet").unlink()
+    packed = place / "corpus" / "b.jsonl.gz"
+    packed.write_bytes(packed.read_bytes()[:-40])
+    code, said = cleaned(place, call)
+    assert (code, "the corpus is not cleaned" in said) == (2, True)
+    assert not any((place / "CLEAN").iterdir())

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.text import Text as Plain
@@ -17,7 +17,7 @@ from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import said
 from pretrace.corpora import open_corpus
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
@@ -25,6 +25,9 @@ from pretrace.scan.scan import ScanSettings
 from pretrace.settings import TEXTS, like, option
 from pretrace.types import Verdict
 from pretrace.types.audit import COMPARED
+
+if TYPE_CHECKING:
+    from pretrace.scan.cleaning import Cleaned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,13 @@ class Searched:
     )
     plan: bool = option(
         False, "Say what would be read and how long it takes, and stop.", panel=TEXTS, essential=True
+    )
+    clean: Path | None = option(
+        None,
+        "A new folder for the files of the corpus without the documents that hold a text, and a list of what was "
+        "taken out.",
+        panel=TEXTS,
+        path="out",
     )
     engine: Literal["local", "ray"] = like(EngineSettings, "engine")
     address: str | None = like(EngineSettings, "address")
@@ -78,6 +88,7 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
     from pretrace.jobs.engine.scanning import scanning_crew
     from pretrace.runs import save_verdict
     from pretrace.scan import scan as room
+    from pretrace.scan.cleaning import check_clean, clean
     from pretrace.scan.corpus import files_of
 
     if not searched.corpus:
@@ -97,6 +108,8 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
         return Answer(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
+    if searched.clean is not None:
+        check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
     with _shown() as watch, scanning_crew(engine) as crew:
         found = room.scan(asked, parts, watch=watch, crew=crew)
@@ -105,14 +118,26 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
         )
         return Answer(say=lines(words), outcome="part", statement=words)
+    unread = found.settings["searched"]["not read"]
+    cleaned = None
+    if searched.clean is not None:
+        if any(one["unread"] for one in unread):
+            raise TextsError(
+                f"{unread[0]['file']} could not be read to its end, so the corpus is not cleaned: mend the file, "
+                "and run the same command."
+            )
+        cleaned = clean(asked, room.found_in(asked, parts), searched.clean)
+        found = replace(found, notes=(*found.notes, cleaned.words))
     save_verdict(replace(found, settings={**found.settings, "command": dict(given)}), searched.out)
-    if not found.settings["searched"]["not read"]:
+    if not unread:
         room.forget(parts)
-    return of_folder(searched.out, partial(_said, found, searched.out))
+    return of_folder(searched.out, partial(_said, found, cleaned, searched.out))
 
 
-def _said(found: Verdict, out: Path, console: Console) -> None:
+def _said(found: Verdict, cleaned: Cleaned | None, out: Path, console: Console) -> None:
     """What was found, for people."""
+    if cleaned is not None:
+        console.print(Plain(cleaned.words), soft_wrap=True)
     console.print(Plain(found.statement, style="bold"))
     for reason in found.reasons:
         console.print(Plain(f"- {reason}"), soft_wrap=True)  # it may name a file

@@ -241,6 +241,11 @@ def scan(
     return _verdict(asked, merged(found), time.perf_counter() - began)
 
 
+def found_in(asked: Searching, parts: Path) -> Part:
+    """What was found in all files, once each has a part."""
+    return merged([one for one in (_part(parts, file) for file in asked.files) if one is not None])
+
+
 def search_file(
     asked: Searching,
     table: Table,

@@ -270,6 +270,20 @@ def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
     )
 
 
+def common_bytes(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Which bytes of all texts stand in common passages, each text at its own first byte."""
+    made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
+    for text, (content, start) in enumerate(zip(contents, starts, strict=True)):
+        letters = np.frombuffer(content, dtype=np.uint8)
+        found = found_text(whole, text, letters, start).passages
+        usual = _rare_quarter([one for one in found if one.documents])
+        first = np.append(np.flatnonzero(letters & 0xC0 != 0x80), len(letters))
+        for one in found:
+            if one.documents and is_common(one.documents, usual):
+                made[start + first[one.start] : start + first[one.end]] = True
+    return made
+
+
 def is_common(documents: int, usual: float) -> bool:
     """Whether a passage in so many documents is common, beside the `usual` number of the text's rarest quarter."""
     return documents >= EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
