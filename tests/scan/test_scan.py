@@ -362,11 +362,11 @@ def test_it_goes_on_where_it_was_stopped(
     (place / "CLEAN").rename(place / "FIRST")
     real, written = cleaning._write, []
 
-    def write(file: Any, path: Path, gone: set[int]) -> None:
+    def write(file: Any, path: Path, *, gone: set[int]) -> None:
         if len(written) == 2:
             raise KeyboardInterrupt
         written.append(file.address)
-        real(file, path, gone)
+        real(file, path, gone=gone)
 
     monkeypatch.setattr(cleaning, "_write", write)
     assert cleaned(place, call, "AGAIN")[0] == 130

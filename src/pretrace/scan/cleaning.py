@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -92,7 +93,7 @@ def clean(asked: Searching, whole: Part, folder: Path) -> Cleaned:
         if not list_of.exists():
             found, number = _found(asked, table, file, common)
             gone = {int(row[0]) for row in found}
-            write_atomically(under_way / name, lambda path, file=file, gone=gone: _write(file, path, gone))
+            write_atomically(under_way / name, partial(_write, file, gone=gone))
             atomic_text(list_of, json.dumps({"rows": found, "documents": number}))
         held = json.loads(list_of.read_text(encoding="utf-8"))
         rows += [[file.address, *row] for row in held["rows"]]

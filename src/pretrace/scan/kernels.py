@@ -11,12 +11,14 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+from numba.extending import intrinsic as _intrinsic
+from numba.np.arrayobj import make_array as _make_array
 
 from pretrace.scan.folding import BLOCK, GAP
 from pretrace.scan.searching import followed as _followed
 
+intrinsic: Any = _intrinsic
+make_array: Any = _make_array
 compiled: Any = numba.njit(nogil=True, cache=True)
 followed = compiled(_followed)
 
