@@ -126,13 +126,13 @@ class HuggingFace:
         if self.sharing == cores.TOGETHER:
             for i, batch in enumerate(batches):
                 with precision.products(self.route), self._watching(states) as watches:
-                    traces = self._pass(batch, want, watches)
+                    traces = self._pass(batch, want, states, watches)
                 yield i, traces
             return
         stop = threading.Event()
         with precision.products(self.route), self._watching(states) as watches, self._stopping(stop):
             done = cores.spread(
-                lambda i: self._pass(batches[i], want, watches),
+                lambda i: self._pass(batches[i], want, states, watches),
                 [len(batch) * max((e.length for e in batch), default=0) for batch in batches],
                 workers=torch.get_num_threads(),
                 room=self.settings.token_budget,
@@ -142,7 +142,9 @@ class HuggingFace:
                 yield from done
 
     @torch.inference_mode()
-    def _pass(self, batch: Sequence[Encoded], want: Quantity, watches: Watches) -> list[Trace]:
+    def _pass(
+        self, batch: Sequence[Encoded], want: Quantity, states: States, watches: Watches
+    ) -> list[Trace]:
         """One forward pass over the batch, padded on the right under the causal mask.
 
         No attention mask is needed: a real token never attends to what stands after it.
@@ -153,7 +155,8 @@ class HuggingFace:
         padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
         starts = [max(1, len(e.prefix)) for e in batch]
         predicted = np.stack([np.array(starts, dtype=np.int64), lengths], axis=1)
-        reading, inside = self._read(torch.from_numpy(padded), predicted, want, watches)
+        sweep = self._sweep(Quantity.MOMENTS in want, states)
+        reading, inside = self._read(torch.from_numpy(padded), predicted, sweep, watches)
         logp = reading.logp.numpy()
         mean, std = (None if t is None else t.numpy() for t in (reading.mean, reading.std))
         if not np.isfinite(logp).all():
@@ -174,11 +177,10 @@ class HuggingFace:
         return traces
 
     def _read(
-        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], want: Quantity, watches: Watches
+        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, watches: Watches
     ) -> tuple[Reading, list[Read]]:
         """Statistics of the positions [start, stop) of each row, int64 [rows, 2], concatenated row after row, and each
         row's states."""
-        sweep = self._sweep(Quantity.MOMENTS in want, states)
         if self.split:
             with _watched(watches, predicted[:, 1].tolist()) as inside:
                 hidden = self._body(ids.to(self.device))
