@@ -30,7 +30,7 @@ ENOUGH: dict[str, dict[str, Any]] = {
     "controls-placebo": {"unseen": 20, "checkpoint": True},
     "controls": {"unseen": 20},
     "flag": {"unseen": 20},
-    "cutoff": {"dated": 40, "months": 40.0},
+    "cutoff": {"dated": 115, "months": 23.0},
     "placebo": {"checkpoint": True},
 }
 """The least with which each test applies."""

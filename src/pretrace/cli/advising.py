@@ -111,7 +111,7 @@ def advise(
     if asked:
         told = _answers()
     found = advised(
-        replace(seen.situation, **told),
+        _with(seen.situation, told),
         texts if texts not in (None, "-") else Names().texts,
         model=inputs.model,
         names=seen.names,
@@ -124,6 +124,12 @@ def advise(
         statement=_closing(found),
         own=plain(found, seen.said),
     )
+
+
+def _with(seen: Situation, told: dict[str, Any]) -> Situation:
+    """What was seen with what was told, which goes before it: other dates than those that were looked at, too."""
+    other = {"testable": None} if told.keys() & {"dated", "months"} else {}
+    return replace(seen, **told, **other)
 
 
 def plain(advice: Advice, seen: tuple[str, ...]) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class Situation:
     of options, `canaries` random strings that stand in the texts, `collections` other collections of the same kind,
     `months` the span of dated texts. `documents` are the texts in question, 0 also where it was not said. `access` is
     what the model offers: "weights", "logprobs" (a server that gives log-probabilities of a prompt) or "text" alone.
+    `testable` says whether the dates themselves, which were looked at, allow some training cut-off to be tested; None
+    where only their number and span are known.
     """
 
     unpublished: int = 0
@@ -69,6 +71,7 @@ class Situation:
     months: float = 0.0
     checkpoint: bool = False
     access: Literal["weights", "logprobs", "text"] = "weights"
+    testable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

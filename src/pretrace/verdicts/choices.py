@@ -9,6 +9,7 @@ from typing import Literal
 
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Situation
+from pretrace.verdicts.cutoff import FEWEST, MONTHS, fewest_steps
 
 LEVEL = 0.05
 """The level at which the fewest units are counted."""
@@ -20,8 +21,9 @@ FEWEST_STRINGS = 5
 """Random strings below which no test is made: one or two that the whole world knows would decide it."""
 FEWEST_ROWS = 20
 """Two shards of ten rows; shorter ones have too few orders to tell apart."""
-FEWEST_MONTHS = 2 * (FEWEST_OTHERS + 1)
-"""The cut-off and 19 placebo cut-offs, each with a month before and a month after that no other uses."""
+FEWEST_MONTHS = fewest_steps(LEVEL) * min(MONTHS)
+FEWEST_DATED = fewest_steps(LEVEL) * FEWEST
+"""The least that `cutoff` can be made with: steps of a month, each with as many documents as it takes."""
 
 Kind = Literal["exact", "exact if", "conditional"]
 """The null distribution is known because a lot was drawn for the test ("exact"); it is known if the one assumption
@@ -99,10 +101,24 @@ def _audited(lack: Lack | None, has: Situation) -> Lack | None:
 
 
 def _dated(has: Situation) -> Lack | None:
+    """What is missing before some cut-off can be tested: by the dates themselves, or where only their number is known,
+    for texts that are spread evenly."""
+    if has.testable:
+        return None
     if not has.dated:
-        return Lack(f"texts of one source with dates over {FEWEST_MONTHS} months")
-    texts = fewer(has.dated, FEWEST_MONTHS, "texts with a date")
-    return both(texts, fewer(has.months, FEWEST_MONTHS, "months of dated texts"))
+        return Lack(f"{FEWEST_DATED} texts of one source with dates over {FEWEST_MONTHS} months")
+    texts = fewer(has.dated, FEWEST_DATED, "texts with a date")
+    lack = both(texts, fewer(has.months, FEWEST_MONTHS, "months of dated texts"))
+    if lack:
+        return lack
+    steps = [one for one in MONTHS if one * has.dated >= FEWEST * has.months]
+    longer = fewest_steps(LEVEL) * min(steps, default=max(MONTHS))
+    if has.testable is None and steps and has.months >= longer:
+        return None
+    if steps and has.months < longer:
+        more = math.ceil(longer - has.months)
+        return Lack(f"{more} more months of dated texts, or more of them in each month", begun=True)
+    return Lack("more texts with a date in each month, or texts of a longer time", begun=True)
 
 
 CHOICES: tuple[Choice, ...] = (
@@ -218,7 +234,8 @@ CHOICES: tuple[Choice, ...] = (
     Choice(
         "cutoff",
         "Drop at the training cut-off",
-        f"texts of one source with dates over {FEWEST_MONTHS} months or more, and the model's stated cut-off",
+        f"{FEWEST_DATED} or more texts of one source with dates over {FEWEST_MONTHS} months or more, and the model's "
+        "stated cut-off",
         "conditional",
         "Apart from training, what the model makes of the texts changes as evenly at its cut-off as at other times.",
         _dated,

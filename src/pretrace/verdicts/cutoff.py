@@ -16,6 +16,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
@@ -342,6 +343,40 @@ def windows(found: Series, cutoff: date, level: float) -> Windows:
         f"{best.months} months before and after it; this series has {len(best.placebos)}, so {best.missing(level)} are "
         "missing: give texts of a longer time."
     )
+
+
+CENTURIES = 2400
+"""Months beyond which the dates of a series are no record of anything: 9999-12-31 stands for a date that is missing."""
+LOOKED_AT = 48
+"""Months of a series, at most, that are tried as its cut-off."""
+
+
+def fewest_steps(level: float) -> int:
+    """Steps of equal length, each with documents enough, that a series takes before any cut-off can be tested: there is
+    another date between any two, apart from those whose windows overlap that of the stated one.
+
+    >>> fewest_steps(0.05)
+    23
+    """
+    return fewest_others(level) + 4
+
+
+def allowed_cutoffs(corpus: Corpus, column: str, level: float) -> tuple[date, date] | None:
+    """The first and the last cut-off, of those on the first of a month, that can be tested with these dates; None where
+    there is none, also where no text has a date that is read here."""
+    try:
+        found = series(dated(corpus, column, date(1, 1, 1), skip_undated=True))
+    except TextsError:
+        return None
+    if int(found.days[-1]) - int(found.days[0]) > CENTURIES * MONTH:
+        return None
+    months = sorted({date.fromordinal(day).replace(day=1) for day in found.days.tolist()})
+    good = []
+    for day in months[:: max(1, len(months) // LOOKED_AT)]:
+        with suppress(TextsError):
+            windows(found, day, level)
+            good.append(day)
+    return (good[0], good[-1]) if good else None
 
 
 def _windows(found: Series, cutoff: date, months: int) -> Windows:
@@ -841,6 +876,7 @@ class _Cutoff(Test[Doubles]):
                 documents=len(found),
                 dated=len(found),
                 months=round(months, 1),
+                testable=True,
                 checkpoint=bool(self.models.placebos),
             ),
             recorded={"references": {one.name: dict(one.facts) for one in self.references}},

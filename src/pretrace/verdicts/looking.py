@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-from pretrace.building.reading import days
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.formats import rows_of
 from pretrace.corpora.opening import found
@@ -19,6 +18,7 @@ from pretrace.types import Corpus, Situation
 from pretrace.verdicts import register
 from pretrace.verdicts.advise import Names
 from pretrace.verdicts.choices import LEVEL
+from pretrace.verdicts.cutoff import allowed_cutoffs, day_of
 
 RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
 """UUIDs, and hexadecimal hashes from MD5 to SHA-512."""
@@ -57,9 +57,9 @@ class _Column:
             return
         self.filled += 1
         self.lists += _options(value)
-        if not isinstance(value, bool | int | float) and (day := days(value)) is not None:
+        if not isinstance(value, bool | int | float) and (day := day_of(str(value))) is not None:
             self.dates += 1
-            self.first, self.last = min(self.first, day.first), max(self.last, day.last)
+            self.first, self.last = min(self.first, day[0]), max(self.last, day[0])
         if isinstance(value, str):
             self.strings += 1
             self.values.add(value[:100])
@@ -87,8 +87,12 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     table = _table(source, columns)
     if name := _best(table, lambda one: one.dates):
         one = table[name]
-        has, names = replace(has, dated=one.dates, months=round(one.months, 1)), replace(names, date=name)
+        found = allowed_cutoffs(open_corpus(source, replace(columns, more=(name,))), name, LEVEL)
+        has = replace(has, dated=one.dates, months=round(one.months, 1), testable=found is not None)
+        names = replace(names, date=name, undated=one.dates < len(corpus))
         said.append(f"{name!r} holds dates: {_many(one.dates, 'text')} from {one.first} to {one.last}.")
+        if found:
+            said.append(f"They allow a training cut-off from {found[0]} to {found[1]} to be tested.")
     if name := _best(table, lambda one: one.lists):
         has, names = replace(has, items=table[name].lists), replace(names, options=name)
         said.append(f"{name!r} holds lists, perhaps answer options: {_many(has.items, 'item')}.")

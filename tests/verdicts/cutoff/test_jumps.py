@@ -3,6 +3,7 @@ series."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
 
 import numpy as np
@@ -12,16 +13,19 @@ from scipy.stats import binom
 from benchmarks.innocents_conditional import SERIES, Outcome, by_cutoff, by_cutoff_before, cutoffs, dated
 from pretrace.errors import TextsError
 from pretrace.statistics.ridge import Ridge
-from pretrace.types import Corpus
+from pretrace.types import Corpus, Text
 from pretrace.verdicts.cutoff import (
+    FEWEST,
     Jumps,
     Series,
     Windows,
     _windows,
+    allowed_cutoffs,
     apart,
     apart_check,
     day_of,
     everywhere,
+    fewest_steps,
     jumps,
     shifted,
     sizes_check,
@@ -82,6 +86,42 @@ def test_a_window_with_few_documents_or_few_weeks_in_a_half_does_not_count() -> 
 def test_there_must_be_other_dates_on_both_sides(cutoff: date, missing: str) -> None:
     with pytest.raises(TextsError, match=missing):
         windows(series_of(days_of(a_month=2)), cutoff, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("months", "a_month", "able"),
+    [(23, 5, True), (22, 5, False), (23, 4, False), (46, 3, True), (45, 4, False)],
+)
+def test_what_can_be_tested_is_what_some_cutoff_can_be_tested_with(
+    months: int, a_month: int, able: bool
+) -> None:
+    begins = [shifted(date(2015, 1, 1), month).toordinal() for month in range(months)]
+    days = np.array([begin + 5 * i + 1 for begin in begins for i in range(a_month)], dtype=np.int64)
+    texts = [
+        Text(f"t{i}", f"text {i}", meta={"when": str(date.fromordinal(int(day)))})
+        for i, day in enumerate(days)
+    ]
+    found = allowed_cutoffs(Corpus("c", tuple(texts)), "when", 0.05)
+    tried = [date(2015 + k // 12, k % 12 + 1, 1) for k in range(1, months)]
+    good = []
+    for day in tried:
+        with suppress(TextsError):
+            windows(series_of(days), day, 0.05)
+            good.append(day)
+    assert found == ((good[0], good[-1]) if good else None)
+    assert (
+        bool(good)
+        == able
+        == (months >= fewest_steps(0.05) * min(h for h in (1, 2, 3) if h * a_month >= FEWEST))
+    )
+
+
+def test_a_date_that_stands_for_none_makes_no_long_search() -> None:
+    texts = [
+        Text(f"t{i}", f"text {i}", meta={"when": day}) for i, day in enumerate(["2015-01-01", "9999-12-31"])
+    ]
+    assert allowed_cutoffs(Corpus("c", tuple(texts)), "when", 0.05) is None
+    assert allowed_cutoffs(Corpus("c", tuple(texts)), "elsewhere", 0.05) is None
 
 
 def test_the_jump_is_that_of_a_naive_loop() -> None:
