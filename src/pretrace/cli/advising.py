@@ -128,8 +128,9 @@ def advise(
 
 def _with(seen: Situation, told: dict[str, Any]) -> Situation:
     """What was seen with what was told, which goes before it: other dates than those that were looked at, too."""
-    other = {"testable": None} if told.keys() & {"dated", "months"} else {}
-    return replace(seen, **told, **other)
+    if told.keys() & {"dated", "months"}:
+        seen = replace(seen, testable=None)
+    return replace(seen, **told)
 
 
 def plain(advice: Advice, seen: tuple[str, ...]) -> dict[str, Any]:
