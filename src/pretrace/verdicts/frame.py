@@ -189,6 +189,11 @@ class Test(ABC, Generic[V]):
         return Shown()
 
     @property
+    def trainable(self) -> bool:
+        """Whether a copy of the target could be trained, to measure the power."""
+        return True
+
+    @property
     def matters(self) -> Mapping[str, Any]:
         """The settings that make this test another one: for the draws and the register."""
         return {"score": self.score}
@@ -293,6 +298,7 @@ def verdict(
             accusing=(*test.accusing, "placebo"),
             second=test.second,
             unit=words.read or words.unit,
+            trainable=test.trainable,
         ),
         checks,
     )

@@ -22,6 +22,7 @@ ENOUGH = 0.8
 SECOND = "second"
 """The name of the check that the same test, made with a model that cannot have seen the texts, finds less."""
 BINS = 60
+POWER = "Run the {} with --power, which measures what it would have seen."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,9 @@ class Found:
     `accusing` names checks that only withhold "consistent with training", and not "nothing shown"; `informing` names
     checks that withhold neither. `second` says that nobody is accused unless the check `SECOND` has passed: so it is
     for every test where pretrace drew no lot itself. `noun` is what the reader looks at ("test", "audit", "flagging"),
-    `unit` what was planted ("document"), `said` holds first sentences of its own for an outcome. `rejected` is for
-    what rejects otherwise than by p at or below the level.
+    `unit` what was planted ("document"), `trainable` whether a copy of the model could be trained, to measure power.
+    `said` holds first sentences of its own for an outcome. `rejected` is for what rejects otherwise than by p at or
+    below the level.
     """
 
     model: str
@@ -48,6 +50,7 @@ class Found:
     second: bool = False
     noun: str = "test"
     unit: str = "text"
+    trainable: bool = True
     said: Mapping[Outcome, str] = field(default_factory=dict)
     rejected: bool | None = None
 
@@ -152,7 +155,7 @@ def _advice(
 ) -> tuple[str, ...]:
     advice = [check.cure for check in failed if check.cure]
     if not found.rejects and found.planted is None:
-        advice.append(f"Run the {found.noun} with --power, which measures what it would have seen.")
+        advice += [POWER.format(found.noun)] if found.trainable else []
     elif not found.rejects and not found.powered:
         advice.append(f"Give more {found.unit}s: then the {found.noun} finds such training more often.")
     if outcome == "inconclusive":

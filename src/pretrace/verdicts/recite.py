@@ -373,6 +373,10 @@ class _Recite(Test[Recited]):
     accusing: ClassVar[tuple[str, ...]] = ("controls", "formulaic", "answers")
 
     @property
+    def trainable(self) -> bool:
+        return not isinstance(self.models.target, Continues)
+
+    @property
     def matters(self) -> Mapping[str, Any]:
         return {"score": self.score, **({"samples": self.settings.samples} if self.text else {})}
 

@@ -135,3 +135,4 @@ def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
     assert ask("--no-cache") == 4
     page = (tmp_path / "OUT/report.html").read_text("utf-8")
     assert "Continue the following text" in page
+    assert "--power" not in page  # there are no weights to train
