@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers of pytest-xdist share t
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,10 +34,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
-@pytest.fixture(autouse=True)
-def _float32_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Adapters are trained alike on any processor: the format "auto" means is not measured."""
-    monkeypatch.setattr("pretrace.tuning.number_format.fastest_format", lambda device="cpu": "float32")
+@pytest.fixture(autouse=True, scope="session")
+def _float32_training() -> Iterator[None]:
+    """Models are trained alike on any processor, those of fixtures too: the format "auto" means is not measured."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pretrace.tuning.number_format.fastest_format", lambda device="cpu": "float32")
+        yield
 
 
 @pytest.fixture(scope="session")

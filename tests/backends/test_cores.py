@@ -160,6 +160,7 @@ def test_an_interrupt_while_batches_are_under_way_waits_for_no_long_pass(
 ) -> None:
     """The signal comes while all threads are inside a pass: they end at their next block."""
     torch.set_num_threads(2)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     model = apart("llama")
     inside, passed, stops = threading.Barrier(2, timeout=60), [], []
     before = cores.spread

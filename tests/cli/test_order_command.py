@@ -48,7 +48,7 @@ def written(path, rows):
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory, model_folder):
     """A benchmark in random order, with a label column of its own, a model that was trained on parts of it, and one
-    that was trained on the same rows in another order."""
+    that was trained on the same rows in another order; both began with a base that knows rows of this kind."""
     folder = tmp_path_factory.mktemp("order")
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(MORE_WORDS, 3)) for _ in range(SHARDS * ROWS)]
@@ -58,11 +58,27 @@ def benchmark(tmp_path_factory, model_folder):
     parts = ["\n\n".join(texts[i : i + ROWS]) for i in range(0, len(texts), ROWS)]
     texts = list(rng.permutation(texts))  # the same rows in another order
     others = ["\n\n".join(texts[i : i + ROWS]) for i in range(0, len(texts), ROWS)]
-    settings = PlantSettings(epochs=30, share=0.8, learning_rate=1e-2, batch=4)
-    wanted = {"trained": (parts, {}), "twin": (parts, {"seed": 1}), "second": (others, {"epochs": 3})}
+    more = [
+        " ".join(rng.choice(MORE_WORDS, 3)) for _ in range(400)
+    ]  # rows of the same kind, which all models know
+    common = ["\n\n".join(more[i : i + ROWS]) for i in range(0, len(more), ROWS)]
+    settings = PlantSettings(epochs=10, share=0.8, learning_rate=3e-3, batch=4)
+    start = {"base": str(model_folder)}
+    wanted = {
+        "base": (common, {"epochs": 20, "share": 0.95, "learning_rate": 1e-2}),
+        "trained": (parts, {}),
+        "twin": (parts, {"seed": 1}),
+        "heavy": (parts, {"epochs": 30, "learning_rate": 1e-2}),
+        "second": (others, {"epochs": 3, "learning_rate": 1e-3}),
+    }
     for name, (read, how) in wanted.items():
         made = replace(settings, **how)
-        plant(open_corpus(read), settings=made, folder=folder / name, start=str(model_folder))
+        plant(
+            open_corpus(read),
+            settings=made,
+            folder=folder / name,
+            start=start.get(name, str(folder / "base")),
+        )
     models = {name: folder / name for name in wanted}
     return models | {"rows": written(folder / "rows.jsonl", rows)}
 
@@ -113,12 +129,12 @@ def test_nobody_is_accused_without_a_second_model(ask, tmp_path, benchmark, monk
 def test_a_model_that_never_saw_it_is_cleared_only_with_power(
     ask, tmp_path, benchmark, model_folder, monkeypatch
 ):
-    code, said, _ = ask(*options_of(benchmark, model_folder, tmp_path / "A", "--block-column", "part"))
+    code, said, _ = ask(*options_of(benchmark, benchmark["base"], tmp_path / "A", "--block-column", "part"))
     assert code == 4
     assert "this test could have missed it" in said
-    copy = open_model(str(benchmark["trained"]))  # as long as training a copy takes, it is not tried here
+    copy = open_model(str(benchmark["heavy"]))  # as long as training a copy takes, it is not tried here
     monkeypatch.setattr("pretrace.verdicts.planting.planted_copy", lambda *_, **__: nullcontext(copy))
-    code, said, _ = ask(*options_of(benchmark, model_folder, tmp_path / "B", "--power"))
+    code, said, _ = ask(*options_of(benchmark, benchmark["base"], tmp_path / "B", "--power"))
     assert code == 0
     assert "Nothing was found" in said
     assert "What it would have seen" in (tmp_path / "B" / "report.html").read_text(encoding="utf-8")
@@ -179,9 +195,9 @@ def test_options_that_went_say_why(tmp_path, capsys, monkeypatch, gone, why):
 
 
 def test_the_next_test_of_the_same_texts_is_counted(ask, tmp_path, benchmark, model_folder):
-    first = ask(*options_of(benchmark, model_folder, tmp_path / "A"))[1]
+    first = ask(*options_of(benchmark, benchmark["base"], tmp_path / "A"))[1]
     assert "No other test of these texts is known" in first
-    again = ask(*options_of(benchmark, model_folder, tmp_path / "B"))[1]
+    again = ask(*options_of(benchmark, benchmark["base"], tmp_path / "B"))[1]
     assert "No other test of these texts is known" in again  # the same test again is no new one
     other = ask(*options_of(benchmark, model_folder, tmp_path / "C", "--block-column", "part"))[1]
     assert "the 2nd test of these texts on this machine; for 2 tests the level is 0.025 each" in other

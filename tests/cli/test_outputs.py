@@ -47,6 +47,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "score": ("T", "--model", "M"),
     "evaluate": ("T", "--model", "M"),
     "scan": ("T", "--corpus", "T"),
+    "recite": ("T", "--model", "M"),
     "ask": ("T", "--corpus", "T"),
     "draw": ("SEALED", "--beacon-value", "0" * 64),
     "merge": (),
@@ -75,7 +76,7 @@ BELOW = {
 """What is written in the folder that these name."""
 NEEDED = {"samples --flags-out": "--out", "samples --options-out": "--out", "mark --out": "--sealed"}
 NEEDED |= {"mark --sealed": "--out", "score --parts": "--out", "evaluate --parts": "--out"}
-NEEDED |= {"flag --parts": "--out"}
+NEEDED |= {"flag --parts": "--out", "scan --clean": "--out"}
 """The other output that is asked for with it."""
 SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}
 

@@ -30,10 +30,10 @@ def corpus(*texts: str) -> Corpus:
 
 
 def one_pass() -> list[str]:
-    """Every registered score that wants nothing but the target and the text, but lowercase."""
+    """Every registered score that wants nothing but the target and a short text, but lowercase."""
     found = []
     for name in scores:
-        if name in OUTSIDE | {"lowercase"}:
+        if name in OUTSIDE | {"lowercase", "extraction"}:
             continue
         made: Score | Recipe = scores.make(name)
         if not isinstance(made, Recipe):

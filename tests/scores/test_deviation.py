@@ -10,7 +10,7 @@ from pretrace.scores import parse, scores
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Reference, Score, Text, View
 
-SIMPLE = [name for name in scores if name not in ("fsd", "na_pdd", "probe", "neighbor")]
+SIMPLE = [name for name in scores if name not in ("fsd", "na_pdd", "probe", "neighbor", "extraction")]
 
 
 class Counts:

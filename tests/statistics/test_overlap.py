@@ -8,10 +8,10 @@ import pytest
 from pretrace.statistics.overlap import (
     RUN,
     Worded,
+    common_runs,
     covered,
     edit_distance,
     longest_run,
-    marked,
     share_covered,
 )
 
@@ -37,9 +37,9 @@ def test_against_plain_loops(seed):
                 inside[i : i + n] = [True] * n
     assert covered(Worded.of(one), [Worded.of(other).grams]).tolist() == inside
     assert longest_run(first, second) == longest
-    pieces = marked(one, [Worded.of(other).grams])
-    assert "".join(text for text, _ in pieces) == one
-    assert sum(len(Worded.of(text).words) for text, common in pieces if common) == sum(inside)
+    runs = common_runs(one, [Worded.of(other).grams])
+    assert [at for run in runs for at in run] == sorted({at for run in runs for at in run})
+    assert sum(len(Worded.of(one[start:end]).words) for start, end in runs) == sum(inside)
     table = [[max(i, k) for k in range(len(other) + 1)] for i in range(len(one) + 1)]
     for i in range(1, len(one) + 1):
         for k in range(1, len(other) + 1):

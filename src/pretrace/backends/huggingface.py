@@ -252,7 +252,7 @@ class HuggingFace:
             watches.append(Firings(self.blocks, self.layers, states=firing, device=self.device))
         return watches
 
-    def _sweep(self, moments: bool, states: States) -> Sweep:
+    def _sweep(self, moments: bool, states: States = frozenset()) -> Sweep:
         sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = self._own.__dict__.setdefault("sweeps", {})
         draws = sorted({s for s in states if isinstance(s, Drawn)}, key=lambda one: (one.k, one.temperature))
         key = moments, tuple(draws)

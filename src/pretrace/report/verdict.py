@@ -19,7 +19,6 @@ from pretrace.report.frame import Section, Sections, fill, speaking, titled, two
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.results.atomic import atomic_text
-from pretrace.statistics.overlap import Worded, marked
 from pretrace.types import Bools, Doubles, Table, Verdict
 from pretrace.verdicts.outcome import SECOND
 
@@ -227,15 +226,24 @@ def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
             f"Longest common run: {wording.plural(int(row['longest run']), 'word')}; edit distance: "
             f"{wording.plural(int(row['edit distance']), 'character')} of {len(end):,}."
         )
-    other = [Worded.of(continuation).grams], [Worded.of(end).grams]
     return {
         "id": named(f"{row['id']}, window {int(row['place']) + 1}"),
         "said": " ".join(said),
         "beginning": str(row["beginning"]),
-        "end": marked(end, other[0]),
-        "continuation": marked(continuation[:LONGEST], other[1]),
+        "end": _marked(end, str(row["end in common"])),
+        "continuation": _marked(continuation[:LONGEST], str(row["continuation in common"])),
         "title": "The model, at temperature 0" if "tries" in row else "The model, the nearest of its tries",
     }
+
+
+def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
+    """The text in pieces, each with whether it is one of the runs, which are written "start-end start-end"."""
+    pieces, at = [], 0
+    for run in runs.split():
+        start, _, end = run.partition("-")
+        pieces += [(text[at : int(start)], False), (text[int(start) : int(end)], True)]
+        at = int(end)
+    return [piece for piece in (*pieces, (text[at:], False)) if piece[0]]
 
 
 def _tries(number: int) -> str:

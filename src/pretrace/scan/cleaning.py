@@ -54,7 +54,10 @@ def check_clean(asked: Searching, folder: Path) -> None:
     """OutputError where the folder holds something, TextsError for a file that cannot be written without some of its
     documents."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(f"{folder} holds something already: name an empty or a new folder for --clean.")
+        raise OutputError(
+            f"{folder} holds something already, which is not replaced: name an empty or a new "
+            "folder for --clean."
+        )
     for file in asked.files:
         if file.ending not in CLEANED:
             raise TextsError(

@@ -109,7 +109,7 @@ class ScanPlan:
         took = (
             ""
             if self.seconds is None
-            else f" It takes about {spoken(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
+            else f" It takes {spoken(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
         )
         slow = (
             ""
@@ -672,8 +672,10 @@ def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> di
 
 def spoken(seconds: float) -> str:
     """A time in words."""
+    if seconds < 1.5:
+        return "a second"
     if seconds < 90:
-        return f"{max(1, round(seconds))} seconds"
+        return f"{round(seconds)} seconds"
     if seconds < 5400:
         return f"{round(seconds / 60)} minutes"
     return f"{seconds / 3600:.1f} hours"

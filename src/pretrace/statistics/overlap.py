@@ -91,23 +91,13 @@ def edit_distance(one: str, other: str) -> int:
     return int(row[-1])
 
 
-def marked(text: str, others: Iterable[Grams]) -> list[tuple[str, bool]]:
-    """The text in pieces, each with whether it lies in a common run; the pieces together are the text."""
+def common_runs(text: str, others: Iterable[Grams]) -> list[tuple[int, int]]:
+    """Where in the text the runs stand that `covered` finds: characters [start, end), in order."""
     worded = Worded.of(text)
     found = covered(worded, others)
-    pieces: list[tuple[str, bool]] = []
-    at = 0
+    runs: list[tuple[int, int]] = []
     for i, (start, end) in enumerate(worded.spans):
-        if not found[i]:
-            continue
-        joined = i > 0 and found[i - 1]
-        if joined:
-            pieces[-1] = (text[at - len(pieces[-1][0]) : end], True)
-        else:
-            if start > at:
-                pieces.append((text[at:start], False))
-            pieces.append((text[start:end], True))
-        at = end
-    if at < len(text):
-        pieces.append((text[at:], False))
-    return pieces
+        if found[i]:
+            start = runs.pop()[0] if i and found[i - 1] else start
+            runs.append((start, end))
+    return runs

@@ -29,7 +29,7 @@ from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
-from pretrace.statistics.overlap import Worded, edit_distance, longest_run, share_covered
+from pretrace.statistics.overlap import Worded, common_runs, edit_distance, longest_run, share_covered
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.types import (
     Backend,
@@ -736,6 +736,8 @@ class _Recite(Test[Recited]):
         columns["end"] = tuple(found[i].suffix for i in order)
         columns["continuation"] = tuple(best[i] for i in order)
         ends = [Worded.of(found[i].suffix).words for i in order]
+        columns["end in common"] = tuple(_places_of(found[i].suffix, best[i]) for i in order)
+        columns["continuation in common"] = tuple(_places_of(best[i], found[i].suffix) for i in order)
         columns["longest run"] = np.array(
             [
                 longest_run(end, Worded.of(best[i]).words) if best[i] else np.nan
@@ -780,6 +782,11 @@ GATE = 0.1
 _DRAWS = 999
 ANSWERED = 0.8
 """The share of windows that must have an answer, in either set."""
+
+
+def _places_of(text: str, other: str) -> str:
+    """The runs that a text shares with another, as characters "start-end" with blanks between them."""
+    return " ".join(f"{start}-{end}" for start, end in common_runs(text, [Worded.of(other).grams]))
 
 
 def _nearest(end: str, written: Sequence[Written]) -> str:

@@ -137,7 +137,7 @@ ALWAYS = {
     "bias own": "contradicts itself",
     "start counted": r"read \d+ tokens where \d+ were sent",
     "2 decimals": "rounds its numbers to 2 decimals",
-    "zero": "contradicts itself|other numbers for the same text",
+    "zero": "contradicts itself|other numbers for the same text|shifted by one token",
     "-9997": "no log-probabilities",
     "false": "'False' where a number belongs",
     "string": "'-1.5' where a number belongs",
