@@ -193,6 +193,8 @@ def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelS
         "would not have been seen: other weights, text or a start token put in front" in model.facts["unseen"]
     )
     assert "Its numbers moved" not in model.facts["unseen"]
+    how = "the same to the last bit" if model.facts["bit_identical"] else "the same within 0.001 nats"
+    assert f"a text had numbers that were {how}." in model.facts["unseen"]
     server.lie = servers_lies.LIES["noise small"][1]
     model = opened()
     assert model.facts["bit_identical"] is False

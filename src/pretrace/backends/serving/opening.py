@@ -20,7 +20,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError, shown
 
-_TOLD = 1e-3  # nats: what moves by less is said in the record alone
+_TOLD = 1e-3  # nats: of what moves by less, page one says no more than that
 REQUESTS, SECONDS = 8, 120.0
 """Requests under way at once, and seconds for each, unless told otherwise."""
 _LOCAL = ("revision", "dtype", "device", "device_map", "allow_pickle")
@@ -199,6 +199,9 @@ def unseen(probed: Probed, address: Address, model: str) -> str:
     made = f"The model answered from behind a server ({address.kind}), where this would not have been seen: {hidden}."
     if probed.wobble > _TOLD:
         made += f" Its numbers moved by up to {probed.wobble:.1g} nats when the same text was asked again."
+    else:
+        how = "the same to the last bit" if probed.identical else f"the same within {_TOLD:g} nats"
+        made += f" Asked again, alone and among others, a text had numbers that were {how}."
     if probed.rounded:
         made += f" They are rounded to {probed.rounded}."
     return made
