@@ -109,7 +109,7 @@ class ScanPlan:
         took = (
             ""
             if self.seconds is None
-            else f" It takes {spoken(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
+            else f" It takes about {spoken(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
         )
         slow = (
             ""
