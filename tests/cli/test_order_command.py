@@ -85,7 +85,7 @@ def benchmark(tmp_path_factory, model_folder):
 
 def options_of(benchmark, model, out, *more):
     stated = ("--stated", "shuffled before release")
-    second = () if "--placebo" in more else ("--placebo", benchmark["second"])
+    second = () if "--placebo" in more else ("--placebo", benchmark["base"])
     return (benchmark["rows"], "--model", model, *stated, "--out", out, *second, *more)
 
 
@@ -105,7 +105,7 @@ def test_a_model_that_was_trained_on_the_order_is_found(ask, tmp_path, benchmark
     page = (out / "report.html").read_text(encoding="utf-8")
     assert report_of(out) == page
     assert "Each column is one shard" in page
-    second = ("--placebo", benchmark["second"])
+    second = ("--placebo", benchmark["base"])
     code, _, _ = ask(benchmark["rows"], "--model", benchmark["trained"], *second, "--out", out)
     assert code == 4  # nobody says how the order came about
 
@@ -129,12 +129,12 @@ def test_nobody_is_accused_without_a_second_model(ask, tmp_path, benchmark, monk
 def test_a_model_that_never_saw_it_is_cleared_only_with_power(
     ask, tmp_path, benchmark, model_folder, monkeypatch
 ):
-    code, said, _ = ask(*options_of(benchmark, benchmark["base"], tmp_path / "A", "--block-column", "part"))
+    code, said, _ = ask(*options_of(benchmark, benchmark["second"], tmp_path / "A", "--block-column", "part"))
     assert code == 4
     assert "this test could have missed it" in said
     copy = open_model(str(benchmark["heavy"]))  # as long as training a copy takes, it is not tried here
     monkeypatch.setattr("pretrace.verdicts.planting.planted_copy", lambda *_, **__: nullcontext(copy))
-    code, said, _ = ask(*options_of(benchmark, benchmark["base"], tmp_path / "B", "--power"))
+    code, said, _ = ask(*options_of(benchmark, benchmark["second"], tmp_path / "B", "--power"))
     assert code == 0
     assert "Nothing was found" in said
     assert "What it would have seen" in (tmp_path / "B" / "report.html").read_text(encoding="utf-8")
@@ -195,9 +195,9 @@ def test_options_that_went_say_why(tmp_path, capsys, monkeypatch, gone, why):
 
 
 def test_the_next_test_of_the_same_texts_is_counted(ask, tmp_path, benchmark, model_folder):
-    first = ask(*options_of(benchmark, benchmark["base"], tmp_path / "A"))[1]
+    first = ask(*options_of(benchmark, benchmark["second"], tmp_path / "A"))[1]
     assert "No other test of these texts is known" in first
-    again = ask(*options_of(benchmark, benchmark["base"], tmp_path / "B"))[1]
+    again = ask(*options_of(benchmark, benchmark["second"], tmp_path / "B"))[1]
     assert "No other test of these texts is known" in again  # the same test again is no new one
     other = ask(*options_of(benchmark, model_folder, tmp_path / "C", "--block-column", "part"))[1]
     assert "the 2nd test of these texts on this machine; for 2 tests the level is 0.025 each" in other
