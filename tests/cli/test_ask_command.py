@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pty
+import random
 import shlex
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,54 @@ def test_where_nothing_can_be_answered_it_names_what_is_missing_and_writes_nothi
     assert not (tmp_path / "OUT").exists()
     code, out, _ = call(*words[:3], "vllm:http://127.0.0.1:9", *words[4:], "--unseen", few)
     assert code == 4  # a server that is not asked need not be there
+    assert call(*words[:3], "chat:http://127.0.0.1:9", *words[4:], "--unseen", few)[0] == 4
+
+
+def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_tested(
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path
+) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("nothing of it stands here, in a line that is long enough to be looked at\n")
+    words = ("ask", mine, "--corpus", corpus, "--out", tmp_path / "OUT")
+    assert call(*words)[0] == 0
+    code, out, error = call(*words, "--model", model_folder)
+    assert code == 4, error
+    assert out.startswith("Not found: ")
+    assert out.splitlines()[-1].startswith(
+        "No test can answer with this. Most easily had: Control documents."
+    )
+    code, out, _ = call(*words, "--model", model_folder, "--json")
+    found = json.loads(out)
+    assert (code, found["exit_code"], found["outcome"]) == (4, 4, "cannot answer")
+    assert found["cannot"]
+
+
+def test_random_strings_in_the_texts_are_asked_for(call: Call, mine: Path, model_folder: Path) -> None:
+    for path in mine.iterdir():
+        path.write_text(
+            f"{path.read_text('utf-8')} {uuid.UUID(int=random.Random(path.name).getrandbits(128), version=4)}",
+            "utf-8",
+        )
+    code, out, _ = call("ask", mine, "--model", model_folder, "--plan")
+    assert code == 0
+    assert "Test: Random strings in the texts. It assumes: " in out
+    assert "25 strings. You have 24." in out
+    assert "on each side" not in out
+
+
+def test_what_goes_wrong_on_the_way_leaves_nothing(call: Call, mine: Path, tmp_path: Path) -> None:
+    code, _, error = call("ask", mine, "--corpus", mine, "--heldout", mine, "--out", tmp_path / "no" / "OUT")
+    assert code == 2
+    assert "--heldout" in error
+    damaged = tmp_path / "model"
+    damaged.mkdir()
+    (damaged / "config.json").write_text("{")
+    drafts = written(tmp_path / "drafts", 24, 24)
+    code, _, error = call(
+        "ask", mine, "--model", damaged, "--unseen", drafts, "--out", tmp_path / "no" / "OUT"
+    )
+    assert code == 2, error
+    assert not (tmp_path / "no").exists()
 
 
 def at_a_terminal(words: list[str], answer: str) -> tuple[int, str, str]:
@@ -100,6 +150,6 @@ def test_at_a_terminal_it_asks_before_it_starts_and_the_command_may_be_left_out(
     corpus.write_text("nothing of it stands here, in a line that is long enough to be looked at\n")
     words = [str(mine), "--corpus", str(corpus), "--out", str(tmp_path / "OUT")]
     code, out, shown = at_a_terminal(words, "n\n")
-    assert (code, out.strip()) == (0, "Not started.")
+    assert (code, out.strip()) == (4, "Not started.")
     assert "Question: does mine stand in corpus.txt?" in shown
     assert not (tmp_path / "OUT").exists()

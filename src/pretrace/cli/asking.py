@@ -20,7 +20,7 @@ from typing import Any, Literal
 import typer
 from rich.console import Console
 
-from pretrace.backends.serving.address import served_kind
+from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, lines
 from pretrace.cli.console import Plain
 from pretrace.cli.lines import duration
@@ -42,6 +42,8 @@ Call = Callable[[Sequence[str]], int]
 RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "placebo")
 """The tests that need no more than what `ask` is given, the first that applies is made; the others need a word of the
 owner, such as how an order came about."""
+COMPARING = ("controls-placebo", "controls")
+"""Those of them that compare documents with control documents."""
 LARGE = (
     "A model of one to eight billion parameters that read them once among much else takes hundreds to thousands "
     "(docs/audit.md)."
@@ -135,8 +137,9 @@ def ask(source: Source, inputs: AskInputs) -> Answer:
         for line in told:
             say(line)
     if asks() and sys.stderr.isatty() and not inputs.yes and not _start():
-        return Answer(say=lines("Not started."), outcome="not started", own={"commands": commands})
-    return _answer([_run(call, step, place) for step in steps], commands)
+        told = lines("Not started.")
+        return Answer(say=told, outcome="not started", code=CANNOT_ANSWER, own={"commands": commands})
+    return _answer([_run(call, step, place) for step in steps], commands, cannot)
 
 
 def _check_places(place: Path, inputs: AskInputs) -> None:
@@ -184,7 +187,11 @@ def _steps(source: Source, inputs: AskInputs, seen: Seen) -> tuple[list[Step], l
 
 def _advised(source: Source, inputs: AskInputs, seen: Seen) -> Advice:
     unseen = open_corpus(inputs.unseen, source.columns).texts if inputs.unseen else ()
-    access: Literal["weights", "logprobs"] = "logprobs" if served_kind(inputs.model or "") else "weights"
+    access: Literal["weights", "logprobs", "text"] = "weights"
+    if served_kind(inputs.model or ""):
+        access = "logprobs"
+    elif text_kind(inputs.model or ""):
+        access = "text"
     has: Situation = replace(
         seen.situation,
         unseen=len({text.document for text in unseen}),
@@ -249,16 +256,15 @@ def _chance(row: Advised, units: int) -> str:
     have = f"You have {units:,}."
     if row.needed.one is None:
         return f"not measured to a probability of 0.8 for one reading. {have}"
-    return (
-        f"8 of 10 collections that a small model read once were found with {row.needed.documents(1)} on each side. "
-        f"{have} {LARGE}"
-    )
+    found = f"what a small model read once was found in 8 of 10 cases with {row.needed.documents(1)}"
+    return f"{found} on each side. {have} {LARGE}" if row.choice.name in COMPARING else f"{found}. {have}"
 
 
 def _scan(source: Source, inputs: AskInputs, seen: Seen) -> Step:
     """The search in a corpus."""
     from pretrace.scan.corpus import files_of
     from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
+    from pretrace.scan.searching import RUN
 
     columns = replace(source.columns, label=source.columns.label or "")
     texts = Texts.of(open_corpus(source.texts, columns), None, exact=False)
@@ -273,7 +279,7 @@ def _scan(source: Source, inputs: AskInputs, seen: Seen) -> Step:
         (*words, *(("--heldout", inputs.unseen) if inputs.unseen else ())),
         f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
         "Search. It assumes nothing; it says nothing of data that are not in this corpus.",
-        "certain for every passage of 63 bytes or more.",
+        f"certain for every passage of {RUN} characters or more.",
         plan.words,
     )
 
@@ -286,31 +292,32 @@ def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
     """The answer of a command, as the JSON document that it prints."""
     note(f"runs {_said(step, place)}")
     printed = io.StringIO()
-    place.mkdir(parents=True, exist_ok=True)
     with redirect_stdout(printed):
         call((step.command, *step.words, "--out", str(place / step.command), "--json"))
     found: dict[str, Any] = json.loads(printed.getvalue())
     return found
 
 
-def _answer(found: Sequence[dict[str, Any]], commands: Sequence[str]) -> Answer:
-    """One sentence and one report for each command."""
+def _answer(found: Sequence[dict[str, Any]], commands: Sequence[str], cannot: Sequence[str]) -> Answer:
+    """One sentence and one report for each command, and what had no answer: without it nothing is cleared."""
     codes = [one["exit_code"] for one in found]
-    code = 3 if 3 in codes else CANNOT_ANSWER if CANNOT_ANSWER in codes else 0
+    code = 3 if 3 in codes else CANNOT_ANSWER if CANNOT_ANSWER in codes or cannot else 0
     last = next((one for one in found if one["exit_code"] == code), found[0])
     return Answer(
-        say=partial(_print, found),
-        outcome=last["outcome"],
+        say=partial(_print, found, cannot),
+        outcome=last["outcome"] if last["exit_code"] == code else "cannot answer",
         code=code,
         statement=last["statement"],
         folder=None if last["folder"] is None else Path(last["folder"]),
         report=None if last["report"] is None else Path(last["report"]),
-        own={"commands": list(commands), "answers": [dict(one) for one in found]},
+        own={"commands": list(commands), "answers": [dict(one) for one in found], "cannot": list(cannot)},
     )
 
 
-def _print(found: Sequence[dict[str, Any]], console: Console) -> None:
+def _print(found: Sequence[dict[str, Any]], cannot: Sequence[str], console: Console) -> None:
     for one in found:
         console.print(Plain(str(one["statement"]), style="bold"), soft_wrap=True)
         if one["report"]:
             console.print(Plain(f"Report: {one['report']}"), soft_wrap=True)
+    for line in cannot:
+        console.print(Plain(line), soft_wrap=True)

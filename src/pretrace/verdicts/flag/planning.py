@@ -12,7 +12,7 @@ import numpy as np
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.plan import ScorePlan
-from pretrace.settings import CONTROLS, cache_option, check_ranges, option
+from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option
 from pretrace.statistics.conformal import METHODS, Method
 from pretrace.statistics.documents import linked
 from pretrace.types import Corpus, Text
@@ -20,6 +20,7 @@ from pretrace.verdicts.draws import seed_from, texts_hash
 from pretrace.verdicts.flag.apart import Apart
 from pretrace.verdicts.flag.copies import Sketches, near_copies
 from pretrace.verdicts.flag.prospect import Prospect, prospect
+from pretrace.verdicts.settings import TestSettings
 
 SCORE = "min_k_plus_plus"
 """Of the scores that need nothing but the target it survived its controls most often on planted domains: in 7 of
@@ -75,12 +76,8 @@ class FlagSettings:
         panel=CONTROLS,
         essential=True,
     )
-    power_epochs: int = option(
-        1, "How often the copy reads them, for --power.", panel=CONTROLS, least=1, most=1000
-    )
-    power_method: Literal["full", "lora"] = option(
-        "full", "How the copy is trained: full trains all weights, lora an adapter.", panel=CONTROLS
-    )
+    power_epochs: int = like(TestSettings, "power_epochs")
+    power_method: Literal["full", "lora"] = like(TestSettings, "power_method")
     cache: bool = cache_option()
     plan: ScorePlan = field(init=False, repr=False, compare=False)
     """The score, parsed."""
