@@ -18,6 +18,8 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Quantity, Text
+from pretrace.verdicts import recite as room
+from pretrace.verdicts.frame import watched
 from pretrace.verdicts.recite import PIECE, ReciteSettings, end_logp, pieces, printed, recite, windows_of
 
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
@@ -185,3 +187,26 @@ def test_a_model_without_the_likeliest_tokens_is_refused():
     model.offers = Quantity.LOGP  # as behind a server
     with pytest.raises(ModelError, match="--access text"):
         recite(TEXTS, Models(model), SETTINGS, controls=CONTROLS)
+
+
+def values(test: Any, texts: float, controls: float) -> Any:
+    """What a model would make of the windows that prints those of either set so far, and no other document's end."""
+    own = np.array([controls if one.control else texts for one in test.windows.found])
+    own = own + np.random.default_rng(round(10 * (texts + 7 * controls))).uniform(0, 0.1, len(own))
+    return room.Recited(own, np.zeros(len(own)))
+
+
+def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_accusation(models):
+    test = room._Recite(
+        corpus=TEXTS, models=models, settings=SETTINGS, watch=watched(None), controls=CONTROLS
+    )
+    assert test.tested(values(test, 2.0, 0.0)).p < 0.05
+    assert (
+        test.tested(values(test, 2.0, 2.0)).p > 0.05
+    )  # it prints texts of this kind, whether it read them or not
+    assert test.tested(values(test, 0.0, 0.0)).p > 0.05
+    nothing = values(test, 0.0, 0.0)
+    assert test.beyond(values(test, 4.0, 0.0), nothing).p < 0.05
+    assert test.beyond(values(test, 4.0, 0.0), values(test, 1.5, 0.0)).p < 0.05
+    assert test.beyond(values(test, 4.0, 0.0), values(test, 2.5, 0.0)).p > 0.05  # more than half as far
+    assert test.beyond(values(test, 4.0, 4.0), nothing).p > 0.05
