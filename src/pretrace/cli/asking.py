@@ -137,8 +137,8 @@ def ask(source: Source, inputs: AskInputs) -> Answer:
         for line in told:
             say(line)
     if asks() and sys.stderr.isatty() and not inputs.yes and not _start():
-        told = lines("Not started.")
-        return Answer(say=told, outcome="not started", code=CANNOT_ANSWER, own={"commands": commands})
+        own = {"commands": commands}
+        return Answer(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
     return _answer([_run(call, step, place) for step in steps], commands, cannot)
 
 
