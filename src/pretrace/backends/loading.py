@@ -161,9 +161,12 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     """The same weights as float32 safetensors in the cache, written on first use.
 
     Reading a GGUF file takes half a minute on a small processor, most of it in its vocabulary, and would
-    be paid by every command. Large files are read as they are: their float32 copy would fill the disk.
+    be paid by every command. Large files are read as they are: their float32 copy would fill the disk. Each
+    generation of transformers has its copy: an older one cannot open the tokenizer that a newer one wrote.
     """
-    folder = cache_folder() / "gguf" / digest[:32]
+    from transformers import __version__
+
+    folder = cache_folder() / "gguf" / f"{digest[:32]}-{__version__.split('.')[0]}"
     unpacked = replace(located, folder=folder, gguf=None)
     if (folder / "config.json").is_file():
         return unpacked
@@ -173,7 +176,8 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
         return located  # no right to keep a copy: the file itself is read every time
     tokenizer = load_tokenizer(located, settings)
     model = _load_weights(located, settings, torch.float32, torch.device("cpu"))
-    del model.config.quantization_config  # it is not quantised any more
+    if hasattr(model.config, "quantization_config"):  # it is not quantised any more
+        del model.config.quantization_config
     model.hf_quantizer, model.is_quantized = None, False
     try:
         with new_folder(folder) as partial, _quiet():

@@ -49,7 +49,7 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
         parts += _commands(command)
     leaves: Mapping[str, Leaf] = getattr(command.callback, "leaves", {})
     short = not everything and any(leaf.option.essential for leaf in leaves.values())
-    parts += _panels(_grouped(command.get_params(context), leaves, short=short))
+    parts += _panels(grouped(command.get_params(context), leaves, short=short))
     if short:
         more = sum(not leaf.option.essential for leaf in leaves.values())
         parts.append(Plain(f"{context.command_path} --help-all shows {more} more options."))
@@ -65,7 +65,7 @@ def _commands(group: Commands) -> Iterator[Panel]:
     return _panels(panels)
 
 
-def _grouped(parameters: Iterable[Any], leaves: Mapping[str, Leaf], *, short: bool) -> dict[str, list[Row]]:
+def grouped(parameters: Iterable[Any], leaves: Mapping[str, Leaf], *, short: bool) -> dict[str, list[Row]]:
     """The rows of each panel; the short help has one."""
     panels: dict[str, list[Row]] = {}
     for one in parameters:

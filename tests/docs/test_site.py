@@ -1,0 +1,46 @@
+"""The site of the docs is built without a broken link, and its two made pages hold every command and every name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pretrace
+from pretrace.cli.commands import every_command
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("material", reason="mkdocs-material (the extra `docs`) is not installed")
+    out = tmp_path_factory.mktemp("site")
+    ran = subprocess.run(
+        [sys.executable, ROOT / "scripts/site", "--site-dir", out],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return out
+
+
+def test_every_page_is_there_and_takes_nothing_from_elsewhere(site: Path) -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        made = (site / "docs" / f"{page.stem}.html").read_text(encoding="utf-8")
+        assert not [line for line in made.splitlines() if 'src="http' in line or '.css" href="http' in line]
+    assert "Was this text, or this collection" in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_reference_holds_every_command_with_its_options_and_every_public_name(site: Path) -> None:
+    commands = (site / "reference/commands.html").read_text(encoding="utf-8")
+    for entry in every_command():
+        assert f'id="{entry.words.replace(" ", "-")}"' in commands
+    assert "--heldout" in commands
+    assert "--nonmembers" in commands
+    names = (site / "reference/python.html").read_text(encoding="utf-8")
+    for name in pretrace.__all__:
+        assert name.startswith("_") or f".{name}" in names, name
