@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -16,7 +17,9 @@ from pretrace.backends import cores, precision
 from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Reading, Sweep, read
 from pretrace.backends._neurons import Firings, find_feed_forward
+from pretrace.backends.beginnings import pack_alike
 from pretrace.backends.loading import context_of, load
+from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
@@ -101,13 +104,19 @@ class HuggingFace:
         return self.tokens.spans(text)
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within the token budget, which batches that are under way at once share."""
-        lengths = [e.length if e.predicted else 0 for e in encoded]
-        given = self.settings.token_budget
+        """Batches of similar length within the token budget, which batches that are under way at once share.
+
+        Texts that begin alike go together, where the model can read their beginning once.
+        """
+        given, least = self.settings.token_budget, None
         if self.sharing == cores.APART:  # the same batches for any number of cores
             budget = cores.ROWS if given is None else max(1, given // _SHARES)
-            return pack(lengths, budget, least=min(budget, cores.LEAST_ROWS))
-        return pack(lengths, given or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET))
+            least = min(budget, cores.LEAST_ROWS)
+        else:
+            budget = given or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
+        if any(e.shared for e in encoded) and self.begins_once:
+            return pack_alike(encoded, budget, least=least)
+        return pack([e.length if e.predicted else 0 for e in encoded], budget, least=least)
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         """One forward pass over the batch, as `stream` makes it."""
@@ -123,16 +132,18 @@ class HuggingFace:
         are under way the model must not be changed; close the iterator to end them. States are read by hooks that
         are in place as long. ModelError where the model has no such states.
         """
+        alike = any(e.shared for batch in batches for e in batch) and self.begins_once
+        begun = Prefixes(self.model.base_model) if alike else None
         if self.sharing == cores.TOGETHER:
             for i, batch in enumerate(batches):
                 with precision.products(self.route), self._watching(states) as watches:
-                    traces = self._pass(batch, want, states, watches)
+                    traces = self._pass(batch, want, states, watches, begun)
                 yield i, traces
             return
         stop = threading.Event()
         with precision.products(self.route), self._watching(states) as watches, self._stopping(stop):
             done = cores.spread(
-                lambda i: self._pass(batches[i], want, states, watches),
+                lambda i: self._pass(batches[i], want, states, watches, begun),
                 [len(batch) * max((e.length for e in batch), default=0) for batch in batches],
                 workers=torch.get_num_threads(),
                 room=self.settings.token_budget,
@@ -143,20 +154,35 @@ class HuggingFace:
 
     @torch.inference_mode()
     def _pass(
-        self, batch: Sequence[Encoded], want: Quantity, states: States, watches: Watches
+        self,
+        batch: Sequence[Encoded],
+        want: Quantity,
+        states: States,
+        watches: Watches,
+        begun: Prefixes | None = None,
     ) -> list[Trace]:
-        """One forward pass over the batch, padded on the right under the causal mask.
+        """One forward pass over the batch, padded on the right under the causal mask; a second one, over what all rows
+        begin with, where that is shared and nothing inside the model is looked at.
 
         No attention mask is needed: a real token never attends to what stands after it.
         """
         rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
-        padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
         starts = [max(1, len(e.prefix)) for e in batch]
-        predicted = np.stack([np.array(starts, dtype=np.int64), lengths], axis=1)
         sweep = self._sweep(Quantity.MOMENTS in want, states)
-        reading, inside = self._read(torch.from_numpy(padded), predicted, sweep, watches)
+        shared = 0 if begun is None or watches else min(e.shared for e in batch)
+        inside: list[Read] = [{} for _ in batch]
+        parts: Sequence[slice | npt.NDArray[np.int64]]
+        if begun is not None and shared:
+            reading, parts = self._read_alike(
+                rows, starts, min(shared, *map(_before_last, rows)), sweep, begun
+            )
+        else:
+            padded, lengths = _padded(rows)
+            predicted = np.stack([np.array(starts, dtype=np.int64), lengths], axis=1)
+            reading, inside = self._read(padded, predicted, sweep, watches)
+            ends = np.cumsum(predicted[:, 1] - predicted[:, 0]).tolist()
+            # parts of the batch's arrays: all traces of a batch are in memory at once anyway
+            parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
         logp = reading.logp.numpy()
         mean, std = (None if t is None else t.numpy() for t in (reading.mean, reading.std))
         if not np.isfinite(logp).all():
@@ -164,17 +190,56 @@ class HuggingFace:
                 f"{self.name} in {self.facts['dtype']} gave a log-probability that is not finite; try another "
                 "--dtype (float32 or bfloat16). If it stays, the weights are damaged."
             )
-        traces, at = [], 0
-        for e, start, row, found in zip(batch, starts, rows, inside, strict=True):
-            part = slice(at, at := at + len(row) - start)
-            # parts of the batch's arrays: all traces of a batch are in memory at once anyway
+        traces = []
+        for e, start, row, found, part in zip(batch, starts, rows, inside, parts, strict=True):
             centre = None if mean is None else mean[part]
             spread = None if std is None else std[part]
             drawn: dict[State, npt.NDArray[Any]] = {
-                state: values[part].numpy() for state, values in reading.drawn.items()
+                state: values.numpy()[part] for state, values in reading.drawn.items()
             }
             traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, {**found, **drawn}))
         return traces
+
+    def _read_alike(
+        self,
+        rows: Sequence[npt.NDArray[np.int32]],
+        starts: Sequence[int],
+        shared: int,
+        sweep: Sweep,
+        begun: Prefixes,
+    ) -> tuple[Reading, list[npt.NDArray[np.int64]]]:
+        """Statistics of the positions from `starts` on of rows that take their first `shared` tokens from a few
+        beginnings, and where those of each row are: those in a beginning stand there once."""
+        numbers: dict[tuple[bytes, int], int] = {}
+        which = [
+            numbers.setdefault((r[:shared].tobytes(), s), len(numbers))
+            for r, s in zip(rows, starts, strict=True)
+        ]
+        first = [which.index(number) for number in range(len(numbers))]
+        heads = torch.from_numpy(np.stack([rows[i][:shared] for i in first]).astype(np.int64)).to(self.device)
+        rest, _ = _padded([row[shared:] for row in rows])
+        before = begun.read(heads)
+        after = begun.go_on(before, torch.tensor(which, device=self.device), rest.to(self.device))
+        width = after.shape[-1]
+        # One list of hidden states: those of the beginnings, then those of the rows.
+        states = torch.cat([before.hidden.reshape(-1, width), after.reshape(-1, width)])
+        own, ahead = len(heads) * shared, rest.shape[1]
+        at, targets, parts, taken = [], [], [], 0
+        in_heads = []
+        for head, i in enumerate(first):
+            places = np.arange(starts[i], max(starts[i], shared))
+            at.append(head * shared + places - 1)
+            targets.append(rows[i][places])
+            in_heads.append(np.arange(taken, taken := taken + len(places)))
+        for i, row in enumerate(rows):
+            places = np.arange(max(starts[i], shared), len(row))
+            here = own + i * ahead + places - 1 - shared
+            at.append(np.where(places == shared, which[i] * shared + shared - 1, here))
+            targets.append(row[places])
+            parts.append(np.concatenate([in_heads[which[i]], np.arange(taken, taken := taken + len(places))]))
+        chosen = torch.from_numpy(np.concatenate(at)).to(self.device)
+        tokens = torch.from_numpy(np.concatenate(targets).astype(np.int64)).to(self.device)
+        return read(states.index_select(0, chosen), tokens, self.head, sweep), parts
 
     def _read(
         self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, watches: Watches
@@ -260,6 +325,12 @@ class HuggingFace:
             sweeps[key] = Sweep(self.vocabulary, self.device, moments=moments, draws=key[1])
         return sweeps[key]
 
+    @functools.cached_property
+    def begins_once(self) -> bool:
+        """Whether texts that begin alike are read from the keys and values of their beginning."""
+        tolerance = 1e-4 if self.dtype == torch.float32 else 2e-2
+        return self.split and can_go_on(self.model, self._ten, tolerance=tolerance)
+
     def _body(self, ids: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self.model.base_model(input_ids=ids, use_cache=False)[0]
         return hidden
@@ -290,6 +361,18 @@ class HuggingFace:
         tolerance = 1e-3 if self.dtype == torch.float32 else 2e-2
         scale = float(whole.abs().max()) + 1.0
         return whole.shape[-1], float((apart - whole).abs().max()) <= tolerance * scale
+
+
+def _padded(rows: Sequence[npt.NDArray[np.int32]]) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
+    """The rows as int64 [rows, longest], zeros behind the shorter ones, and their lengths."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return torch.from_numpy(padded), lengths
+
+
+def _before_last(row: npt.NDArray[np.int32]) -> int:
+    return len(row) - 1
 
 
 @contextlib.contextmanager

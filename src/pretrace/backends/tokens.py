@@ -127,17 +127,22 @@ def pack(lengths: Sequence[int], budget: int, *, least: int | None = None) -> li
     batches: list[tuple[int, ...]] = []
     batch: list[int] = []
     left = sum(lengths)
-    limit = budget if least is None else max(least, min(budget, left // _LAST))
+    limit = shrinking(budget, left, least)
     for index in order:
         if batch and (len(batch) + 1) * lengths[batch[0]] > limit:
             batches.append(tuple(batch))
             left -= sum([lengths[i] for i in batch])
-            limit = budget if least is None else max(least, min(budget, left // _LAST))
+            limit = shrinking(budget, left, least)
             batch = []
         batch.append(index)
     if batch:
         batches.append(tuple(batch))
     return batches
+
+
+def shrinking(budget: int, left: int, least: int | None) -> int:
+    """The budget of the next batch where so many tokens are left: towards the end down to `least`, if that is given."""
+    return budget if least is None else max(least, min(budget, left // _LAST))
 
 
 def vocabulary_of(model: object) -> frozenset[str]:

@@ -24,6 +24,8 @@ def cache_folder() -> Path:
         ) from error
 
 
-def text_key(text: str) -> bytes:
-    """The key of a text: 32 bytes that change with any character of it, lone surrogates included."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+def text_key(text: str, after: str = "") -> bytes:
+    """The key of a text, read after another one or after none: 32 bytes that change with any character of either, lone
+    surrogates included."""
+    key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(b"after" + text_key(after) + key).digest() if after else key

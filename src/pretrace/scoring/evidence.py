@@ -11,12 +11,14 @@ from typing import Protocol
 
 import numpy as np
 
+from pretrace.backends.beginnings import alike, behind
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import Traces, open_store
 from pretrace.errors import ModelError
 from pretrace.rewrites import rewrites
 from pretrace.types import (
     Backend,
+    Drawn,
     Encoded,
     Evidence,
     Needs,
@@ -132,17 +134,22 @@ def trace(
     *,
     store: Traces,
     progress: Progress | None = None,
+    after: str = "",
 ) -> list[Trace]:
     """One trace a text, in the texts' order; a text with nothing to predict has an empty one. ModelError where the back
     end leaves one out.
+
+    With `after`, the model reads each text behind that one, and the traces are of the texts' own tokens alone, the
+    first among them: log p(text | after). Either is cut into tokens by itself. ModelError where `after` leaves no room.
+    What texts begin with alike is read once where the back end can do that.
 
     Batches are planned over all the texts given, whatever the store holds, and stored whole: a run that
     was killed and starts again sees the same batches, so it ends with the same numbers to the last bit.
     """
     progress = progress or Silent()
     want = want if isinstance(want, Want) else Want(want)
-    encoded = backend.encode(texts)
-    keys = [text_key(text) for text in texts]
+    encoded = encoded_for(backend, texts, want, after)
+    keys = [text_key(text, after) for text in texts]
     traces = store.get(keys, want.quantity, want.states)
     lengths = [e.length for e in encoded]
     known = [i for i, found in enumerate(traces) if found is not None]
@@ -169,6 +176,16 @@ def trace(
             "cannot be used. Ask again; where it happens again, the back end is at fault."
         )
     return read
+
+
+def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str = "") -> list[Encoded]:
+    """The token ids of each text behind `after`, with what it shares with others. Nothing is shared where states are
+    wanted that belong to a whole pass."""
+    encoded = backend.encode(texts)
+    if after:
+        encoded = behind(encoded, backend.encode([after])[0], backend.max_tokens)
+    inside = any(not isinstance(one, Drawn) for one in want.states)
+    return encoded if inside or want.quantity & (Quantity.HIDDEN | Quantity.NEURONS) else alike(encoded)
 
 
 def _passes(

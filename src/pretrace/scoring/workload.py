@@ -11,7 +11,7 @@ from pretrace.backends.serving.address import served_kind
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import open_store
 from pretrace.rewrites import Neighbors
-from pretrace.scoring.evidence import CHUNK, remaining_batches
+from pretrace.scoring.evidence import CHUNK, Want, encoded_for, remaining_batches
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.types import Backend, Corpus, Needs, Quantity, Trace, View
 
@@ -90,7 +90,7 @@ def _work(
         for corpus, views in parts:
             for view, quantity in views if corpus is not None else ():
                 for texts in _forms(corpus, view, plan):
-                    encoded = backend.encode(texts)
+                    encoded = encoded_for(backend, texts, Want(quantity))
                     keys = [text_key(text) for text in texts]
                     there = store.get(keys, quantity)
                     known += sum(one is not None for one in there)

@@ -15,11 +15,13 @@ from pretrace.types.traces import Ints, Quantity, States, Trace
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A text as token ids: `prefix` (start tokens, context only) then `tokens`, cut to the limit."""
+    """A text as token ids: `prefix` (start tokens, and a text before it: context only) then `tokens`, cut to the limit.
+    The first `shared` of these ids begin other texts of the same call too: a back end may read them once."""
 
     prefix: Ints
     tokens: Ints
     cut: int = 0
+    shared: int = 0
 
     @property
     def length(self) -> int:

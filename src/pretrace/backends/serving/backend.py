@@ -152,7 +152,7 @@ class Served:
         if self.connection.route.asks_ids:
             return made
         return [
-            Passage(one.prefix, one.tokens, one.cut, self._characters(text, one))
+            Passage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
             for text, one in zip(texts, made, strict=True)
         ]
 
@@ -241,7 +241,8 @@ class Served:
             return Prompt(ids)
         if isinstance(encoded, Passage):
             return Prompt(ids, encoded.text)
-        return Prompt(ids, self.tokens.rust.decode(encoded.tokens.tolist(), skip_special_tokens=False))
+        text = self.tokens.rust.decode(list(ids[len(self.tokens.prefix) :]), skip_special_tokens=False)
+        return Prompt(ids, text)
 
     def _characters(self, text: str, encoded: Encoded) -> str:
         """The text as far as its tokens are kept, and a little further where the last ones would be others without

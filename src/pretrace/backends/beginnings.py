@@ -1,0 +1,172 @@
+"""Texts that begin alike: which of their tokens are read once for many of them, and which texts go together.
+
+Many continuations of one beginning (orders of an item's options, texts that are read after one and the same text) cost
+far less when the keys and values of the beginning are computed once. What is shared follows from the token ids of all
+texts of a call, so that a run that was killed and starts again sees the same batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pretrace.backends.tokens import pack, shrinking
+from pretrace.errors import ModelError
+from pretrace.types import Encoded, Ints
+
+LEAST = 8
+"""Tokens of a beginning that is worth a pass of its own, at least."""
+GAIN = 0.9
+"""What is left to compute, as a share of all tokens, where a beginning is shared, at most."""
+WIDTH = 4
+"""Times the token budget of a batch that the keys and values of its rows may take, beginnings included."""
+_NEAR = 0.8  # a beginning is cut to the shortest of its batch, and to no less than this part
+
+
+def behind(encoded: Sequence[Encoded], context: Encoded, most: int) -> list[Encoded]:
+    """The texts as they are read after another one: its tokens stand between the start tokens and theirs, and are not
+    predicted. Both were cut into tokens by themselves; of each text so much is kept that all is at most `most` tokens.
+
+    ModelError where the context is cut or leaves no room for two tokens.
+    """
+    prefix: Ints = np.concatenate([context.prefix, context.tokens])
+    room = most - len(prefix)
+    if context.cut or room < 2:
+        raise ModelError(
+            f"the text that others are read after has {len(context.tokens) + context.cut:,} tokens, and the model "
+            f"reads at most {most:,} at once: give a shorter one."
+        )
+    return [Encoded(prefix, e.tokens[:room], e.cut + max(0, len(e.tokens) - room)) for e in encoded]
+
+
+def alike(encoded: Sequence[Encoded]) -> list[Encoded]:
+    """The same texts, each with the number of tokens that it shares with others (`Encoded.shared`).
+
+    Of all ways to divide the texts into sets with one beginning each, the one that leaves the fewest tokens to
+    compute: a beginning counts once, and what follows it for each text.
+    """
+    made = list(encoded)
+    rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in encoded]
+    order = [i for i, e in enumerate(encoded) if e.predicted and len(rows[i]) > LEAST]
+    keys = {i: rows[i].astype(">i4").tobytes() for i in order}
+    order.sort(key=keys.__getitem__)
+    common = [0] * (len(order) + 1)
+    for at in range(1, len(order)):
+        one, other = order[at - 1], order[at]
+        if keys[one][: 4 * LEAST] == keys[other][: 4 * LEAST]:
+            common[at] = _common(rows[one], rows[other])
+    if any(common):
+        for found in _divided([len(rows[i]) for i in order], common):
+            for i in order[found.first : found.last]:
+                made[i] = replace(made[i], shared=found.depth)
+    return made
+
+
+def _common(one: Ints, other: Ints) -> int:
+    """Tokens with which both begin, fewer than either has; 0 for fewer than are worth anything."""
+    most = min(len(one), len(other))
+    differ = np.flatnonzero(one[:most] != other[:most])
+    common = min(int(differ[0]) if len(differ) else most, most - 1)
+    return common if common >= LEAST else 0
+
+
+@dataclass(slots=True)
+class _Set:
+    """Neighbours in sorted order, from `first` up to `last`, that begin with the same `depth` tokens, and how the
+    texts in it would be divided among smaller sets at least cost."""
+
+    depth: int
+    first: int
+    last: int
+    cost: float
+    parts: list[_Set]
+
+
+def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_Set]:
+    """The sets that cost least; `common[i]` tokens are shared by the texts i - 1 and i, 0 at both ends.
+
+    The sets of texts with a common beginning form a tree, which is walked once from the leaves to the root: a set is
+    taken whole where that costs less than the best of its parts together.
+    """
+    before = np.concatenate([[0], np.cumsum(lengths)])
+    open_sets: list[_Set] = [_Set(0, 0, 0, 0.0, [])]
+    for end in range(1, len(lengths) + 1):
+        first, cost, parts = end - 1, float(lengths[end - 1]), list[_Set]()
+        while open_sets[-1].depth > common[end]:
+            own = open_sets.pop()
+            own.cost += cost
+            own.parts += parts
+            first, cost, parts = own.first, own.cost, own.parts
+            whole = own.depth + float(before[end] - before[first]) - own.depth * (end - first)
+            if whole <= GAIN * cost:
+                cost, parts = whole, [_Set(own.depth, first, end, whole, [])]
+        if open_sets[-1].depth == common[end]:
+            open_sets[-1].cost += cost
+            open_sets[-1].parts += parts
+        else:
+            open_sets.append(_Set(common[end], first, end, cost, parts))
+    return open_sets[0].parts
+
+
+def pack_alike(encoded: Sequence[Encoded], budget: int, *, least: int | None = None) -> list[tuple[int, ...]]:
+    """Batches as `tokens.pack` makes them; texts with a shared beginning go together, and apart from the others.
+
+    A set that fits into a batch stays whole, others of about the same beginning beside it; one that does not fills
+    batches of its own, so that its beginning is the same in all of them.
+    """
+    sets: dict[tuple[int, bytes], list[int]] = {}
+    rest = [0] * len(encoded)
+    for i, e in enumerate(encoded):
+        if e.predicted and e.shared:
+            row = np.concatenate([e.prefix, e.tokens])[: e.shared]
+            sets.setdefault((e.shared, row.tobytes()), []).append(i)
+        else:
+            rest[i] = e.length if e.predicted else 0
+    batches: list[tuple[int, ...]] = []
+    batch = _Batch(encoded)
+    left = sum(encoded[i].length - e for (e, _), found in sets.items() for i in found) + sum(rest)
+    for (shared, _), found in sorted(sets.items(), key=lambda one: (-one[0][0], one[1][0])):
+        limit = shrinking(budget, left, least)
+        left -= sum([encoded[i].length - shared for i in found])
+        if not batch.takes(shared, found, limit):
+            batches += batch.taken()
+        if batch.takes(shared, found, limit):
+            batch.add(shared, found)
+            continue
+        longest = max(encoded[i].length for i in found)
+        room = max(1, WIDTH * budget // longest)  # rows
+        own = pack([encoded[i].length - shared for i in found], limit)
+        for some in own:
+            rows = [found[i] for i in some]
+            batches += [tuple(rows[start : start + room]) for start in range(0, len(rows), room)]
+    batches += batch.taken()
+    return batches + pack(rest, budget, least=least)
+
+
+class _Batch:
+    """Sets of texts that are read together."""
+
+    def __init__(self, encoded: Sequence[Encoded]) -> None:
+        self.encoded = encoded
+        self.rows: list[int] = []
+        self.depths: list[int] = []
+
+    def takes(self, shared: int, rows: Sequence[int], limit: int) -> bool:
+        """Whether the set still fits."""
+        all_rows = [*self.rows, *rows]
+        longest = max(self.encoded[i].length for i in all_rows)
+        cost = len(all_rows) * (longest - shared) + (len(self.depths) + 1) * shared
+        near = not self.depths or shared >= _NEAR * self.depths[0]
+        return near and cost <= limit and len(all_rows) * longest <= WIDTH * limit
+
+    def add(self, shared: int, rows: Sequence[int]) -> None:
+        self.rows += rows
+        self.depths.append(shared)
+
+    def taken(self) -> list[tuple[int, ...]]:
+        """The batch, if there is anything in it; then it is empty."""
+        done = [tuple(self.rows)] if self.rows else []
+        self.rows, self.depths = [], []
+        return done

@@ -1,0 +1,104 @@
+"""Keys and values of a beginning that many texts share: computed once, then given to each batch that goes on."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+
+from pretrace.backends.cores import keeps_state
+
+_LAYERS = frozenset(["DynamicLayer", "DynamicSlidingWindowLayer"])
+"""What transformers calls the keys and values of a layer that may be taken up again, row by row."""
+_MOST = 2
+"""Beginnings that are kept besides one for each thread."""
+_PROBED = 3  # of five tokens
+
+
+class Begun(NamedTuple):
+    """Beginnings of equal length that a model has read: hidden states [beginnings, tokens, width], and its cache."""
+
+    hidden: torch.Tensor
+    cache: Any
+
+
+Read = Callable[[torch.Tensor], Begun]
+
+
+class Prefixes:
+    """Reads beginnings; one that stands alone in its batch is kept for the next batches with the same one.
+
+    For one stream of batches, during which the model stays as it is. Several threads may ask at once.
+    """
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def read(self, ids: torch.Tensor) -> Begun:
+        """What the model makes of the beginnings `ids`, int64 [beginnings, tokens]."""
+        if len(ids) > 1:
+            return begin(self._body, ids)
+        key = ids.cpu().numpy().tobytes()
+        with self._guard:
+            kept = self._kept.setdefault(key, _Kept())
+            self._kept.move_to_end(key)
+            while len(self._kept) > _MOST + threading.active_count():
+                self._kept.popitem(last=False)
+        with kept.guard:
+            if kept.begun is None:
+                kept.begun = begin(self._body, ids)
+            return kept.begun
+
+    def go_on(self, begun: Begun, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """Hidden states [rows, tokens, width] of `ids`, int64 [rows, tokens], padded on the right, each row after the
+        beginning with its number in `which`, int64 [rows]."""
+        cache = copy.copy(begun.cache)
+        cache.layers = [copy.copy(layer) for layer in begun.cache.layers]
+        cache.batch_select_indices(which)
+        hidden: torch.Tensor = self._body(input_ids=ids, past_key_values=cache, use_cache=True)[0]
+        return hidden
+
+
+@dataclass(slots=True)
+class _Kept:
+    guard: threading.Lock = field(default_factory=threading.Lock)
+    begun: Begun | None = None
+
+
+def begin(body: Any, ids: torch.Tensor) -> Begun:
+    """One pass over beginnings, int64 [beginnings, tokens]."""
+    made = body(input_ids=ids, use_cache=True)
+    return Begun(made[0], made.past_key_values)
+
+
+@torch.inference_mode()
+def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
+    """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5].
+
+    False for one whose state is no list of keys and values, or whose positions depend on the length of what it reads.
+    """
+    if keeps_state(model):
+        return False
+    body = model.base_model
+    try:
+        whole = body(input_ids=ids, use_cache=False)[0]
+        begun = begin(body, ids[:, :_PROBED])
+        layers = getattr(begun.cache, "layers", [])
+        if not layers or any(type(layer).__name__ not in _LAYERS for layer in layers):
+            return False
+        back = torch.arange(
+            len(ids) - 1, -1, -1, device=ids.device
+        )  # rows in another order: each keeps its own
+        rest = Prefixes(body).go_on(begun, back, ids[back, _PROBED:])
+    except (RuntimeError, TypeError, AttributeError, ValueError, LookupError, NotImplementedError):
+        return False
+    scale = float(whole.abs().max()) + 1.0
+    apart = torch.cat([begun.hidden, rest[back]], dim=1)
+    return apart.shape == whole.shape and float((apart - whole).abs().max()) <= tolerance * scale

@@ -1,0 +1,249 @@
+"""What texts begin with alike is read once, and the numbers are those of whole passes, text by text."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import WORDS, make_model, make_tokenizer
+
+from pretrace.backends import prefixes
+from pretrace.backends.beginnings import GAIN, LEAST, WIDTH, alike, pack_alike
+from pretrace.backends.cores import APART, TOGETHER
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.loading import ModelSettings
+from pretrace.cache.traces import open_store
+from pretrace.errors import ModelError
+from pretrace.scoring.evidence import Want, encoded_for, trace
+from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, States, Trace
+
+ALL = Quantity.LOGP | Quantity.MOMENTS
+FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
+
+
+def opened(family: str, *, start: bool = False, **chosen: Any) -> HuggingFace:
+    model, tokenizer = make_model(family), make_tokenizer(start=start)
+    return HuggingFace(model, tokenizer, name=family, weights="w", settings=ModelSettings(**chosen))
+
+
+def naive(backend: HuggingFace, context: str, text: str) -> np.ndarray:
+    """Log-probabilities of the text's tokens, from one whole pass over the context and the text."""
+    one = backend.encode([text])[0]
+    before = [*one.prefix.tolist(), *(backend.encode([context])[0].tokens.tolist() if context else [])]
+    ids = [*before, *one.tokens.tolist()]
+    with torch.inference_mode():
+        logp = backend.model(torch.tensor([ids]), use_cache=False).logits[0].double().log_softmax(-1)
+    return np.array([float(logp[i - 1, ids[i]]) for i in range(max(1, len(before)), len(ids))])
+
+
+def drawn(number: int, words: int = 30, seed: int = 5) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, size=int(n))) for n in rng.integers(1, words, size=number)]
+
+
+def begun_alike() -> list[str]:
+    """Questions with options in several orders, long and short, and texts that share nothing."""
+    texts = []
+    for question in drawn(4, seed=6):
+        parts = drawn(3, words=6, seed=len(question))
+        head = f"{question} and so on with many more words before anything differs at all"
+        texts += [f"{head}: {a} {b} {c}" for a in parts for b in parts for c in parts if len({a, b, c}) == 3]
+    long = "the same long beginning of one and the same text " * 3
+    return [*texts, *[long + one for one in drawn(9, seed=7)], *drawn(7, seed=8), long]
+
+
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Shapes of the beginnings that are read from now on."""
+    seen: list[tuple[int, int]] = []
+    own = prefixes.begin
+    monkeypatch.setattr(
+        prefixes, "begin", lambda body, ids: (seen.append(tuple(ids.shape)), own(body, ids))[1]
+    )
+    return seen
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("start", [False, True])
+@pytest.mark.parametrize("budget", [None, 60])
+def test_texts_that_begin_alike_equal_the_naive_loop(family: str, start: bool, budget: int | None) -> None:
+    model, texts = opened(family, start=start, token_budget=budget), begun_alike()
+    encoded = encoded_for(model, texts, Want(ALL))
+    assert sum(e.shared > LEAST for e in encoded) > 20
+    assert model.begins_once == (family not in ("granite", "gemma2"))
+    for text, one in zip(texts, trace(model, texts, ALL, store=open_store(None)), strict=True):
+        np.testing.assert_allclose(one.logp, naive(model, "", text), atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("start", [False, True])
+def test_texts_read_after_another_equal_the_naive_loop(family: str, start: bool) -> None:
+    """With gemma3's windows of 16 tokens the beginning reaches far beyond what a layer keeps of it."""
+    model, texts = opened(family, start=start, token_budget=100), drawn(20)
+    context = "one two three and whoever wrote this must have been angry at the railway in the valley. " * 2
+    found = trace(model, texts, ALL, store=open_store(None), after=context)
+    for text, one in zip(texts, found, strict=True):
+        assert one.tokens.tolist() == model.encode([text])[0].tokens.tolist()
+        np.testing.assert_allclose(one.logp, naive(model, context, text), atol=1e-5)
+
+
+def test_a_beginning_is_read_once_however_many_batches_go_on_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, context = opened("llama", token_budget=100), "the railway reached the valley " * 4
+    length = len(model.encode([context])[0].tokens)
+    assert model.begins_once
+    seen = passes(monkeypatch)
+    trace(model, drawn(30), ALL, store=open_store(None), after=context)
+    assert seen == [(1, length)]
+
+
+def test_moments_draws_and_states_are_those_of_a_whole_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """States inside the model belong to every token that is read: there nothing is shared."""
+    texts, shared, whole = begun_alike(), opened("llama"), opened("llama")
+    whole.begins_once = False
+    seen = passes(monkeypatch)
+    for states in (frozenset([Drawn(5, 0.7)]), frozenset([Hidden(), Firing("count", 0.1)])):
+        wanted: States = states
+        for one, other in zip(
+            *(trace(m, texts, Want(ALL, wanted), store=open_store(None)) for m in (shared, whole)),
+            strict=True,
+        ):
+            assert one.mean is not None
+            assert one.std is not None
+            np.testing.assert_allclose(one.mean, other.mean, atol=1e-5)
+            np.testing.assert_allclose(one.std, other.std, atol=2e-5)
+            for state in wanted:
+                np.testing.assert_allclose(one.states[state], other.states[state], atol=1e-5)
+        assert bool(seen) == any(isinstance(one, Drawn) for one in wanted)
+        seen.clear()
+
+
+@pytest.mark.parametrize("family", ["gpt_neox", "gemma3_text"])
+def test_any_number_of_threads_gives_the_same_bits(family: str) -> None:
+    texts, found = begun_alike() * 2, list[list[Trace]]()
+    texts = [f"{text} {i}" for i, text in enumerate(texts)]
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            model = opened(family, token_budget=400)
+            model.sharing = APART
+            found.append(trace(model, texts, ALL, store=open_store(None)))
+    finally:
+        torch.set_num_threads(before)
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            assert np.array_equal(one.logp, other.logp)
+    assert not [one for one in threading.enumerate() if one.name.startswith("batches")]
+
+
+def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts() -> None:
+    """A recurrent state is no list of keys and values, and positions that depend on the length would be others."""
+    import transformers as t
+
+    torch.manual_seed(0)
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 416}
+    mamba = t.MambaForCausalLM(t.MambaConfig(**size, state_size=8))
+    scaled = t.LlamaForCausalLM(
+        t.LlamaConfig(
+            **size,
+            num_attention_heads=4,
+            intermediate_size=48,
+            max_position_embeddings=64,
+            rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0},
+        )
+    )
+    for model in (mamba, scaled):
+        backend = HuggingFace(model, make_tokenizer(), name="m", weights="w", settings=ModelSettings())
+        backend.sharing = TOGETHER
+        assert not backend.begins_once
+        texts = begun_alike()[:8]
+        for text, one in zip(texts, trace(backend, texts, ALL, store=open_store(None)), strict=True):
+            np.testing.assert_allclose(one.logp, naive(backend, "", text), atol=1e-5)
+
+
+def test_the_store_tells_what_a_text_was_read_after() -> None:
+    model, texts = opened("llama"), drawn(4)
+    with open_store(model.fingerprint) as store:
+        plain = trace(model, texts, ALL, store=store)
+        for context in ("the cat sat", "the dog sat"):
+            for _ in range(2):  # computed, then from the store
+                behind = trace(model, texts, ALL, store=store, after=context)
+                for text, one, other in zip(texts, behind, plain, strict=True):
+                    np.testing.assert_allclose(one.logp, naive(model, context, text), atol=1e-5)
+                    assert len(one) == len(other) + 1
+
+
+def test_the_limit_counts_what_stands_before() -> None:
+    model = opened("llama", max_tokens=20)
+    context = "the cat sat on"
+    room = 20 - len(model.encode([context])[0].tokens)
+    text = "one two three four five six seven eight nine ten"
+    (one,) = trace(model, [text], ALL, store=open_store(None), after=context)
+    assert len(one) == room
+    assert one.cut == len(model.tokens.rust.encode(text).ids) - room
+    with pytest.raises(ModelError, match=r"read after has .* tokens, and the model reads at most 20"):
+        trace(model, [text], ALL, store=open_store(None), after="the cat sat on the mat " * 3)
+
+
+def encoded(rows: list[list[int]]) -> list[Encoded]:
+    return [Encoded(np.zeros(0, np.int32), np.array(row, np.int32)) for row in rows]
+
+
+def best(rows: list[list[int]]) -> float:
+    """The fewest tokens, with every set of one beginning tried: a plain recursion over the tree of beginnings."""
+    if len(rows) == 1:
+        return len(rows[0])
+    depth = 0
+    while all(len(row) > depth + 1 for row in rows) and len({row[depth] for row in rows}) == 1:
+        depth += 1
+    parts: dict[tuple[int, ...], list[list[int]]] = {}
+    for row in rows:
+        parts.setdefault(tuple(row[: depth + 1]) if len(row) > depth + 1 else (-1, len(parts)), []).append(
+            row
+        )
+    if len(parts) == 1:
+        return sum(map(len, rows))
+    apart = sum(best(part) for part in parts.values())
+    whole = depth + sum(len(row) - depth for row in rows)
+    return whole if depth >= LEAST and whole <= GAIN * apart else apart
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=6), min_size=1, max_size=12, unique_by=tuple)
+)
+@settings(max_examples=300, deadline=None)
+def test_the_sets_are_the_best_of_all(tails: list[list[int]]) -> None:
+    """Each drawn token stands for a run of five, so that beginnings are long enough."""
+    rows = [[token for one in tail for token in [one] * 5] + [9] for tail in tails]
+    made = alike(encoded(rows))
+    sets = {}
+    for e in made:
+        sets.setdefault((e.shared, tuple(e.tokens[: e.shared].tolist()) if e.shared else id(e)), []).append(e)
+    cost = sum(d + sum(len(e.tokens) - d for e in found) for (d, _), found in sets.items())
+    assert cost == best(rows)
+    assert all(len(found) > 1 for (d, _), found in sets.items() if d)
+
+
+@given(st.integers(0, 10_000), st.integers(20, 400))
+@settings(max_examples=100, deadline=None)
+def test_packing_loses_nothing_and_keeps_beginnings_together(seed: int, budget: int) -> None:
+    rng = np.random.default_rng(seed)
+    heads = [rng.integers(0, 3, size=int(n)).tolist() for n in rng.integers(5, 40, size=4)]
+    rows = [
+        [*heads[int(rng.integers(4))], *rng.integers(3, 9, size=int(rng.integers(1, 30))).tolist()]
+        for _ in range(int(rng.integers(1, 40)))
+    ]
+    made = alike(encoded(rows))
+    batches = pack_alike(made, budget, least=20)
+    assert sorted(i for batch in batches for i in batch) == [i for i, e in enumerate(made) if e.predicted]
+    for batch in batches:
+        depth = min(made[i].shared for i in batch)
+        longest = max(made[i].length for i in batch)
+        assert len(batch) == 1 or len(batch) * (longest - depth) <= budget
+        assert len(batch) == 1 or not depth or len(batch) * longest <= WIDTH * budget
+        if not depth:
+            assert not any(made[i].shared for i in batch)
