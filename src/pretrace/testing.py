@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.rewrites import disturbances, rewrites
-from pretrace.types import Drawn, Encoded, Evidence, Firing, Hidden, Quantity, States, Text, Trace, View
+from pretrace.types import Drawn, Encoded, Evidence, Firing, Hidden, Peak, Quantity, States, Text, Trace, View
 
 Numbers = Sequence[float] | npt.NDArray[Any]
 
@@ -53,7 +53,7 @@ class FakeBackend:
     It has 4 layers of 32 neurons, which depend on the character and on whether the text is familiar; the
     first 16 are its hidden states, those of the last layer standing for the output as well."""
 
-    offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.NEURONS | Quantity.HIDDEN | Quantity.DRAWN
+    offers = ~Quantity.NONE  # everything
     tokenizer_hash = "characters"
     vocabulary = 1 << 16
 
@@ -98,7 +98,8 @@ class FakeBackend:
         std = np.full_like(logp, 1.5) if moments else None
         inside = _activations(tokens, known=known) if states else np.zeros(0)
         found = {
-            state: _drawn(logp) if isinstance(state, Drawn) else _state(state, inside) for state in states
+            state: _over(state, logp) if isinstance(state, Drawn | Peak) else _state(state, inside)
+            for state in states
         }
         return Trace(encoded.tokens[1:], logp, mean, std, encoded.cut, found)
 
@@ -112,8 +113,10 @@ def _activations(tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[n
     return np.asarray(0.9 * noise + 0.3 * more, dtype=np.float64)
 
 
-def _drawn(logp: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """As if the likeliest tokens were those of probability e^-4 or more."""
+def _over(state: Drawn | Peak, logp: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """As if the likeliest tokens were those of probability e^-4 or more, and the likeliest one that of e^-1 or more."""
+    if isinstance(state, Peak):
+        return np.maximum(logp, np.float32(-1.0))
     return np.where(logp >= -4, logp, -np.inf).astype(np.float32)
 
 
