@@ -15,7 +15,7 @@ import re
 import typing
 from pathlib import Path
 
-from pretrace.rewrites import Disturbance, Neighbors, rewrites
+from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
 from pretrace.verdicts.advise import needed
@@ -95,6 +95,8 @@ PAPERS = {
     "Security 2026.",
     "Ilić et al. 2026a": "Powerful training-free membership inference against autoregressive language models. "
     "arXiv:2601.12104.",
+    "Xie et al. 2024": "ReCaLL: membership inference via relative conditional log-likelihoods. EMNLP 2024.",
+    "Wang et al. 2025": "Con-ReCall: detecting pre-training data in LLMs via contrastive decoding. COLING 2025.",
     "FSD": "the paper of Zhang et al. 2025.",
     "Zhang et al. 2025": "FSD. Fine-tuning can help detect pretraining data from large language models. ICLR 2025.",
 }
@@ -179,17 +181,21 @@ def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
 
 
 def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
-    if view.model == "reference" and paired:
-        return "the log-probabilities of the same tokens under a second model (`--reference-model`)"
     if view.model == "reference":
+        if paired:
+            return "the log-probabilities of the same tokens under a second model (`--reference-model`)"
         return "the text's log-probabilities under a second model (`--reference-model`)"
     if view.rewrite == "lower":
         return "a second pass, over the lower-cased text"
     rewrite = rewrites.make(view.rewrite)
     if isinstance(rewrite, Neighbors):
         return f"a pass over each of {rewrite.m} neighbours of the text (`--neighbors` says who makes them)"
-    if isinstance(rewrite, Disturbance):
-        return "a second pass, over the disturbed text"
+    passes = {
+        After: "a pass for each kind of known texts before the text, which are read once",
+        Disturbance: "a second pass, over the disturbed text",
+    }
+    if type(rewrite) in passes:
+        return passes[type(rewrite)]
     if Quantity.NEURONS in quantity:
         return "the feed-forward activations of the same pass"
     if Quantity.HIDDEN in quantity:

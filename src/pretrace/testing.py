@@ -89,10 +89,14 @@ class FakeBackend:
         return [self._trace(e, want, states) for e in batch]
 
     def _trace(self, encoded: Encoded, want: Quantity, states: States) -> Trace:
-        tokens = encoded.tokens.astype(np.int64)
-        known = "".join(map(chr, tokens)) in self.familiar
+        behind = (
+            len(encoded.prefix) > 0
+        )  # another text stands before it, and what is familiar is not recognised
+        tokens = np.concatenate([encoded.prefix[-1:], encoded.tokens]).astype(np.int64)
+        known = not behind and "".join(map(chr, tokens)) in self.familiar
         noise = (tokens[1:] * 7919 + tokens[:-1] * 104729) % 1009 / 1009
-        logp = (-0.5 - 4 * noise + (1.0 if known else 0.0)).clip(max=-0.01).astype(np.float32)
+        after = len(encoded.prefix) % 13 / 100 if behind else 0.0
+        logp = (-0.5 - 4 * noise + (1.0 if known else 0.0) - after).clip(max=-0.01).astype(np.float32)
         moments = Quantity.MOMENTS in want
         mean = np.full_like(logp, -2.5) if moments else None
         std = np.full_like(logp, 1.5) if moments else None
@@ -101,7 +105,7 @@ class FakeBackend:
             state: _over(state, logp) if isinstance(state, Drawn | Peak) else _state(state, inside)
             for state in states
         }
-        return Trace(encoded.tokens[1:], logp, mean, std, encoded.cut, found)
+        return Trace(tokens[1:].astype(np.int32), logp, mean, std, encoded.cut, found)
 
 
 def _activations(tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[np.float64]:
