@@ -15,7 +15,7 @@ import re
 import typing
 from pathlib import Path
 
-from pretrace.rewrites import Disturbance, Neighbors, rewrites
+from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
 from pretrace.verdicts.advise import needed
@@ -68,6 +68,10 @@ Where a paper and its authors' code disagree, the score follows the paper.
   Pythia and OPT the reference frequencies count positions (`pool='notebook'`); in those for TinyLLaMA and OpenLLaMA
   they count texts (`pool='any'`). A text that activates no non-member neuron has an infinite score there; here the
   score is smoothed and finite.
+- `ez`: the authors' code gives 0 to a text of which no such token fell, the value of the clearest non-members; here it
+  has the top.
+- `wbc`: the ten lengths of windows are those of the authors' settings; a rounded geometric progression from 2 to 40
+  would give others.
 """
 
 PAPERS = {
@@ -84,6 +88,15 @@ PAPERS = {
     "Findings of ACL 2023.",
     "Liu et al. 2024c": "Probing language models for pre-training data detection. ACL 2024.",
     "Tang et al. 2025": "NA-PDD. Identifying pre-training data in LLMs: a neuron activation-based detection framework.",
+    "Kwak and Kim 2026": "Gap-K%: measuring top-1 prediction gap for detecting pretraining data. ACL 2026.",
+    "Zhang and Wu 2024": "Adaptive pre-training data detection for large language models via surprising tokens. "
+    "arXiv:2407.21248.",
+    "Chen et al. 2026": "Window-based membership inference attacks against fine-tuned large language models. USENIX "
+    "Security 2026.",
+    "Ilić et al. 2026a": "Powerful training-free membership inference against autoregressive language models. "
+    "arXiv:2601.12104.",
+    "Xie et al. 2024": "ReCaLL: membership inference via relative conditional log-likelihoods. EMNLP 2024.",
+    "Wang et al. 2025": "Con-ReCall: detecting pre-training data in LLMs via contrastive decoding. COLING 2025.",
     "FSD": "the paper of Zhang et al. 2025.",
     "Zhang et al. 2025": "FSD. Fine-tuning can help detect pretraining data from large language models. ICLR 2025.",
 }
@@ -154,7 +167,7 @@ def _needs(name: str) -> str:
             "what that score needs, from the target and from the tuned target (`--tuned` or `--tune-share`)"
         )
     score = scores.make(name)
-    words = [_view(view, quantity) for view, quantity in _plain_first(score.needs)]
+    words = [_view(view, quantity, paired=score.needs.paired) for view, quantity in _plain_first(score.needs)]
     if isinstance(score, Recipe):
         if score.reference:
             words.append("labelled reference texts (`--reference` or `--reference-share`)")
@@ -167,23 +180,32 @@ def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
     return sorted(needs.views.items(), key=lambda item: item[0] != View())
 
 
-def _view(view: View, quantity: Quantity) -> str:
+def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
     if view.model == "reference":
+        if paired:
+            return "the log-probabilities of the same tokens under a second model (`--reference-model`)"
         return "the text's log-probabilities under a second model (`--reference-model`)"
     if view.rewrite == "lower":
         return "a second pass, over the lower-cased text"
     rewrite = rewrites.make(view.rewrite)
     if isinstance(rewrite, Neighbors):
         return f"a pass over each of {rewrite.m} neighbours of the text (`--neighbors` says who makes them)"
-    if isinstance(rewrite, Disturbance):
-        return "a second pass, over the disturbed text"
+    passes = {
+        After: "a pass for each kind of known texts before the text, which are read once",
+        Disturbance: "a second pass, over the disturbed text",
+    }
+    if type(rewrite) in passes:
+        return passes[type(rewrite)]
     if Quantity.NEURONS in quantity:
         return "the feed-forward activations of the same pass"
     if Quantity.HIDDEN in quantity:
         return "the hidden states of the same pass"
+    over = ["log-probabilities"]
     if Quantity.MOMENTS in quantity:
-        return "log-probabilities, and mean and standard deviation over the vocabulary"
-    return "log-probabilities"
+        over.append("mean and standard deviation over the vocabulary")
+    if Quantity.PEAK in quantity:
+        over.append("the log-probability of the likeliest token")
+    return ", and ".join(over)
 
 
 def _papers() -> str:

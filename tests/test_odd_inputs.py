@@ -542,7 +542,7 @@ CASES: list[tuple[str, int, str]] = [
     (
         "score good.jsonl > --scores min_k(k=nan)",
         2,
-        "there are dc_pdd, extraction, fsd, loss, lowercase, max_k, min_k, min_k_plus_plus,",
+        "there are dc_pdd, extraction, ez, fsd, gap_k, loss, lowercase, max_k, min_k,",
     ),
     ("score good.jsonl > --scores min_k(k=1e999)", 2, "found inf"),
     ("score good.jsonl > --shard 1/0", 2, "the first number goes from 1 to the second"),

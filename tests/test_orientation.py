@@ -6,6 +6,8 @@ sign error anywhere between logits and score turns this red.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -23,7 +25,7 @@ from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run, Text
 
-INSIDE = ("na_pdd", "probe")
+INSIDE = ("na_pdd", "probe", "recall", "con_recall")
 # The likeliest tokens inside a word are certain in any text: too few of them tell nothing of so small a model.
 WIDER = {"max_k": "max_k(k=0.8)", "extraction": "extraction(n=100, prefix=2, suffix=6)"}
 OUTSIDE = [WIDER.get(name, name) for name in scores if name not in (*INSIDE, "fsd")]
@@ -46,6 +48,15 @@ class Flat:
         return np.full(vocabulary, -np.log(vocabulary))
 
 
+def learn(model: Any, optimiser: Any, tokenizer: Any, texts: list[str]) -> None:
+    """One epoch, a text at a time."""
+    for text in texts:
+        ids = torch.tensor([tokenizer(text)["input_ids"]])
+        optimiser.zero_grad()
+        model(input_ids=ids, labels=ids).loss.backward()
+        optimiser.step()
+
+
 @pytest.fixture(scope="module")
 def run() -> Run:
     texts, others = twins(5), twins(7)
@@ -53,14 +64,16 @@ def run() -> Run:
     model, reference = make_model("gpt_neox").train(), make_model("gpt_neox")
     torch.manual_seed(0)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    members = [torch.tensor([tokenizer(t.text)["input_ids"]]) for t in texts if t.member]
     for _ in range(25):
-        for ids in members:
-            optimiser.zero_grad()
-            model(input_ids=ids, labels=ids).loss.backward()
-            optimiser.step()
+        learn(model, optimiser, tokenizer, [t.text for t in texts if t.member])
+    # the reference knows texts of this kind, as a model before fine-tuning does, but not these
+    reference.train()
+    optimiser = torch.optim.AdamW(reference.parameters(), lr=3e-3)
+    for _ in range(6):
+        learn(reference, optimiser, tokenizer, [t.text for t in twins(9)])
+    reference.eval()
     target = HuggingFace(model, tokenizer, name="trained", weights="a", settings=ModelSettings())
-    other = HuggingFace(reference, tokenizer, name="untrained", weights="b", settings=ModelSettings())
+    other = HuggingFace(reference, tokenizer, name="reference", weights="b", settings=ModelSettings())
     nonmembers = Corpus("others", tuple(text for text in others if not text.member))
     models = Models(
         target,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.rewrites import disturbances, rewrites
-from pretrace.types import Drawn, Encoded, Evidence, Firing, Hidden, Quantity, States, Text, Trace, View
+from pretrace.types import Drawn, Encoded, Evidence, Firing, Hidden, Peak, Quantity, States, Text, Trace, View
 
 Numbers = Sequence[float] | npt.NDArray[Any]
 
@@ -53,7 +53,7 @@ class FakeBackend:
     It has 4 layers of 32 neurons, which depend on the character and on whether the text is familiar; the
     first 16 are its hidden states, those of the last layer standing for the output as well."""
 
-    offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.NEURONS | Quantity.HIDDEN | Quantity.DRAWN
+    offers = ~Quantity.NONE  # everything
     tokenizer_hash = "characters"
     vocabulary = 1 << 16
 
@@ -89,18 +89,23 @@ class FakeBackend:
         return [self._trace(e, want, states) for e in batch]
 
     def _trace(self, encoded: Encoded, want: Quantity, states: States) -> Trace:
-        tokens = encoded.tokens.astype(np.int64)
-        known = "".join(map(chr, tokens)) in self.familiar
+        behind = (
+            len(encoded.prefix) > 0
+        )  # another text stands before it, and what is familiar is not recognised
+        tokens = np.concatenate([encoded.prefix[-1:], encoded.tokens]).astype(np.int64)
+        known = not behind and "".join(map(chr, tokens)) in self.familiar
         noise = (tokens[1:] * 7919 + tokens[:-1] * 104729) % 1009 / 1009
-        logp = (-0.5 - 4 * noise + (1.0 if known else 0.0)).clip(max=-0.01).astype(np.float32)
+        after = len(encoded.prefix) % 13 / 100 if behind else 0.0
+        logp = (-0.5 - 4 * noise + (1.0 if known else 0.0) - after).clip(max=-0.01).astype(np.float32)
         moments = Quantity.MOMENTS in want
         mean = np.full_like(logp, -2.5) if moments else None
         std = np.full_like(logp, 1.5) if moments else None
         inside = _activations(tokens, known=known) if states else np.zeros(0)
         found = {
-            state: _drawn(logp) if isinstance(state, Drawn) else _state(state, inside) for state in states
+            state: _over(state, logp) if isinstance(state, Drawn | Peak) else _state(state, inside)
+            for state in states
         }
-        return Trace(encoded.tokens[1:], logp, mean, std, encoded.cut, found)
+        return Trace(tokens[1:].astype(np.int32), logp, mean, std, encoded.cut, found)
 
 
 def _activations(tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[np.float64]:
@@ -112,8 +117,10 @@ def _activations(tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[n
     return np.asarray(0.9 * noise + 0.3 * more, dtype=np.float64)
 
 
-def _drawn(logp: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """As if the likeliest tokens were those of probability e^-4 or more."""
+def _over(state: Drawn | Peak, logp: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """As if the likeliest tokens were those of probability e^-4 or more, and the likeliest one that of e^-1 or more."""
+    if isinstance(state, Peak):
+        return np.maximum(logp, np.float32(-1.0))
     return np.where(logp >= -4, logp, -np.inf).astype(np.float32)
 
 

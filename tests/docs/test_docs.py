@@ -362,6 +362,6 @@ def test_every_paper_that_a_score_cites_is_listed() -> None:
     papers = generator().PAPERS
     cited = {name: scores.summary(name) for name in scores}
     for name, summary in cited.items():
-        authors = re.findall(r"\w+ et al\. \d{4}[a-z]?", summary)
+        authors = re.findall(r"\w+ (?:et al\.|and \w+) \d{4}[a-z]?", summary)
         assert authors, f"{name} names no source"
         assert set(authors) <= set(papers), f"{name}: add its paper to PAPERS in docs/generate.py"

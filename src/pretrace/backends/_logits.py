@@ -16,6 +16,8 @@ Shifting by the maximum keeps the variance of a near-certain prediction from can
 where p is 1. Where a token is drawn among the k likeliest at temperature T, with K their set:
 
     log p(token) = y[token] / T - log Σ_K exp(y / T), and -inf outside K
+
+The likeliest token has y = 0: its log-probability is -log s0, at no cost.
 """
 
 from __future__ import annotations
@@ -39,9 +41,11 @@ _GPU_SLICE_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Float32 tensors on the CPU, one entry a position; `mean`, `std` and `drawn` only where they were wanted."""
+    """Float32 tensors on the CPU, one entry a position; `mean`, `std` and `drawn` only where they were wanted.
+    `peak` is the largest log-probability over the vocabulary."""
 
     logp: torch.Tensor
+    peak: torch.Tensor
     mean: torch.Tensor | None
     std: torch.Tensor | None
     drawn: Mapping[Drawn, torch.Tensor]
@@ -61,13 +65,13 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
         sweep(head(hidden[part]), targets[part], sums[:, part])
     y, s0 = sums[0], sums[1]
     log_s0 = s0.log()
-    logp = (y - log_s0).cpu()
+    logp, peak = (y - log_s0).cpu(), (-log_s0).cpu()
     drawn = {one: sums[first + i].cpu() for i, one in enumerate(sweep.draws)}
     if not moments:
-        return Reading(logp, None, None, drawn)
+        return Reading(logp, peak, None, None, drawn)
     centre = sums[2] / s0
     variance = (sums[3] / s0 - centre * centre).clamp_min_(0)
-    return Reading(logp, (centre - log_s0).cpu(), variance.sqrt().cpu(), drawn)
+    return Reading(logp, peak, (centre - log_s0).cpu(), variance.sqrt().cpu(), drawn)
 
 
 class Sweep:

@@ -36,7 +36,7 @@ def behind(encoded: Sequence[Encoded], context: Encoded, most: int) -> list[Enco
     if context.cut or room < 2:
         raise ModelError(
             f"the text that others are read after has {len(context.tokens) + context.cut:,} tokens, and the model "
-            f"reads at most {most:,} at once: give a shorter one."
+            f"reads at most {most:,} at once: give a shorter one (recall and con_recall: fewer shots)."
         )
     return [Encoded(prefix, e.tokens[:room], e.cut + max(0, len(e.tokens) - room)) for e in encoded]
 

@@ -23,7 +23,7 @@ from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
-from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, State, States, Trace
+from pretrace.types import Drawn, Encoded, Firing, Hidden, Peak, Quantity, State, States, Trace
 
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
@@ -65,7 +65,7 @@ class HuggingFace:
         self.vocabulary, self.split = self._probe()
         self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
         self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
-        self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN
+        self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._own = threading.local()  # the buffers of each thread
@@ -194,10 +194,12 @@ class HuggingFace:
         for e, start, row, found, part in zip(batch, starts, rows, inside, parts, strict=True):
             centre = None if mean is None else mean[part]
             spread = None if std is None else std[part]
-            drawn: dict[State, npt.NDArray[Any]] = {
+            over: dict[State, npt.NDArray[Any]] = {
                 state: values.numpy()[part] for state, values in reading.drawn.items()
             }
-            traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, {**found, **drawn}))
+            if Peak() in states:
+                over[Peak()] = reading.peak.numpy()[part]
+            traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, {**found, **over}))
         return traces
 
     def _read_alike(
@@ -263,11 +265,11 @@ class HuggingFace:
                 logits = self._logits(ids[i : i + 1, :stop].to(self.device))[0, start - 1 : stop - 1]
             parts.append(read(logits, ids[i, start:stop].to(self.device), lambda rows: rows, sweep))
             rows += inside
-        columns = zip(*((p.logp, p.mean, p.std) for p in parts), strict=True)
-        logp, mean, std = (None if c[0] is None else torch.cat(c) for c in columns)
-        assert logp is not None
+        columns = zip(*((p.mean, p.std) for p in parts), strict=True)
+        mean, std = (None if c[0] is None else torch.cat(c) for c in columns)
+        logp, peak = torch.cat([part.logp for part in parts]), torch.cat([part.peak for part in parts])
         drawn = {one: torch.cat([part.drawn[one] for part in parts]) for one in sweep.draws}
-        return Reading(logp, mean, std, drawn), rows
+        return Reading(logp, peak, mean, std, drawn), rows
 
     @contextlib.contextmanager
     def _watching(self, states: States) -> Iterator[Watches]:

@@ -10,7 +10,7 @@ from typing import Any
 from pretrace.cache.codecs import STATE, TRACE
 from pretrace.cache.database import Kind
 from pretrace.cache.entries import Entries, Entry
-from pretrace.types import Drawn, Firing, Quantity, State, States, Trace
+from pretrace.types import Drawn, Firing, Peak, Quantity, State, States, Trace
 
 _KIND = Kind("traces", "trace cache", "traces")
 _TRACE = ""  # its label; that of a state is the state's name
@@ -77,4 +77,6 @@ def state_name(state: State) -> str:
         return f"firing {state.pool}>{threshold!r} gated={bool(state.gated)}"
     if isinstance(state, Drawn):
         return f"drawn k={int(state.k)} temperature={float(state.temperature)!r}"
+    if isinstance(state, Peak):
+        return "peak"
     return f"hidden {'all' if state.layer is None else int(state.layer)}"

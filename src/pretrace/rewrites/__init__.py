@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from pretrace.registry import rewrites
 from pretrace.rewrites.disturbing import Disturbance, disturbances
-from pretrace.rewrites.forms import Lower, Neighbors, Plain, readable
+from pretrace.rewrites.forms import After, Lower, Neighbors, Plain, readable
 from pretrace.types import Rewrite, Selective
 
 __all__ = [
+    "After",
     "Disturbance",
     "Lower",
     "Neighbors",

@@ -110,6 +110,24 @@ class Plain:
         return [(text,) for text in texts]
 
 
+@rewrites.add("after")
+@dataclass(frozen=True)
+class After:
+    """The text as it stands, read behind another one, whose tokens are not predicted; "" for one not known yet."""
+
+    text: str = ""
+
+    count = 1
+
+    @property
+    def name(self) -> str:
+        """The expression that makes this rewrite, for a `View`."""
+        return f"after({self.text!r})"
+
+    def __call__(self, texts: Sequence[str], proposer: Proposer | None, /) -> list[tuple[str, ...]]:
+        return [(text,) for text in texts]
+
+
 @disturbance("case")
 def case(text: str, share: float, rng: np.random.Generator) -> str:
     """A share of the letters turned from lower to upper case or back."""

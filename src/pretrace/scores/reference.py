@@ -4,9 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from pretrace.errors import ModelError
 from pretrace.registry import scores
 from pretrace.scores.likelihood import FLOOR, mean_logp, ppl_difference, ppl_ratio
-from pretrace.types import Evidence, Needs, Quantity, View
+from pretrace.types import Doubles, Evidence, Needs, Quantity, View
+
+PAIRED = Needs(Quantity.LOGP, View(), View(model="reference"), paired=True)
+"""Log-probabilities of the same tokens under the target and under the reference model."""
+
+
+def gains(evidence: Evidence) -> tuple[Doubles, slice]:
+    """How much likelier the target finds each token than the reference model does, logp − logp_ref, in nats, and the
+    part of the target's trace that this is: one model may predict a token before the first of the other.
+
+    ModelError where the two read other tokens.
+
+    >>> from pretrace.testing import make_evidence
+    >>> gains(make_evidence(logp=[-1.0, -2.0, -6.0], reference=[-4.0, -4.0, -4.0]))[0].tolist()
+    [3.0, 2.0, -2.0]
+    """
+    own, other = evidence.plain, evidence.through("reference").plain
+    for mine, its in ((0, 0), (1, 0), (0, 1)):
+        length = min(len(own) - mine, len(other) - its)
+        part = slice(mine, mine + length)
+        if length > 0 and np.array_equal(own.tokens[part], other.tokens[its : its + length]):
+            return own.logp[part].astype(np.float64) - other.logp[its : its + length], part
+    raise ModelError(
+        f"text {evidence.text.id!r} has other tokens for the reference model than for the target: name a "
+        "--reference-model with the same tokenizer."
+    )
 
 
 @scores.add("ref")

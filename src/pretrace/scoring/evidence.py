@@ -15,13 +15,14 @@ from pretrace.backends.beginnings import alike, behind
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import Traces, open_store
 from pretrace.errors import ModelError
-from pretrace.rewrites import rewrites
+from pretrace.rewrites import After, rewrites
 from pretrace.types import (
     Backend,
     Drawn,
     Encoded,
     Evidence,
     Needs,
+    Peak,
     Proposer,
     Quantity,
     States,
@@ -86,7 +87,9 @@ class EvidenceReader:
         self.views = [
             (view, Want(quantity, needs.states.get(view, frozenset()))) for view, quantity in ordered
         ]
-        self.forms = forms or {view.rewrite: rewrites.make(view.rewrite) for view in needs.views}
+        known = forms or {}
+        asked_for = {view.rewrite for view in needs.views}  # of fitted scores some that no plan could know
+        self.forms = {name: known.get(name) or rewrites.make(name) for name in asked_for}
         self.proposer = proposer
         self.progress = progress or Silent()
         asked = {view.model for view in needs.views}
@@ -112,7 +115,8 @@ class EvidenceReader:
     def _chunk(self, texts: Sequence[Text]) -> list[Evidence]:
         seen: list[dict[View, tuple[Trace, ...]]] = [{} for _ in texts]
         for view, want in self.views:
-            forms = self.forms[view.rewrite]([text.text for text in texts], self.proposer)
+            form = self.forms[view.rewrite]
+            forms = form([text.text for text in texts], self.proposer)
             traces = iter(
                 trace(
                     self.models[view.model],
@@ -120,6 +124,7 @@ class EvidenceReader:
                     want,
                     store=self.stores[view.model],
                     progress=self.progress,
+                    after=form.text if isinstance(form, After) else "",
                 )
             )
             for views, some in zip(seen, forms, strict=True):
@@ -184,7 +189,7 @@ def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str =
     encoded = backend.encode(texts)
     if after:
         encoded = behind(encoded, backend.encode([after])[0], backend.max_tokens)
-    inside = any(not isinstance(one, Drawn) for one in want.states)
+    inside = any(not isinstance(one, Drawn | Peak) for one in want.states)
     return encoded if inside or want.quantity & (Quantity.HIDDEN | Quantity.NEURONS) else alike(encoded)
 
 

@@ -170,6 +170,9 @@ class ScorePlan:
         if name == "labelled":
             fitted = (n for n, score in self.scores.items() if isinstance(score, Recipe) and score.reference)
             return TextsError(f"{next(fitted)} {_CURES[name]}")
+        if name == "reference":
+            asked = (n for n, score in self.scores.items() if any(v.model == name for v in score.needs.views))
+            return ModelError(f"{next(asked)} {_CURES[name]}")
         return ModelError(_CURES[name])
 
     def check_texts(self, corpus: Corpus) -> None:
@@ -193,10 +196,23 @@ class ScorePlan:
                 f"{target.name} has ({target.tokenizer_hash[:12]}): count again with "
                 f"`pretrace count CORPUS --model {target.name} --out counts.npz`."
             )
+        self._check_tokens(models)
         for view, quantity in (self.needs | self.reference).views.items():
             missing = quantity & ~named[view.model].offers
             if missing:
                 raise self._not_offered(named[view.model].name, view.model, missing)
+
+    def _check_tokens(self, models: Models) -> None:
+        """ModelError where a score holds tokens against each other that are not the same ones."""
+        target, reference = models.target, models.reference
+        if not self.needs.paired or reference is None or reference.tokenizer_hash == target.tokenizer_hash:
+            return
+        asking = [name for name, score in self.scores.items() if score.needs.paired]
+        raise ModelError(
+            f"{', '.join(asking)}: compares the two models token by token, and {reference.name} cuts texts into other "
+            f"tokens than {target.name}: name another --reference-model, one of the same family, or take ref, which "
+            "compares means."
+        )
 
     def check_servers(self, named: Mapping[str, str]) -> None:
         """ModelError where a score needs more of a model on a server than log-probabilities; `named` is what each is
@@ -280,7 +296,8 @@ def _shuffled(reference: Reference, seed: Sequence[int]) -> Reference:
 _CURES = {
     "neighbors": "neighbor needs a model that proposes other words: --neighbors causal takes the target itself, "
     "--neighbors masked:HUB_ID a masked language model.",
-    "reference": "ref compares the target with a smaller model of the same kind: name one with --reference-model.",
+    "reference": "compares the target with a second model, a smaller one of the same kind or one that never saw the "
+    "texts: name it with --reference-model.",
     "tuned": "fsd compares the target with itself after tuning on non-members: make an adapter with `pretrace tune` "
     "and pass --tuned ADAPTER, or let evaluate tune on a part of the texts with --tune-share 0.3.",
     "labelled": "is fitted on texts whose labels are known, about 100 members and 100 non-members: pass a file "
@@ -296,4 +313,5 @@ _OFFERED = {
     Quantity.NEURONS: "feed-forward neurons",
     Quantity.HIDDEN: "hidden states",
     Quantity.DRAWN: "which tokens are the likeliest",
+    Quantity.PEAK: "the log-probability of the likeliest token",
 }

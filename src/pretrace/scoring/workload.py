@@ -10,7 +10,7 @@ import numpy as np
 from pretrace.backends.serving.address import served_kind
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import open_store
-from pretrace.rewrites import Neighbors
+from pretrace.rewrites import After, Neighbors
 from pretrace.scoring.evidence import CHUNK, Want, encoded_for, remaining_batches
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.types import Backend, Corpus, Needs, Quantity, Trace, View
@@ -89,9 +89,11 @@ def _work(
     with open_store(backend.fingerprint if cache else None) as store:
         for corpus, views in parts:
             for view, quantity in views if corpus is not None else ():
+                form = plan.rewrites[view.rewrite]
                 for texts in _forms(corpus, view, plan):
                     encoded = encoded_for(backend, texts, Want(quantity))
-                    keys = [text_key(text) for text in texts]
+                    # what will stand before the texts follows from fitting; it is read once
+                    keys = [text_key(text, form.name if isinstance(form, After) else "") for text in texts]
                     there = store.get(keys, quantity)
                     known += sum(one is not None for one in there)
                     there = [

@@ -55,7 +55,13 @@ class Drawn:
     temperature: float = 1.0
 
 
-State = Firing | Hidden | Drawn
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The largest log-probability over the vocabulary at each position, that of the token a model would write: float32
+    [predicted tokens]. Where the text's own token is the likeliest it equals `Trace.logp` to the last bit."""
+
+
+State = Firing | Hidden | Drawn | Peak
 
 
 States = frozenset[State]
@@ -76,6 +82,8 @@ class Quantity(Flag):
     """Hidden states at the last token (`Hidden`)."""
     DRAWN = auto()
     """How likely each token is to be drawn among the likeliest (`Drawn`)."""
+    PEAK = auto()
+    """Log-probability of the likeliest token (`Peak`)."""
 
 
 class View(NamedTuple):
@@ -146,14 +154,15 @@ class Needs:
     """The quantities, and the states inside the model, that a score wants of each view; combined with `|`.
 
     Whoever wants states is given log-probabilities too: the pass yields them anyway. `counts` says whether
-    the score has to be fitted on token counts.
+    the score has to be fitted on token counts, `paired` whether it holds the tokens of one model against those of
+    another one by one, for which both must cut texts into the same tokens.
 
     >>> both = Needs(Quantity.LOGP) | Needs(Quantity.LOGP, View(rewrite="lower"))
     >>> [view.rewrite for view in both.views]
     ['lower', 'plain']
     """
 
-    __slots__ = ("counts", "states", "views")
+    __slots__ = ("counts", "paired", "states", "views")
 
     def __init__(
         self,
@@ -161,8 +170,9 @@ class Needs:
         *views: View,
         states: Iterable[State] = (),
         counts: bool = False,
+        paired: bool = False,
     ) -> None:
-        self.counts = counts
+        self.counts, self.paired = counts, paired
         wanted = frozenset(states)
         for state in wanted:
             quantity |= Quantity.LOGP | quantity_of(state)
@@ -171,8 +181,9 @@ class Needs:
         self.states: Mapping[View, States] = dict.fromkeys(self.views, wanted) if wanted else {}
 
     @classmethod
-    def _of(cls, views: Mapping[View, Quantity], states: Mapping[View, States], counts: bool) -> Needs:
-        needs = cls(counts=counts)
+    def _of(cls, views: Mapping[View, Quantity], states: Mapping[View, States], beside: Needs) -> Needs:
+        """Needs of these views and states, with the counts and the pairing of `beside`."""
+        needs = cls(counts=beside.counts, paired=beside.paired)
         needs.views = dict(sorted(views.items()))
         needs.states = {view: states[view] for view in needs.views if states.get(view)}
         return needs
@@ -183,7 +194,8 @@ class Needs:
             views[view] = views.get(view, Quantity.NONE) | quantity
         for view, wanted in other.states.items():
             states[view] = states.get(view, frozenset()) | wanted
-        return Needs._of(views, states, self.counts or other.counts)
+        both = Needs(counts=self.counts or other.counts, paired=self.paired or other.paired)
+        return Needs._of(views, states, both)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Needs) and self._parts == other._parts
@@ -193,11 +205,12 @@ class Needs:
 
     @property
     def _parts(self) -> tuple[object, ...]:
-        return (tuple(self.views.items()), tuple(self.states.items()), self.counts)
+        return (tuple(self.views.items()), tuple(self.states.items()), self.counts, self.paired)
 
     def __repr__(self) -> str:
         states = f", states={dict(self.states)!r}" if self.states else ""
-        return f"Needs({dict(self.views)!r}{states}{', counts=True' if self.counts else ''})"
+        more = "".join(f", {name}=True" for name in ("counts", "paired") if getattr(self, name))
+        return f"Needs({dict(self.views)!r}{states}{more})"
 
     def __bool__(self) -> bool:
         return bool(self.views)
@@ -211,7 +224,7 @@ class Needs:
         return Needs._of(
             {moved(view): quantity for view, quantity in self.views.items()},
             {moved(view): states for view, states in self.states.items()},
-            self.counts,
+            self,
         )
 
 
@@ -219,4 +232,6 @@ def quantity_of(state: State) -> Quantity:
     """The quantity a back end must offer for a state to be read."""
     if isinstance(state, Drawn):
         return Quantity.DRAWN
+    if isinstance(state, Peak):
+        return Quantity.PEAK
     return Quantity.NEURONS if isinstance(state, Firing) else Quantity.HIDDEN

@@ -1,0 +1,117 @@
+"""Scores of what happens to a text's likelihood when other texts stand before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pretrace.errors import TextsError
+from pretrace.registry import require, scores
+from pretrace.rewrites import After
+from pretrace.scores.likelihood import FLOOR, mean_logp
+from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
+
+_LATER = View(rewrite=After().name)  # counted as a pass before the prefix is known
+
+
+def drawn_prefix(reference: Reference, member: bool, shots: int, score: str) -> tuple[After, tuple[str, ...]]:
+    """So many known members, or known non-members, one a document, drawn at random and joined by blanks, and their ids;
+    TextsError where there are too few."""
+    kind = "members" if member else "non-members"
+    known = [one.text for one in reference.evidence if one.text.member is member]
+    order = np.random.default_rng([reference.seed, int(member)]).permutation(len(known))
+    drawn = list({known[i].document: known[i] for i in order}.values())[:shots]
+    if len(drawn) < shots:
+        raise TextsError(
+            f"{score} puts {shots} known {kind} before each text: found {len(drawn)} documents of them among the "
+            f"reference texts; give more with --reference, or take fewer with {score}(shots={max(1, len(drawn))})."
+        )
+    return After(" ".join(text.text for text in drawn)), tuple(text.id for text in drawn)
+
+
+@scores.add("recall")
+@dataclass(frozen=True)
+class Recall:
+    """How much less likely a text is behind known non-members than alone (ReCaLL, Xie et al. 2024).
+
+    recall(x) = mean logp(x | P) / mean logp(x), where P are `shots` known non-members, one a document, drawn at random
+    and joined by blanks. P is drawn from reference texts (`--reference`), which are never scored; published code draws
+    it from the texts that it scores. P and a text must fit into what the model reads at once.
+
+    >>> from pretrace.testing import make_evidence, make_trace
+    >>> text, score = make_evidence(logp=[-1.0, -2.0]), Behind(After("Other words."))
+    >>> view = {View(rewrite=score.nonmembers.name): (make_trace([-2.0, -1.0, -3.0]),)}
+    >>> round(score(Evidence(text.text, {**text.views, **view})), 4)  # −2 / −1.5
+    1.3333
+    """
+
+    shots: int = 7
+    needs = Needs(Quantity.LOGP, View(), _LATER)
+    reference = Needs(Quantity.LOGP)
+
+    def __post_init__(self) -> None:
+        require(self.shots >= 1, f"recall: shots is a number of texts, 1 or more; found {self.shots}.")
+
+    def fit(self, reference: Reference, /) -> Score:
+        """The score with its prefix; TextsError where there are too few non-members."""
+        before, ids = drawn_prefix(reference, False, self.shots, "recall")
+        return Behind(before, facts={"prefix": {"nonmembers": list(ids)}})
+
+
+@scores.add("con_recall")
+@dataclass(frozen=True)
+class ConRecall:
+    """How much less likely a text is behind known non-members than behind members (Con-ReCall, Wang et al. 2025).
+
+    con_recall(x) = (mean logp(x | P) − gamma · mean logp(x | M)) / mean logp(x), where P are `shots` known non-members
+    and M as many known members, each one a document, drawn at random and joined by blanks. Both are drawn from
+    reference texts (`--reference`), which are never scored.
+
+    >>> from pretrace.testing import make_evidence, make_trace
+    >>> text, score = make_evidence(logp=[-1.0, -3.0]), Behind(After("Other words."), After("These words."), 0.5)
+    >>> views = {View(rewrite=score.nonmembers.name): (make_trace([-3.0]),)}
+    >>> views[View(rewrite=score.members.name)] = (make_trace([-1.0]),)
+    >>> score(Evidence(text.text, {**text.views, **views}))  # (−3 + 0.5) / −2
+    1.25
+    """
+
+    shots: int = 7
+    gamma: float = 0.5
+    needs = Needs(Quantity.LOGP, View(), _LATER)
+    reference = Needs(Quantity.LOGP)
+
+    def __post_init__(self) -> None:
+        require(self.shots >= 1, f"con_recall: shots is a number of texts, 1 or more; found {self.shots}.")
+        require(0 <= self.gamma < np.inf, f"con_recall: gamma is a weight, 0 or more; found {self.gamma}.")
+
+    def fit(self, reference: Reference, /) -> Score:
+        """The score with its two prefixes; TextsError where there are too few members or non-members."""
+        nonmembers, ids = drawn_prefix(reference, False, self.shots, "con_recall")
+        members, others = drawn_prefix(reference, True, self.shots, "con_recall")
+        facts = {"prefix": {"nonmembers": list(ids), "members": list(others)}}
+        return Behind(nonmembers, members, float(self.gamma), facts=facts)
+
+
+@dataclass(frozen=True)
+class Behind:
+    """Either score with its prefixes: known `nonmembers`, and known `members` with their weight where there are any."""
+
+    nonmembers: After
+    members: After | None = None
+    gamma: float = 0.0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def needs(self) -> Needs:
+        """Log-probabilities of the text alone and behind each prefix."""
+        before = [one for one in (self.nonmembers, self.members) if one is not None]
+        return Needs(Quantity.LOGP, View(), *(View(rewrite=one.name) for one in before))
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        behind = mean_logp(evidence.trace(self.nonmembers.name).logp)
+        if self.members is not None:
+            behind -= self.gamma * mean_logp(evidence.trace(self.members.name).logp)
+        return behind / min(mean_logp(evidence.plain.logp), -FLOOR)

@@ -1,0 +1,100 @@
+"""The log-probability of the likeliest token: against a plain softmax of transformers, and what rests on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.settings import ModelSettings
+from pretrace.cache.traces import open_store
+from pretrace.errors import ModelError
+from pretrace.scores import parse
+from pretrace.scores.reference import gains
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend, make_evidence, make_trace
+from pretrace.types import Corpus, Drawn, Evidence, Peak, Quantity, Text, View
+
+TEXTS = [" ".join(SENTENCES[:4]), SENTENCES[4], SENTENCES[1]]
+
+
+@pytest.mark.parametrize("family", ["gpt_neox", "gemma2"])  # the second does more to its logits
+@pytest.mark.parametrize("quantity", [Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS])
+def test_the_peak_is_that_of_a_plain_softmax(family, quantity, tmp_path):
+    model, tokenizer = make_model(family), make_tokenizer()
+    backend = HuggingFace(model, tokenizer, name="tiny", weights=family, settings=ModelSettings())
+    with open_store("model", tmp_path) as store:
+        found = trace(backend, TEXTS, Want(quantity, frozenset({Peak(), Drawn(1)})), store=store)
+        backend._pass = None  # type: ignore[assignment]  # nothing may be read again
+        again = trace(backend, TEXTS, Want(quantity, frozenset({Peak()})), store=store)
+    for text, one, kept in zip(TEXTS, found, again, strict=True):
+        ids = tokenizer(text)["input_ids"]
+        with torch.inference_mode():
+            logits = model(input_ids=torch.tensor([ids])).logits[0].double()
+        naive = [float(row.max() - torch.log(torch.exp(row).sum())) for row in logits[:-1]]
+        np.testing.assert_allclose(one.states[Peak()], naive, atol=1e-5)
+        np.testing.assert_array_equal(one.states[Peak()], kept.states[Peak()])
+        # equal to the last bit where the text's token is the likeliest one, and nowhere else
+        np.testing.assert_array_equal(one.logp == one.states[Peak()], np.isfinite(one.states[Drawn(1)]))
+
+
+def test_two_models_are_compared_token_by_token_whichever_predicts_the_first():
+    longer, shorter = (
+        make_trace([-9.0, -1.0, -2.0], tokens=[5, 6, 7]),
+        make_trace([-2.0, -5.0], tokens=[6, 7]),
+    )
+    for own, other, expected, part in (
+        (longer, shorter, [1.0, 3.0], slice(1, 3)),
+        (shorter, longer, [-1.0, -3.0], slice(0, 2)),
+    ):
+        views = {View(): (own,), View(model="reference"): (other,)}
+        found, where = gains(Evidence(Text("t", "abc"), views))
+        assert found.tolist() == expected
+        assert where == part
+    others = {View(): (longer,), View(model="reference"): (make_trace([-1.0] * 3, tokens=[1, 2, 3]),)}
+    with pytest.raises(ModelError, match="same tokenizer"):
+        gains(Evidence(Text("t", "abc"), others))
+
+
+@pytest.mark.parametrize("name", ["wbc", "ez"])
+def test_a_reference_with_other_tokens_is_refused_before_anything_is_read(name):
+    target, other = FakeBackend(), FakeBackend(name="other")
+    other.tokenizer_hash = "words"
+    corpus = Corpus("one", (Text("a", "abcdef"),))
+    other.run = target.run = None  # type: ignore[assignment]
+    with pytest.raises(
+        ModelError, match="cuts texts into other tokens than fake: name another --reference-model"
+    ):
+        detect(corpus, Models(target, reference=other), f"loss,{name}")
+    with pytest.raises(ModelError, match=f"{name} compares the target with a second model"):
+        detect(corpus, Models(target), f"loss,{name}")
+
+
+def test_a_text_that_never_fell_is_at_the_top_and_one_without_errors_has_a_value():
+    ez = parse("ez")["ez"]
+
+    def value(logp, reference, peak):
+        made = make_evidence(logp=logp, reference=reference)
+        made.plain.states[Peak()] = np.array(peak, dtype=np.float32)
+        return ez(made)
+
+    never_fell = value([-1.0, -2.0], [-2.0, -4.0], [-0.5, -0.5])
+    mixed = value([-1.0, -4.0], [-4.0, -3.0], [-0.5, -0.5])
+    memorised = value([-0.1, -0.1], [-2.0, -4.0], [-0.1, -0.1])
+    fell = value([-3.0, -4.0], [-2.0, -3.0], [-0.5, -0.5])
+    assert fell < mixed < never_fell < memorised
+    assert mixed == pytest.approx(3.0, rel=1e-5)
+
+
+def test_the_four_run_together_over_one_pass():
+    texts = tuple(Text(str(i), "the quick brown fox"[: 6 + i]) for i in range(8))
+    models = Models(FakeBackend([texts[0].text]), reference=FakeBackend(name="reference"))
+    run = detect(Corpus("few", texts), models, "gap_k,surp,wbc,ez", Options(cache=False))
+    assert run.matrix.shape == (8, 4)
+    assert np.isfinite(run.matrix).all()
+    assert run.matrix[0, 2] == 1.0  # the only text that the target knows better than the reference
+    assert (run.matrix[1:, 2] == 0).all()

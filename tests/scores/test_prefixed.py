@@ -1,0 +1,85 @@
+"""Texts behind other texts: the prefix comes from texts that are never scored, and the numbers are a whole pass's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.settings import ModelSettings
+from pretrace.errors import LeakError, TextsError
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.workload import workload
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Text
+
+WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
+
+
+def labelled(number: int, *, groups: int = 100) -> Corpus:
+    generator = np.random.default_rng(3)
+    texts = [" ".join(generator.choice(WORDS, 6)) + f" {i}." for i in range(number)]
+    return Corpus(
+        "known",
+        tuple(
+            Text(f"k{i}", text, member=i % 2 == 0, group=f"g{i % 2} {i // 2 % groups}")
+            for i, text in enumerate(texts)
+        ),
+    )
+
+
+@pytest.mark.parametrize("start", ["never", "always"])
+@pytest.mark.parametrize("score", ["recall(shots=2)", "con_recall(shots=2)"])
+def test_it_is_the_likelihood_of_a_whole_pass(start, score):
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    backend = HuggingFace(model, tokenizer, name="tiny", weights="a", settings=ModelSettings(start=start))
+    corpus = Corpus("few", tuple(Text(str(i), text) for i, text in enumerate(SENTENCES)))
+    known = labelled(12)
+    run = detect(corpus, Models(backend, labelled=known), score, Options(cache=False, shuffles=0))
+    told = run.settings["fitted"][score]["prefix"]
+    text_of = {text.id: text for text in known.texts}
+    assert all(text_of[one].member is False for one in told["nonmembers"])
+
+    def mean_behind(text: str, before: str) -> float:
+        front = [0] if start == "always" else []
+        context = front + (tokenizer(before)["input_ids"] if before else [])
+        ids = context + tokenizer(text)["input_ids"]
+        with torch.inference_mode():
+            logp = model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        first = max(1, len(context))
+        return float(np.mean([logp[i - 1, ids[i]] for i in range(first, len(ids))]))
+
+    for i, text in enumerate(SENTENCES):
+        behind = mean_behind(text, " ".join(text_of[one].text for one in told["nonmembers"]))
+        if "members" in told:
+            behind -= 0.5 * mean_behind(text, " ".join(text_of[one].text for one in told["members"]))
+        assert run.matrix[i, 0] == pytest.approx(behind / mean_behind(text, ""), abs=1e-5)
+
+
+def test_the_prefix_is_of_as_many_documents_as_shots():
+    corpus = Corpus("one", (Text("a", "abcdef"),))
+    models = Models(FakeBackend(), labelled=labelled(40, groups=3))
+    with pytest.raises(TextsError, match=r"recall puts 7 known non-members .* found 3 documents .*shots=3"):
+        detect(corpus, models, "recall", Options(cache=False))
+    run = detect(corpus, models, "recall(shots=3)", Options(cache=False, shuffles=0))
+    ids = run.settings["fitted"]["recall(shots=3)"]["prefix"]["nonmembers"]
+    group = {text.id: text.group for text in models.labelled.texts}
+    assert len({group[one] for one in ids}) == 3
+
+
+def test_a_text_of_the_prefix_is_never_scored():
+    known = labelled(20)
+    corpus = Corpus("same", (Text("a", known.texts[1].text), Text("b", "abcdef")))
+    with pytest.raises(LeakError, match="among the reference texts"):
+        detect(corpus, Models(FakeBackend(), labelled=known), "recall", Options(cache=False))
+
+
+def test_the_second_pass_is_counted_beforehand():
+    corpus = Corpus("two", (Text("a", "abcdef"), Text("b", "ghijkl")))
+    models = Models(FakeBackend(), labelled=labelled(20))
+    plan = ScorePlan.parse("loss,recall")
+    (found,) = workload(corpus, models, plan, labelled=models.labelled, cache=False)
+    assert found.passes == 2 * 2 + 20
