@@ -339,13 +339,14 @@ def lines(
 
 @compiled
 def probe(
-    words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any, coarse: Any,
-    places: Any, found: Any,
+    words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any,
+    places: Any, hashes: Any, found: Any,
 ) -> int:  # fmt: skip
     """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
-    says nearly always no; `buckets` say where keys with the same first bits (`coarse`) begin."""
+    says nearly always no; `buckets` say where the keys of one of its words begin."""
     n = 0
     last = len(words) - 3
+    one, low = np.uint64(1), np.uint64(63)
     i = 0
     while i <= last:
         h = np.uint64(0)
@@ -355,14 +356,19 @@ def probe(
                 h ^= h >> np.uint64(32)
                 h *= factors[factor]
             h ^= h >> np.uint64(29)
-        k = h >> shift
-        if bitmap[np.int64(k >> np.uint64(3))] >> np.uint8(k & np.uint64(7)) & np.uint8(1):
-            bucket = h >> coarse
-            for key in range(buckets[bucket], buckets[bucket + np.uint64(1)]):
-                if keys[key] == h:
-                    places[n] = i
-                    found[n] = key
-                    n += 1
-                    break
+        sign = one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
+        places[n] = i
+        hashes[n] = h
+        n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it
         i += every
-    return n
+    kept = 0
+    for k in range(n):
+        h = hashes[k]
+        bucket = np.int64(h >> shift)
+        for key in range(buckets[bucket], buckets[bucket + 1]):
+            if keys[key] == h:
+                places[kept] = places[k]
+                found[kept] = key
+                kept += 1
+                break
+    return kept

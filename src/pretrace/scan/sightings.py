@@ -7,6 +7,7 @@ order to the same numbers, so a scan may be killed, divided over machines, and g
 from __future__ import annotations
 
 import json
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -121,7 +122,7 @@ class Gathering:
         """The runs of whole documents, numbered within their buffer, whose first one is the file's `first`."""
         if not len(runs):
             return
-        runs = runs[np.lexsort((-runs[:, END], runs[:, START], runs[:, TEXT], runs[:, DOCUMENT]))]
+        runs = runs[_in_order(runs)]
         pair = np.concatenate([[True], (runs[1:, :2] != runs[:-1, :2]).any(axis=1)])
         group = np.cumsum(pair) - 1
         room = int(self._sizes.max()) + 1
@@ -145,25 +146,37 @@ class Gathering:
         np.add.at(self._wholes, texts, whole)
         covered = np.zeros(len(firsts), dtype=np.int64)
         np.add.at(covered, group[at], ends - begins)
-        for i in np.flatnonzero(covered > self._floor[texts]).tolist():
-            some = runs[firsts[i] : firsts[i + 1] if i + 1 < len(firsts) else len(runs)]
-            self._sight(int(texts[i]), int(covered[i]), some, facts, first)
+        self._sight(runs, firsts, covered, facts, first)
         if self._pending > GATHERED:
             self._changes, self._pending = [added_up(self._changes)], 0
 
-    def _sight(self, text: int, covered: int, runs: Runs, facts: Callable[[int], Facts], first: int) -> None:
-        """Keep a document among those that hold most of a text; of two that hold as much, the earlier one."""
-        place = int(runs[0, DOCUMENT])
-        begins, ends = int(runs[:, START].min()), int(runs[:, END].max())
-        seen = Sighting(
-            covered, self._file, first + place, begins, ends, int(runs[:, AT].min()), facts(place)
-        )
-        best = self._best.setdefault(text, [])
-        best.append(seen)
-        best.sort(key=lambda one: one.order)
-        del best[KEPT:]
-        if len(best) == KEPT:
-            self._floor[text] = best[-1].covered
+    def _sight(
+        self,
+        runs: Runs,
+        firsts: npt.NDArray[np.intp],
+        covered: npt.NDArray[np.int64],
+        facts: Callable[[int], Facts],
+        first: int,
+    ) -> None:
+        """Keep the documents that hold most of each text; of two that hold as much, the earlier one. `firsts` say where
+        the runs of one document and text begin, and `covered` how much it holds."""
+        texts, begins = runs[firsts, TEXT], runs[firsts, START]
+        ends, at = np.maximum.reduceat(runs[:, END], firsts), np.minimum.reduceat(runs[:, AT], firsts)
+        told: dict[int, Facts] = {}
+        for i in np.flatnonzero(covered > self._floor[texts]).tolist():
+            text, held = int(texts[i]), int(covered[i])
+            best = self._best.setdefault(text, [])
+            if len(best) == KEPT and held <= best[-1].covered:
+                continue
+            place = int(runs[firsts[i], DOCUMENT])
+            known = told.get(place)
+            if known is None:
+                known = told[place] = facts(place)
+            seen = Sighting(held, self._file, first + place, int(begins[i]), int(ends[i]), int(at[i]), known)
+            insort(best, seen, key=_order)
+            del best[KEPT:]
+            if len(best) == KEPT:
+                self._floor[text] = best[-1].covered
 
     def part(self, facts: FileFacts) -> Part:
         """What was found, with what was read of the file."""
@@ -172,6 +185,22 @@ class Gathering:
             for values in (self._documents, self._wholes, self._longest)
         )
         return Part((facts,), added_up(self._changes), documents, wholes, longest, self._best)
+
+
+def _order(one: Sighting) -> tuple[int, str, int]:
+    return one.order
+
+
+def _in_order(runs: Runs) -> npt.NDArray[np.intp]:
+    """The order by document, text, first byte, and the longer one first; by one number where the four fit into it."""
+    columns = (runs[:, DOCUMENT], runs[:, TEXT], runs[:, START], runs[:, END].max() - runs[:, END])
+    sizes = [int(column.max()).bit_length() for column in columns]
+    if sum(sizes) > 63:
+        return np.lexsort(columns[::-1])
+    number = columns[0].copy()
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        number = number << size | column
+    return np.argsort(number, kind="stable")
 
 
 def added_up(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
