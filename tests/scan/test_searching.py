@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pretrace.scan.corpus import CorpusFile, Reader
 from pretrace.scan.folding import folded, has_numba, lines_of, packed
 from pretrace.scan.searching import RUN, Search, Table
 
@@ -147,6 +148,28 @@ def test_texts_are_taken_out_of_json_lines_as_json_says() -> None:
         assert theirs == [ours[start:end].tobytes() for start, end in at.tolist()]
         assert irregular.tolist() == [False] * len(rows) + [True] * len(odd)
         assert [raw[a:b].rstrip(b"\n").decode() for a, b in places.tolist()] == [*lines, *odd]
+
+
+@pytest.mark.skipif(not has_numba(), reason="both engines are wanted")
+@settings(max_examples=60, deadline=None)
+@given(some=st.lists(st.binary(max_size=60), max_size=8))
+def test_bytes_that_are_no_utf_8_are_read_alike(
+    tmp_path_factory: pytest.TempPathFactory, some: list[bytes]
+) -> None:
+    clean = [one.translate(None, b'\\"\n') for one in some]
+    raw = (
+        b"".join(b'{"text": "a%sb"}\n' % one for one in clean) + b'{"text": "caf\xe9 \xff \t \\ud800 \xc3"}\n'
+    )
+    path = tmp_path_factory.mktemp("odd") / "odd.jsonl"
+    path.write_bytes(raw)
+    for exact in (False, True):
+        slow, fast = (
+            list(Reader("text", exact, kind).documents(CorpusFile(str(path), 0))) for kind in (False, True)
+        )
+        for one, other in zip(slow, fast, strict=True):
+            assert one.unreadable == other.unreadable == 0
+            theirs = [[d.buffer[a:b].tobytes() for a, b in d.spans.tolist()] for d in (one, other)]
+            assert theirs[0] == theirs[1]
 
 
 @pytest.mark.parametrize("fast", ENGINES)

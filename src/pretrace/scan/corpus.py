@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -132,7 +133,7 @@ class Reader:
         while True:
             if len(space) - rest < BLOCK_BYTES:  # a line longer than the buffer
                 space = space + bytes(len(space))
-            some = stream.readinto(memoryview(space)[rest : rest + BLOCK_BYTES])  # type: ignore[attr-defined]
+            some = cast(Any, stream).readinto(memoryview(space)[rest : rest + BLOCK_BYTES])
             read, size = read + some, rest + some
             cut = space.rfind(b"\n", rest, size) + 1 if some else size
             if cut:
@@ -389,12 +390,27 @@ def _text_column(raw: bytes) -> str:
 
 
 def _string(line: bytes, key: str) -> bytes | None:
-    """The string under a key of a line that holds an object; None where there is none."""
+    """The string under a key of a line that holds an object; None where there is none. Bytes that are no UTF-8 stay as
+    they are, as the kernel leaves them, but for the one that parts documents."""
+    odd = False
     try:
-        item = json.loads(line)
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        odd, text = True, line.decode("utf-8", "surrogateescape")
+    try:
+        item = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
-    return _bytes(item.get(key)) if isinstance(item, dict) else None
+    found = _bytes(item.get(key)) if isinstance(item, dict) else None
+    if found is None or not odd:
+        return found
+    return _ESCAPED.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), found).replace(
+        b"\xff", b"?"
+    )
+
+
+_ESCAPED = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
+"""How a byte that is no UTF-8 is written after `surrogateescape`."""
 
 
 def _facts(line: bytes) -> Facts:

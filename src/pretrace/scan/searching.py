@@ -23,7 +23,7 @@ COMMON = 1000
 """Documents that hold a block, from which on it is counted and no longer followed to both sides."""
 FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
 """Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
-SPARSE = 4_000_000
+SPARSE = 8_000_000
 """Bytes of text from which on the texts are cut at every third byte, and the corpus at every eighth: less memory."""
 ROWS = 1 << 16
 """Runs that are gathered at a time."""
@@ -101,9 +101,7 @@ class Table:
         full = np.flatnonzero(np.diff(buckets))
         if len(full):
             bitmap[full] = np.bitwise_or.reduceat(signs(keys), buckets[full])
-        return cls(
-            joined, spans, stride, every, keys, first, places, key_at, bitmap, bits, buckets
-        )
+        return cls(joined, spans, stride, every, keys, first, places, key_at, bitmap, bits, buckets)
 
 
 class Search:
@@ -178,7 +176,9 @@ def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.i
 def signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The three bits that a hash sets in a word of the bit map (a Bloom filter whose bits lie in one word)."""
     one, low = np.uint64(1), np.uint64(63)
-    return one << (hashes & low) | one << (hashes >> np.uint64(6) & low) | one << (hashes >> np.uint64(12) & low)
+    return (
+        one << (hashes & low) | one << (hashes >> np.uint64(6) & low) | one << (hashes >> np.uint64(12) & low)
+    )
 
 
 def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
