@@ -23,8 +23,8 @@ import numpy as np
 from pretrace.errors import TextsError
 from pretrace.scan.folding import Bytes, Spans, lines_of, packed, room_for
 
-BLOCK_BYTES = 1 << 20
-"""Bytes of a file that are searched at a time."""
+BLOCK_BYTES, LINES_BYTES = 8 << 20, 1 << 20
+"""Bytes of a file that are searched at a time, of JSON lines so few that they stay in the processor's memory."""
 OVERLAP = 1 << 16
 """Bytes of a text file that are searched again with what follows, so that no run is cut."""
 ROWS = 1024
@@ -129,11 +129,11 @@ class Reader:
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[Documents]:
         key, number, read, rest = self.text or "", 0, 0, 0
-        space = bytearray(2 * BLOCK_BYTES)
+        space = bytearray(2 * LINES_BYTES)
         while True:
-            if len(space) - rest < BLOCK_BYTES:  # a line longer than the buffer
+            if len(space) - rest < LINES_BYTES:  # a line longer than the buffer
                 space = space + bytes(len(space))
-            some = cast(Any, stream).readinto(memoryview(space)[rest : rest + BLOCK_BYTES])
+            some = cast(Any, stream).readinto(memoryview(space)[rest : rest + LINES_BYTES])
             read, size = read + some, rest + some
             cut = space.rfind(b"\n", rest, size) + 1 if some else size
             if cut:

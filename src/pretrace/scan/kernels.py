@@ -338,6 +338,31 @@ def lines(
 
 
 @compiled
+def words(buffer: Any, spans: Any, kinds: Any, factor: Any, found: Any, owners: Any) -> int:
+    """The bytes of each word of some documents, weighted by the powers of `factor`, and the number of its document; how
+    many words. `kinds` says of a byte whether it belongs to a word (0), ends one (1) or is left out (2)."""
+    n = 0
+    for document in range(len(spans)):
+        number, power, inside = np.uint64(0), np.uint64(1), False
+        for i in range(spans[document, 0], spans[document, 1]):
+            kind = kinds[buffer[i]]
+            if kind == 0:
+                number += (np.uint64(buffer[i]) + np.uint64(1)) * power
+                power *= factor
+                inside = True
+            elif kind == 1 and inside:
+                found[n] = number
+                owners[n] = document
+                n += 1
+                number, power, inside = np.uint64(0), np.uint64(1), False
+        if inside:
+            found[n] = number
+            owners[n] = document
+            n += 1
+    return n
+
+
+@compiled
 def probe(
     words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any,
     places: Any, hashes: Any, found: Any,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pretrace.scan.corpus import Facts
 from pretrace.scan.folding import Bytes
 from pretrace.scan.searching import AT, CHARACTERS, DOCUMENT, END, START, TEXT, Runs
+from pretrace.scan.wording import NEAREST, NearCopy, WordsFound
 
 KEPT = 20
 """Documents that are named for each text: those that hold most of it."""
@@ -64,7 +65,8 @@ class FileFacts:
 @dataclass(slots=True)
 class Part:
     """What was found in some files. `changes` [places, 2] says at which byte of all texts how many more documents hold
-    what follows; `documents`, `wholes` and `longest` go by the text's number."""
+    what follows; `documents`, `wholes`, `longest` and `near` go by the text's number. `grams` are the hashes of the
+    texts' sequences of 13 words that were found."""
 
     files: tuple[FileFacts, ...] = ()
     changes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
@@ -72,6 +74,9 @@ class Part:
     wholes: dict[int, int] = field(default_factory=dict)
     longest: dict[int, int] = field(default_factory=dict)
     best: dict[int, list[Sighting]] = field(default_factory=dict)
+    near: dict[int, int] = field(default_factory=dict)
+    nearest: dict[int, list[NearCopy]] = field(default_factory=dict)
+    grams: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def save(self, path: Path) -> None:
         """Write it; the caller renames."""
@@ -81,29 +86,43 @@ class Part:
             "wholes": self.wholes,
             "longest": self.longest,
             "best": {text: [asdict(one) for one in some] for text, some in self.best.items()},
+            "near": self.near,
+            "nearest": {text: [asdict(one) for one in some] for text, some in self.nearest.items()},
         }
         written = np.frombuffer(
             json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass"), dtype=np.uint8
         )
         with path.open("wb") as file:
-            np.savez_compressed(file, plain=written, changes=self.changes)
+            np.savez_compressed(file, plain=written, changes=self.changes, grams=self.grams)
 
     @classmethod
     def load(cls, path: Path) -> Part:
         """What `save` wrote; ValueError or OSError where it is damaged."""
         with np.load(path) as found:
             plain: dict[str, Any] = json.loads(found["plain"].tobytes().decode("utf-8", "surrogatepass"))
-            changes = found["changes"]
-        documents, wholes, longest = (
+            changes, grams = found["changes"], found["grams"]
+        documents, wholes, longest, near = (
             {int(text): int(number) for text, number in plain[name].items()}
-            for name in ("documents", "wholes", "longest")
+            for name in ("documents", "wholes", "longest", "near")
         )
         best = {
             int(text): [Sighting(**{**one, "facts": Facts(**one["facts"])}) for one in some]
             for text, some in plain["best"].items()
         }
+        nearest = {
+            int(text): [NearCopy(**{**one, "facts": Facts(**one["facts"])}) for one in some]
+            for text, some in plain["nearest"].items()
+        }
         return cls(
-            tuple(FileFacts(**one) for one in plain["files"]), changes, documents, wholes, longest, best
+            tuple(FileFacts(**one) for one in plain["files"]),
+            changes,
+            documents,
+            wholes,
+            longest,
+            best,
+            near,
+            nearest,
+            grams,
         )
 
 
@@ -178,13 +197,18 @@ class Gathering:
             if len(best) == KEPT:
                 self._floor[text] = best[-1].covered
 
-    def part(self, facts: FileFacts) -> Part:
-        """What was found, with what was read of the file."""
+    def part(self, facts: FileFacts, words: WordsFound | None = None) -> Part:
+        """What was found, with what was read of the file, and what it shares with the texts word by word."""
         documents, wholes, longest = (
             {int(text): int(values[text]) for text in np.flatnonzero(values)}
             for values in (self._documents, self._wholes, self._longest)
         )
-        return Part((facts,), added_up(self._changes), documents, wholes, longest, self._best)
+        made = Part((facts,), added_up(self._changes), documents, wholes, longest, self._best)
+        return (
+            made
+            if words is None
+            else replace(made, near=words.near, nearest=words.nearest, grams=words.grams)
+        )
 
 
 def _order(one: Sighting) -> tuple[int, str, int]:
@@ -220,10 +244,11 @@ def merged(parts: Iterable[Part]) -> Part:
     whole = Part()
     files: list[FileFacts] = []
     changes: list[npt.NDArray[np.int64]] = []
+    grams: list[npt.NDArray[np.uint64]] = []
     for part in parts:
         files += part.files
         changes.append(part.changes)
-        for name in ("documents", "wholes"):
+        for name in ("documents", "wholes", "near"):
             mine = getattr(whole, name)
             for text, number in getattr(part, name).items():
                 mine[text] = mine.get(text, 0) + number
@@ -232,8 +257,14 @@ def merged(parts: Iterable[Part]) -> Part:
         for text, some in part.best.items():
             both = [*whole.best.get(text, []), *some]
             whole.best[text] = sorted(both, key=lambda one: one.order)[:KEPT]
+        for text, copies in part.nearest.items():
+            alike = [*whole.nearest.get(text, []), *copies]
+            whole.nearest[text] = sorted(alike, key=lambda one: one.order)[:NEAREST]
+        grams.append(part.grams)
         if len(changes) > 64:
-            changes = [added_up(changes)]
+            changes, grams = [added_up(changes)], [np.unique(np.concatenate(grams))]
+    if grams:
+        whole.grams = np.unique(np.concatenate(grams))
     whole.changes = added_up(changes)
     whole.files = tuple(sorted(files, key=lambda one: one.file))
     return whole
@@ -252,7 +283,7 @@ class Passage:
 class FoundText:
     """What the corpus holds of one text. `coverage` is the share of its characters in runs, `common` the share in
     passages that stand in very many documents, `longest` its longest run in characters, `documents` how many hold a
-    run, `copies` how many hold the whole text."""
+    run, `copies` how many hold the whole text. `near` counts near copies, `nearest` names the nearest of them."""
 
     characters: int
     coverage: float
@@ -262,6 +293,8 @@ class FoundText:
     copies: int
     passages: tuple[Passage, ...]
     best: tuple[Sighting, ...]
+    near: int = 0
+    nearest: tuple[NearCopy, ...] = ()
 
     @property
     def own(self) -> float:
@@ -296,6 +329,8 @@ def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
         copies=whole.wholes.get(text, 0),
         passages=passages,
         best=tuple(whole.best.get(text, ())),
+        near=whole.near.get(text, 0),
+        nearest=tuple(whole.nearest.get(text, ())),
     )
 
 
