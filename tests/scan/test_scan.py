@@ -6,16 +6,19 @@ import csv
 import gzip
 import json
 import random
+import string
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pretrace import open_corpus
 from pretrace.cli import _called
+from pretrace.errors import OutputError
 from pretrace.runs import load
 from pretrace.scan import cleaning
 from pretrace.scan import scan as room
@@ -309,6 +312,64 @@ def test_web_archives_are_read(place: Path) -> None:
     where = dict(zip(hits["id"], hits["url"], strict=True))
     assert where["t3"] == "https://example.org/wet"
     assert where["t6"] == "https://example.org/page"
+
+
+def shingled(text: str, size: int) -> set[tuple[str, ...]]:
+    """The sequences of so many words."""
+    words = "".join(c for c in text.lower() if c not in string.punctuation).split()
+    return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
+
+
+@pytest.mark.parametrize("fast", [False, *([True] if has_numba() else [])])
+def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(
+    place: Path, call: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, fast: bool
+) -> None:
+    monkeypatch.setattr(room, "has_numba", lambda: fast)
+    words = prose(6, 200).split()
+    few = " ".join("changed" if i % 97 == 50 else word.upper() + "," for i, word in enumerate(words))
+    many = " ".join("changed" if i % 9 == 5 else word for i, word in enumerate(words))
+    short = "three words only, and a few more to have fifty letters"
+    texts = [
+        {"id": "n", "text": " ".join(words)},
+        {"id": "m", "text": prose(9, 80)},
+        {"id": "s", "text": short},
+    ]
+    file = rows(place / "mine.jsonl", texts)
+    rows(place / "corpus" / "near.jsonl", [{"text": few, "id": "few"}, {"text": many, "id": "many"}])
+    rows(place / "corpus" / "gram.jsonl", [{"text": "On it: " + " ".join(prose(9, 80).split()[20:34])}])
+    corpus = [json.loads(one)["text"] for name in ("near", "gram", "a") for one in
+              (place / "corpus" / f"{name}.jsonl").read_text().splitlines()]  # fmt: skip
+    out = place / "NEAR"
+    code, said = call(file, "--corpus", place / "corpus", "--near", "--overlap", "--out", out)
+    assert code == 3, said
+    assert "1 of 3 texts have near copies (1 documents" in said
+    found = load(out)
+    table, near = found.table("texts").columns, found.table("near").columns
+    mine, theirs = shingled(texts[0]["text"], 5), shingled(few, 5)
+    assert near["jaccard"].tolist() == [pytest.approx(len(mine & theirs) / len(mine | theirs))]
+    assert near["document id"] == ("few",)
+    assert table["near copies"].tolist() == [1, 0, 0]
+    every = set().union(*(shingled(one, 13) for one in corpus))
+    wanted = [shingled(one["text"], 13) for one in texts]
+    for value, some in zip(table["13-word overlap"].tolist(), wanted, strict=True):
+        assert value == pytest.approx(len(some & every) / len(some)) if some else value != value
+    assert 0 < table["13-word overlap"][1] < 0.1
+    assert "near.csv" in (out / "report.html").read_text(encoding="utf-8")
+    code, said = call(file, "--corpus", place / "corpus", "--near", "--match", "exact", "--out", place / "X")
+    assert (code, "--match folded" in said) == (2, True)
+
+
+def test_near_copies_are_the_same_in_parts(place: Path) -> None:
+    whole = room.scan(asked(place, near=True, overlap=True), place / "one.parts")
+    for part in ("1/2", "2/2"):
+        again = room.scan(asked(place, near=True, overlap=True, shard=part), place / "more.parts")
+    assert whole is not None
+    assert again is not None
+    for one, other in zip(whole.tables, again.tables, strict=True):
+        for name, values in one.columns.items():
+            np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
+    with pytest.raises(OutputError, match="--near"):
+        room.scan(asked(place), place / "more.parts")
 
 
 def test_passages_add_up_over_parts(place: Path) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+import string
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pretrace.scan.corpus import CorpusFile, Reader
 from pretrace.scan.folding import folded, has_numba, lines_of, packed
 from pretrace.scan.searching import RUN, Search, Table
+from pretrace.scan.wording import sequences, words_of
 
 ENGINES = [False, *([True] if has_numba() else [])]
 WORDS = [
@@ -149,6 +152,28 @@ def test_texts_are_taken_out_of_json_lines_as_json_says() -> None:
         assert [raw[a:b].rstrip(b"\n").decode() for a, b in places.tolist()] == [*lines, *odd]
 
 
+@pytest.mark.skipif(not has_numba(), reason="both engines are wanted")
+@settings(max_examples=60, deadline=None)
+@given(some=st.lists(st.binary(max_size=60), max_size=8))
+def test_bytes_that_are_no_utf_8_are_read_alike(
+    tmp_path_factory: pytest.TempPathFactory, some: list[bytes]
+) -> None:
+    clean = [one.translate(None, b'\\"\n') for one in some]
+    raw = (
+        b"".join(b'{"text": "a%sb"}\n' % one for one in clean) + b'{"text": "caf\xe9 \xff \t \\ud800 \xc3"}\n'
+    )
+    path = tmp_path_factory.mktemp("odd") / "odd.jsonl"
+    path.write_bytes(raw)
+    for exact in (False, True):
+        slow, fast = (
+            list(Reader("text", exact, kind).documents(CorpusFile(str(path), 0))) for kind in (False, True)
+        )
+        for one, other in zip(slow, fast, strict=True):
+            assert one.unreadable == other.unreadable == 0
+            theirs = [[d.buffer[a:b].tobytes() for a, b in d.spans.tolist()] for d in (one, other)]
+            assert theirs[0] == theirs[1]
+
+
 @pytest.mark.parametrize("fast", ENGINES)
 def test_what_is_found_in_a_document_depends_on_no_other(fast: bool) -> None:
     rng = random.Random(1)
@@ -195,3 +220,43 @@ def test_many_texts_are_cut_more_thinly_and_found_all_the_same(monkeypatch: pyte
             {(t, *run) for t, text in enumerate(texts) for run in naive(text, one)} for one in documents
         ]
         assert [set(runs) for runs in found] == wanted
+
+
+def plainly_said(text: str) -> list[str]:
+    """The words of a text, by the rule in a line of Python."""
+    return "".join(c for c in text.lower() if c not in string.punctuation).split()
+
+
+@pytest.mark.parametrize("fast", ENGINES)
+def test_sequences_of_words_agree_with_those_of_a_naive_loop(fast: bool) -> None:
+    rng = random.Random(6)
+    texts = [made(rng, rng.randrange(0, 40)).replace("\u00a0", " ") for _ in range(30)] + [
+        "",
+        "-- ==",
+        "One, two.",
+    ]
+    buffer, spans = packed([one.encode() for one in texts], exact=False, fast=fast)
+    words, owners = words_of(buffer, spans, fast=fast)
+    plain = [plainly_said(one) for one in texts]
+    assert np.bincount(owners, minlength=len(texts)).tolist() == [len(one) for one in plain]
+    flat = [word for one in plain for word in one]
+    for some in (flat, words.tolist()):  # equal words, equal hashes; and no two words with one hash
+        assert len(set(zip(flat, some, strict=True))) == len(set(flat)) == len(set(some))
+    for size in (5, 13):
+        hashes, theirs = sequences(words, owners, size)
+        wanted = [
+            (i, tuple(one[k : k + size])) for i, one in enumerate(plain) for k in range(len(one) - size + 1)
+        ]
+        assert theirs.tolist() == [i for i, _ in wanted]
+        assert len(set(zip([w for _, w in wanted], hashes.tolist(), strict=True))) == len(
+            {w for _, w in wanted}
+        )
+
+
+@pytest.mark.skipif(not has_numba(), reason="both engines are wanted")
+def test_both_engines_hash_words_alike() -> None:
+    rng = random.Random(8)
+    raw = [made(rng, 30).encode() for _ in range(20)] + [bytes(rng.randrange(255) for _ in range(300))]
+    both = [words_of(*packed(raw, exact=False, fast=fast), fast=fast) for fast in (False, True)]
+    for one, other in zip(*both, strict=True):
+        assert one.tolist() == other.tolist()

@@ -10,6 +10,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer
 from pretrace.cli.audit_printing import foreseen, printed, shown
 from pretrace.cli.console import printer
+from pretrace.cli.found import FoundInputs, found_of, with_found
 from pretrace.cli.notes import quiet
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
@@ -71,6 +72,7 @@ class AuditInputs:
     placebo_note: str = option(
         "", "How the placebo is known to be earlier than TEXTS, for the report.", panel=BESIDE
     )
+    found: Path | None = like(FoundInputs, "found")
     companions: Annotated[Companions, Only(("reference_model",), essential=False)] = field(
         default_factory=Companions
     )
@@ -132,6 +134,7 @@ def audit(
             )
         check_writable(out, AUDIT_FOLDER)
     corpus = source.open()
+    beside = found_of(inputs.found, lambda: corpus.texts, source.texts)
     heldout = open_corpus(inputs.heldout, source.columns) if inputs.heldout else None
     wanted = _wanted(target, inputs)
     with doing("opening the models"):
@@ -146,7 +149,7 @@ def audit(
             made = make_audit(corpus, spread, **asked, watch=_Told())
     except DesignError as error:
         return foreseen(error.plan)
-    made = replace(made, settings={**made.settings, "command": dict(given)})
+    made = with_found(replace(made, settings={**made.settings, "command": dict(given)}), beside)
     save_audit(made, out)
     return printed(made, out)
 

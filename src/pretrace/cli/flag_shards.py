@@ -10,6 +10,7 @@ from typing import Any
 
 from pretrace.cli.answer import Answer
 from pretrace.cli.flagging import FlagCommand, printed
+from pretrace.cli.found import with_found
 from pretrace.cli.printing import foretold
 from pretrace.cli.progress import Stages
 from pretrace.cli.sharded import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
@@ -106,6 +107,7 @@ def _job(command: FlagCommand, sharded: Sharded, opened: Opened) -> Job:
             "command": {
                 name: value for name, value in command.given.items() if name not in ("shard", "parts")
             },
+            **({"found": command.found} if command.found else {}),
         },
         evaluation={KEY: {"settings": asked, "model": opened.target}},
     )
@@ -117,6 +119,7 @@ def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking 
     flagged, tables = flagged_of(
         job, parts, planned, own["model"], command=job.source["command"], asking=asking
     )
+    flagged = with_found(flagged, job.source.get("found"))
     rows = ((one.id, one.reason, one.tokens) for one in unscored(job, parts))
     beside: dict[str, Write] = {
         **tables.writers(),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import Answer, of_folder
 from pretrace.cli.console import Plain
+from pretrace.cli.found import FoundInputs, found_of, with_found
 from pretrace.cli.notes import note as say_note
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
@@ -61,6 +63,7 @@ class FlagInputs:
         essential=True,
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
+    found: Path | None = like(FoundInputs, "found")
     companions: Companions = field(default_factory=Companions)
     dry_run: bool = dry_run_option()
 
@@ -88,6 +91,7 @@ def flag(
     )
     check_writable(inputs.out, FLAGGING_FOLDER)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
+    beside = found_of(inputs.found, stream.texts, source.texts)
     other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
     corpus = None if division.named else stream.whole(shards.SHARD, unread.append)
@@ -99,6 +103,7 @@ def flag(
         wanted=wanted,
         settings=settings,
         dry_run=inputs.dry_run,
+        found=beside,
         given=Given({name: value for name, value in given.items() if name not in _NOT_RECORDED}),
     )
     if corpus is None or known is None:
@@ -127,6 +132,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
     with old_objects_left_alone(), watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
+    made = with_found(made, command.found)
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
     save_verdict(made, command.out, beside=beside)
     return printed(made, command.out)
@@ -142,6 +148,7 @@ class FlagCommand:
     wanted: ModelsSettings
     settings: FlagSettings
     dry_run: bool
+    found: Mapping[str, Any] | None
     given: Given
 
     def announce(self, notes: Iterable[str]) -> None:
@@ -184,6 +191,7 @@ def printed(flagged: Verdict, out: Path) -> Answer:
 
 
 def _printed(flagged: Verdict, out: Path, console: Console) -> None:
+    from pretrace.report.searched import sentences
     from pretrace.runs import REPORT
 
     console.print(Plain(flagged.statement, style="bold"))
@@ -197,6 +205,8 @@ def _printed(flagged: Verdict, out: Path, console: Console) -> None:
         more = f" and {unscored - 3:,} more" if unscored > 3 else ""
         place = "skipped.csv" if whole else "result.json"
         console.print(Plain(f"Not scored: {unscored:,}: {names}{more}; all in {place}."))
+    for sentence in sentences(flagged.settings):
+        console.print(Plain(sentence), soft_wrap=True)
     for advice in flagged.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)

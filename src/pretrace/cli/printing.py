@@ -40,6 +40,8 @@ def finished(run: Run, out: Path) -> Answer:
 def conclusion(found: Audit | Verdict, out: Path, checked: str, console: Console) -> None:
     """Print what an audit or a test found: the statement, its reasons, the checks below the heading `checked`, what
     would help, and where the report lies."""
+    from pretrace.report.searched import sentences
+
     console.print(Plain(found.statement, style="bold"))
     for reason in found.reasons:
         console.print(Plain(f"- {reason}"))
@@ -52,6 +54,8 @@ def conclusion(found: Audit | Verdict, out: Path, checked: str, console: Console
         console.print(table)
     for told in getattr(found, "register", ())[:1]:
         console.print(Plain(told))
+    for sentence in sentences(found.settings):
+        console.print(Plain(sentence), soft_wrap=True)
     for advice in found.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)

@@ -14,6 +14,7 @@ from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
 from pretrace.report.chance_plots import power_curve
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.searched import searched
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
 from pretrace.results.audit import hypothesis
@@ -203,7 +204,8 @@ def repeating(audit: Audit) -> Section | None:
 
 
 SECTIONS: Sections[Audit] = (
-    deciding_test, plan, placebo, leans, checks, power, gap, texts, variants, limits, repeating, advice.of_audit,
+    deciding_test, plan, placebo, leans, checks, power, searched, gap, texts, variants, limits, repeating,
+    advice.of_audit,
 )  # fmt: skip
 """The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
 

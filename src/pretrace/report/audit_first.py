@@ -14,6 +14,7 @@ from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
 from pretrace.report.chance_plots import against_chance
 from pretrace.report.frame import fill
+from pretrace.report.searched import sentences
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.types import Audit, Power
@@ -65,7 +66,7 @@ def first_page(audit: Audit) -> Markup:
         ],
         "others": others,
         "advice": advice,
-        "served": facts.served(audit.settings),
+        "served": (*facts.served(audit.settings), *sentences(audit.settings)),
     }
     return fill("audit/first.html", values | _compared(audit) | _drawn(audit) | _strength(audit))
 

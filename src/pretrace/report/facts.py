@@ -87,6 +87,8 @@ def cut(value: str, file: str) -> str:
 def parts(settings: Mapping[str, Any], first: str, titles: Mapping[str, str]) -> list[Part]:
     """The settings in tables: single ones under the title `first`, one for each model, one for each setting that has
     parts, in the order in which they were recorded; those without rows are left out."""
+    if found := mapping(settings.get("found")):  # its texts have a section of their own
+        settings = {**settings, "found": {key: found[key] for key in ("scan", "sha256") if key in found}}
     nested = {key: value for key, value in settings.items() if isinstance(value, Mapping) and value}
     single = {key: value for key, value in settings.items() if key not in nested and value is not None}
     made: list[tuple[str, Mapping[str, Any]]] = [(first, single)]

@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from pretrace.report import advice, facts, wording
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.plots import CHANCE, KINDS
+from pretrace.report.searched import searched, sentences, shares
 from pretrace.report.svg import canvas, to_svg
 from pretrace.report.wording import count, p_value, plural
 from pretrace.results.atomic import atomic_text
@@ -65,7 +66,7 @@ def first_page(flagged: Verdict) -> Markup:
         "expected": expected(values["number"], flagged.figures["fdr"]),
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
-        "served": facts.served(flagged.settings),
+        "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }
     return _filled("first", values)
@@ -91,6 +92,7 @@ def texts(flagged: Verdict) -> Section:
     """The texts with the highest scores, flagged or not."""
     found, told = flagged.table("flags"), flagged.outcome != "refused"
     ids, groups, scores = found["id"], found["group"], found["score"]
+    there, sought = shares(flagged.settings), "found" in flagged.settings
     rows = [
         {
             "id": ids[i],
@@ -99,10 +101,13 @@ def texts(flagged: Verdict) -> Section:
             "p": p_value(float(found["p"][i])) if told else "–",
             "q": p_value(float(found["q"][i])) if told else "–",
             "flagged": told and bool(found["flagged"][i]),
+            "found": there.get(ids[i], "0%") if sought else "",
         }
         for i in sorted(range(len(found)), key=lambda i: -scores[i])[:MOST_ROWS]
     ]
-    return Section("The texts", "texts", _filled("texts", _numbers(flagged) | {"rows": rows}))
+    return Section(
+        "The texts", "texts", _filled("texts", _numbers(flagged) | {"rows": rows, "sought": sought})
+    )
 
 
 def checks(flagged: Verdict) -> Section:
@@ -121,7 +126,7 @@ def repeating(flagged: Verdict) -> Section:
     return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}))
 
 
-SECTIONS: Sections[Verdict] = (deciding_test, texts, checks, limits, repeating, advice.of_verdict)
+SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,10 +21,10 @@ from typing import IO, Any, cast
 import numpy as np
 
 from pretrace.errors import TextsError
-from pretrace.scan.folding import Bytes, Spans, lines_of, packed, room_for_lines
+from pretrace.scan.folding import Bytes, Spans, lines_of, packed, room_for
 
-BLOCK_BYTES = 8 << 20
-"""Bytes of a file that are searched at a time."""
+BLOCK_BYTES, LINES_BYTES = 8 << 20, 1 << 20
+"""Bytes of a file that are searched at a time, of JSON lines so few that they stay in the processor's memory."""
 OVERLAP = 1 << 16
 """Bytes of a text file that are searched again with what follows, so that no run is cut."""
 ROWS = 1024
@@ -89,7 +90,7 @@ class Reader:
     text: str | None = None
     exact: bool = False
     fast: bool = True
-    _room: Bytes = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    _room: Bytes = field(default_factory=lambda: room_for(0))
     """Where lines are folded, over and over: what was found in a buffer is read before the next one comes."""
 
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[Documents]:
@@ -127,18 +128,22 @@ class Reader:
             ) from None
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[Documents]:
-        key, number, read, rest = self.text or "", 0, 0, b""
+        key, number, read, rest = self.text or "", 0, 0, 0
+        space = bytearray(2 * LINES_BYTES)
         while True:
-            some = stream.read(BLOCK_BYTES)
-            read += len(some)
-            raw = rest + some
-            cut = raw.rfind(b"\n") + 1 if some else len(raw)
-            rest = raw[cut:]
+            if len(space) - rest < LINES_BYTES:  # a line longer than the buffer
+                space = space + bytes(len(space))
+            some = cast(Any, stream).readinto(memoryview(space)[rest : rest + LINES_BYTES])
+            read, size = read + some, rest + some
+            cut = space.rfind(b"\n", rest, size) + 1 if some else size
             if cut:
-                key = key or _text_column(raw)
-                found = self._of_lines(memoryview(raw)[:cut], key, number, _place(stream, read))
+                key = key or _text_column(bytes(memoryview(space)[:cut]))
+                found = self._of_lines(memoryview(space)[:cut], key, number, _place(stream, read))
                 number += len(found.spans)
                 yield found
+            rest = size - cut
+            if some and cut:
+                space[:rest] = space[cut:size]
             if not some:
                 return
 
@@ -149,10 +154,7 @@ class Reader:
             buffer, spans = packed([text or b"" for text in texts], exact=self.exact, fast=False)
             unreadable = sum(text is None for text in texts)
             return Documents(buffer, spans, number, lambda i: _facts(lines[i]), read, unreadable)
-        wanted = room_for_lines(raw)
-        if len(self._room) < wanted:
-            self._room = np.empty(wanted * 5 // 4, dtype=np.uint8)
-        buffer, spans, odd, places = lines_of(raw, key, exact=self.exact, room=self._room)
+        buffer, spans, odd, places = lines_of(raw, key, exact=self.exact, room=self._room_for)
         full = np.flatnonzero(~odd | (places[:, 1] - places[:, 0] > 1))
         blank = [i for i in np.flatnonzero(odd).tolist() if not bytes(raw[slice(*places[i])]).strip()]
         kept = np.setdiff1d(full, blank)
@@ -171,6 +173,11 @@ class Reader:
         return Documents(
             buffer, spans, number, lambda i: _facts(bytes(raw[slice(*places[i])])), read, unreadable
         )
+
+    def _room_for(self, size: int) -> Bytes:
+        if len(self._room) < size:
+            self._room = room_for(size * 5 // 4)
+        return self._room
 
     def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[Documents]:
         from pyarrow import parquet
@@ -349,6 +356,16 @@ class _Unpacked:
             left -= len(some)
         return b"".join(parts)
 
+    def readinto(self, space: memoryview) -> int:
+        """Fill the space with what follows; how many bytes, fewer than there is room for at the end alone."""
+        done = 0
+        while done < len(space):
+            some = self._unpacked.readinto(space[done:])
+            if not some:
+                break
+            done += some
+        return done
+
 
 def _place(stream: Any, read: int) -> int:
     """How many bytes of the file itself were read."""
@@ -373,12 +390,27 @@ def _text_column(raw: bytes) -> str:
 
 
 def _string(line: bytes, key: str) -> bytes | None:
-    """The string under a key of a line that holds an object; None where there is none."""
+    """The string under a key of a line that holds an object; None where there is none. Bytes that are no UTF-8 stay as
+    they are, as the kernel leaves them, but for the one that parts documents."""
+    odd = False
     try:
-        item = json.loads(line)
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        odd, text = True, line.decode("utf-8", "surrogateescape")
+    try:
+        item = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
-    return _bytes(item.get(key)) if isinstance(item, dict) else None
+    found = _bytes(item.get(key)) if isinstance(item, dict) else None
+    if found is None or not odd:
+        return found
+    return _ESCAPED.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), found).replace(
+        b"\xff", b"?"
+    )
+
+
+_ESCAPED = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
+"""How a byte that is no UTF-8 is written after `surrogateescape`."""
 
 
 def _facts(line: bytes) -> Facts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -123,17 +123,17 @@ def _folded_in_numpy(joined: Bytes) -> Bytes:
     return made[keep]
 
 
-def room_for_lines(raw: bytes | memoryview) -> int:
-    """Bytes that the texts of some lines can take in a buffer."""
-    return len(raw) + BLOCK * (int(np.count_nonzero(np.frombuffer(raw, dtype=np.uint8) == 10)) + 3)
+def room_for(size: int) -> Bytes:
+    """A new buffer of so many bytes."""
+    return np.empty(size, dtype=np.uint8)
 
 
 def lines_of(
-    raw: bytes | memoryview, key: str, *, exact: bool, room: Bytes | None = None
+    raw: bytes | memoryview, key: str, *, exact: bool, room: Callable[[int], Bytes] = room_for
 ) -> tuple[Bytes, Spans, npt.NDArray[np.bool_], Spans]:
     """The texts under `key` of JSON lines, folded as in `packed`: the buffer, their places in it, which lines must be
-    read in another way (no object, no string there, the key twice), and the lines' places in `raw` [lines, 2]. They are
-    written into `room` where it is given (`room_for_lines`)."""
+    read in another way (no object, no string there, the key twice), and the lines' places in `raw` [lines, 2]. `room`
+    gives the buffer that they are written into, of so many bytes or more."""
     from pretrace.scan import kernels
 
     buffer = np.frombuffer(raw, dtype=np.uint8)
@@ -142,7 +142,7 @@ def lines_of(
     if starts[-1] != len(buffer):
         starts = np.append(starts, len(buffer))
     starts = starts.astype(np.int64)
-    out = np.empty(room_for_lines(raw), dtype=np.uint8) if room is None else room
+    out = room(len(raw) + BLOCK * (len(starts) + 3))
     spans = np.zeros((len(starts) - 1, 2), dtype=np.int64)
     irregular = np.zeros(len(starts) - 1, dtype=np.bool_)
     name = np.frombuffer(key.encode(), dtype=np.uint8)

@@ -338,14 +338,40 @@ def lines(
 
 
 @compiled
+def words(buffer: Any, spans: Any, kinds: Any, factor: Any, found: Any, owners: Any) -> int:
+    """The bytes of each word of some documents, weighted by the powers of `factor`, and the number of its document; how
+    many words. `kinds` says of a byte whether it belongs to a word (0), ends one (1) or is left out (2)."""
+    n = 0
+    for document in range(len(spans)):
+        number, power, inside = np.uint64(0), np.uint64(1), False
+        for i in range(spans[document, 0], spans[document, 1]):
+            kind = kinds[buffer[i]]
+            if kind == 0:
+                number += (np.uint64(buffer[i]) + np.uint64(1)) * power
+                power *= factor
+                inside = True
+            elif kind == 1 and inside:
+                found[n] = number
+                owners[n] = document
+                n += 1
+                number, power, inside = np.uint64(0), np.uint64(1), False
+        if inside:
+            found[n] = number
+            owners[n] = document
+            n += 1
+    return n
+
+
+@compiled
 def probe(
-    words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any, coarse: Any,
-    places: Any, found: Any,
+    words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any,
+    places: Any, hashes: Any, found: Any,
 ) -> int:  # fmt: skip
     """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
-    says nearly always no; `buckets` say where keys with the same first bits (`coarse`) begin."""
+    says nearly always no; `buckets` say where the keys of one of its words begin."""
     n = 0
     last = len(words) - 3
+    one, low = np.uint64(1), np.uint64(63)
     i = 0
     while i <= last:
         h = np.uint64(0)
@@ -355,14 +381,19 @@ def probe(
                 h ^= h >> np.uint64(32)
                 h *= factors[factor]
             h ^= h >> np.uint64(29)
-        k = h >> shift
-        if bitmap[np.int64(k >> np.uint64(3))] >> np.uint8(k & np.uint64(7)) & np.uint8(1):
-            bucket = h >> coarse
-            for key in range(buckets[bucket], buckets[bucket + np.uint64(1)]):
-                if keys[key] == h:
-                    places[n] = i
-                    found[n] = key
-                    n += 1
-                    break
+        sign = one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
+        places[n] = i
+        hashes[n] = h
+        n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it
         i += every
-    return n
+    kept = 0
+    for k in range(n):
+        h = hashes[k]
+        bucket = np.int64(h >> shift)
+        for key in range(buckets[bucket], buckets[bucket + 1]):
+            if keys[key] == h:
+                places[kept] = places[k]
+                found[kept] = key
+                kept += 1
+                break
+    return kept

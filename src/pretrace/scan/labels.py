@@ -6,9 +6,10 @@ between, stands in common passages alone, or was too short to be looked for, is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from pretrace.corpora import TextStream
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.streams import Tell
 from pretrace.errors import TextsError
+from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import RESULT
 from pretrace.results.verdicts import load_verdict
 from pretrace.scan.folding import folded
@@ -38,17 +40,39 @@ def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, int]]:
             yield str(name), member, int(copies or documents)
 
 
+class Scanned:
+    """The texts that a scan in `folder` looked for, by which others are known again."""
+
+    def __init__(self, folder: Path, verdict: Verdict) -> None:
+        table = verdict.table("texts").columns
+        rows = zip(table["id"], table["set"], table["characters"], strict=True)
+        self._folder = folder
+        self._characters = {name: int(number) for name, kind, number in rows if kind == "texts"}
+        self._exact = verdict.settings["test"].get("match") == "exact"
+
+    def check(self, text: Text, source: str) -> None:
+        """TextsError for a text of `source` that is not one of them."""
+        if text.id not in self._characters:
+            raise TextsError(
+                f"the scan in {self._folder} did not look for the text {text.id!r} of {source}: give the texts "
+                "that were scanned, or scan these."
+            )
+        content = np.frombuffer(folded(text.text, exact=self._exact), dtype=np.uint8)
+        if int(np.count_nonzero(content & 0xC0 != 0x80)) != self._characters[text.id]:
+            raise TextsError(
+                f"the text {text.id!r} of {source} is not the one that the scan in {self._folder} looked for "
+                "under this id: scan these texts."
+            )
+
+
 class LabelledStream(TextStream):
     """The texts of a source that have a label by a scan, with their copies (`Text.copies`)."""
 
     def __init__(self, stream: TextStream, found: Path, verdict: Verdict) -> None:
         super().__init__(stream.name, stream.source, USUAL, lambda reading: iter(()))
-        self.card, self._stream, self._from = stream.card, stream, found
+        self.card, self._stream = stream.card, stream
         self._labels = {name: (member, copies) for name, member, copies in labels_of(verdict)}
-        table = verdict.table("texts").columns
-        rows = zip(table["id"], table["set"], table["characters"], strict=True)
-        self._characters = {name: int(number) for name, kind, number in rows if kind == "texts"}
-        self._exact = verdict.settings["test"].get("match") == "exact"
+        self._scanned = Scanned(found, verdict)
         kinds = [member for member, _ in self._labels.values()]
         self._note = (
             f"Labels by what a scan found: {kinds.count(True):,} members, of which {WHOLE:.0%} or more stands in the "
@@ -59,20 +83,10 @@ class LabelledStream(TextStream):
     def texts(self, tell: Tell | None = None) -> Iterator[Text]:
         """The texts that have a label, in order; TextsError for one that the scan did not look for."""
         for text in self._stream.texts(tell):
-            if text.id not in self._labels:
-                raise TextsError(
-                    f"the scan in {self._from} did not look for the text {text.id!r} of {self.source}: give the texts "
-                    "that were scanned, or scan these."
-                )
+            self._scanned.check(text, self.source)
             member, copies = self._labels[text.id]
             if member is None:
                 continue
-            content = np.frombuffer(folded(text.text, exact=self._exact), dtype=np.uint8)
-            if int(np.count_nonzero(content & 0xC0 != 0x80)) != self._characters[text.id]:
-                raise TextsError(
-                    f"the text {text.id!r} of {self.source} is not the one that the scan in {self._from} looked for "
-                    "under this id: scan these texts."
-                )
             yield replace(text, member=member, meta={**text.meta, "copies": str(copies)})
         self.notes = (*self._stream.notes, self._note)
 
@@ -80,11 +94,7 @@ class LabelledStream(TextStream):
 def labelled_by(found: Path, stream: TextStream) -> LabelledStream:
     """A source with the labels that the result of a scan gives its texts. TextsError where `found` holds no
     scan, or one that could not read a file of its corpus."""
-    if not (found / RESULT).is_file():
-        raise TextsError(f"{found} holds no result of a scan: --labels takes the --out of `pretrace scan`.")
-    verdict = load_verdict(found)
-    if verdict.test != "scan":
-        raise TextsError(f"{found} holds a result of {verdict.test}: --labels takes one of `pretrace scan`.")
+    verdict = opened_scan(found, "--labels")
     unread = [one["file"] for one in verdict.settings["searched"]["not read"] if one["unread"]]
     if unread:
         more = f" and {len(unread) - 1:,} more files" if len(unread) > 1 else ""
@@ -93,3 +103,50 @@ def labelled_by(found: Path, stream: TextStream) -> LabelledStream:
             "the corpus, and run the same scan again."
         )
     return LabelledStream(stream, found, verdict)
+
+
+def opened_scan(found: Path, option: str) -> Verdict:
+    """The result of a scan that an option names; TextsError where the folder holds none."""
+    if not (found / RESULT).is_file():
+        raise TextsError(f"{found} holds no result of a scan: {option} takes the --out of `pretrace scan`.")
+    verdict = load_verdict(found)
+    if verdict.test != "scan":
+        raise TextsError(f"{found} holds a result of {verdict.test}: {option} takes one of `pretrace scan`.")
+    return verdict
+
+
+MOST_BESIDE = 1000
+"""Texts that are named in the result of a test, those of which most was found."""
+
+
+def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") -> dict[str, Any]:
+    """What a scan in the folder `found` found of the texts of a test, as plain values for its settings: the answer of
+    the scan, and the texts of which most was found. It is evidence of its own and changes nothing of the test.
+
+    TextsError where `found` holds no scan, or one that did not look for one of the `texts` of `source`; None are not
+    compared.
+    """
+    verdict = opened_scan(found, "--found")
+    scanned = Scanned(found, verdict)
+    for text in texts or ():
+        scanned.check(text, source)
+    table = verdict.table("texts").columns
+    names = ("id", "set", "found", "coverage", "longest", "documents", "copies")
+    rows = [
+        {"id": name, "found": state, "share": share, "longest": int(longest), "documents": int(documents),
+         "copies": int(copies)}
+        for name, kind, state, share, longest, documents, copies in zip(*(table[name] for name in names), strict=True)
+        if kind == "texts" and share
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -row["share"])
+    return {
+        "scan": str(found),
+        "sha256": file_hash(found / RESULT),
+        "corpus": [Path(one).name or one for one in verdict.settings["searched"]["sources"]],
+        "outcome": verdict.outcome,
+        "statement": verdict.statement,
+        "texts": len([kind for kind in table["set"] if kind == "texts"]),
+        "counts": dict(verdict.figures["found"]),
+        "rows": rows[:MOST_BESIDE],
+        "more rows": max(0, len(rows) - MOST_BESIDE),
+    }

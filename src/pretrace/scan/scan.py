@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from zipfile import BadZipFile
 
 import numpy as np
@@ -29,9 +29,10 @@ from pretrace.scan.corpus import CorpusFile, Reader, Unread, holds
 from pretrace.scan.folding import folded, has_numba
 from pretrace.scan.searching import AT, COMMON, RUN, Search, Table
 from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_text, merged
+from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option
-from pretrace.types import Corpus, Estimate, Skipped, Verdict
+from pretrace.types import Corpus, Doubles, Estimate, Skipped, Verdict
 from pretrace.types import Table as ResultTable
 
 SEARCH = "Search"
@@ -52,6 +53,20 @@ class ScanSettings:
     match: Match = option(
         "folded",
         "folded: lower and upper case are the same, and any white space is one space. exact: every byte counts.",
+        panel=SEARCH,
+        essential=True,
+    )
+    near: bool = option(
+        False,
+        "Also name near copies: documents that share 80% or more of their sequences of 5 words with a text (Jaccard "
+        "index). Slower.",
+        panel=SEARCH,
+        essential=True,
+    )
+    overlap: bool = option(
+        False,
+        "Also say how many of a text's sequences of 13 words stand in the corpus, punctuation left aside, as tools for "
+        "decontamination do. Slower.",
         panel=SEARCH,
         essential=True,
     )
@@ -79,6 +94,10 @@ class ScanSettings:
     def __post_init__(self) -> None:
         check_ranges(self)
         require(self.match in ("folded", "exact"), f"--match is folded or exact, found {self.match!r}.")
+        require(
+            self.match == "folded" or not (self.near or self.overlap),
+            "--near and --overlap compare words in lower case: they go with --match folded.",
+        )
         _ = self.part_of
 
     @property
@@ -171,6 +190,18 @@ class Searching:
         part = self.settings.part_of
         return [one for i, one in enumerate(self.files) if part is None or i % part[1] == part[0] - 1]
 
+    @property
+    def digest(self) -> str:
+        """A hash of what is looked for, and how."""
+        words = [name for name in ("near", "overlap") if getattr(self.settings, name)]
+        return " ".join((self.texts.digest, *words))
+
+    def tables(self) -> Tables:
+        """What documents are compared with."""
+        fast, asked = has_numba(), self.settings
+        wording = Wording.of(self.texts.contents, near=asked.near, overlap=asked.overlap, fast=fast)
+        return Tables(Table.of(self.texts.contents), wording)
+
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
         return max(1, min(self.settings.workers or cores(), files))
@@ -180,6 +211,13 @@ class Searching:
         return Reader(self.settings.corpus_column, self.texts.exact, has_numba())
 
 
+class Tables(NamedTuple):
+    """The texts as documents are compared with them: by their blocks, and by words where that is wanted."""
+
+    blocks: Table
+    words: Wording | None
+
+
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
 
@@ -187,14 +225,17 @@ Watch = Callable[[int, int, int, int], object]
 def plan_scan(asked: Searching) -> ScanPlan:
     """What a scan would read, timed on the first 50 MB; nothing is kept."""
     fast, files = has_numba(), asked.files
-    table, reader = Table.of(asked.texts.contents), asked.reader()
-    search = Search(table, fast=fast)
+    tables, reader = asked.tables(), asked.reader()
+    search = Search(tables.blocks, fast=fast)
+    words = WordsFound("", tables.words, fast=fast) if tables.words else None
     for warm in (True, False):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
         for file in files:
             try:
                 for found in reader.documents(file, most=1 if warm else PROBED - read):
                     search.runs(found.buffer, found.spans)
+                    if words is not None:
+                        words.add(found)
                     last = found.read
             except Unread:
                 continue
@@ -224,7 +265,7 @@ def scan(
     OutputError where `parts` belongs to other texts, TextsError for a format whose reader is not installed.
     """
     began = time.perf_counter()
-    _claimed(parts, asked.texts)
+    _claimed(parts, asked.digest)
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]
     if missing:
         progress = _Progress(asked.mine, missing, watch)
@@ -248,7 +289,7 @@ def found_in(asked: Searching, parts: Path) -> Part:
 
 def search_file(
     asked: Searching,
-    table: Table,
+    tables: Tables,
     file: CorpusFile,
     *,
     read: Callable[[int], object] | None = None,
@@ -256,7 +297,8 @@ def search_file(
 ) -> Part | None:
     """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile."""
     texts = asked.texts
-    search, reader = Search(table, fast=has_numba()), asked.reader()
+    search, reader = Search(tables.blocks, fast=has_numba()), asked.reader()
+    words = WordsFound(file.address, tables.words, fast=has_numba()) if tables.words else None
     gathering = Gathering(file.address, texts.starts, [len(one) for one in texts.contents])
     documents = unreadable = place = 0
     unread = ""
@@ -267,6 +309,8 @@ def search_file(
             runs = search.runs(found.buffer, found.spans)
             runs[:, AT] += found.before
             gathering.add(runs, found.facts, first=found.number)
+            if words is not None:
+                words.add(found)
             documents = found.number + len(found.spans)
             unreadable += found.unreadable
             if read is not None:
@@ -274,15 +318,15 @@ def search_file(
             place = found.read
     except Unread as error:
         unread = str(error)
-    return gathering.part(FileFacts(file.address, documents, unreadable, place, unread))
+    return gathering.part(FileFacts(file.address, documents, unreadable, place, unread), words)
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress: _Progress) -> None:
     """Search files, several at once, each into a part of its own."""
-    table, stop = Table.of(asked.texts.contents), threading.Event()
+    tables, stop = asked.tables(), threading.Event()
 
     def one(file: CorpusFile) -> None:
-        part = search_file(asked, table, file, read=progress.read, stop=stop)
+        part = search_file(asked, tables, file, read=progress.read, stop=stop)
         if part is not None:
             write_atomically(_path(parts, file), part.save)
             progress.done()
@@ -359,19 +403,19 @@ def forget(parts: Path) -> None:
         parts.rmdir()
 
 
-def _claimed(parts: Path, texts: Texts) -> None:
+def _claimed(parts: Path, digest: str) -> None:
     """Make the folder of parts; OutputError where it is that of other texts, or no folder of ours."""
     mark = parts / "scan.txt"
     if parts.exists() and not mark.exists() and any(parts.iterdir()):
         raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
-    if mark.exists() and mark.read_text(encoding="utf-8").strip() != texts.digest:
+    if mark.exists() and mark.read_text(encoding="utf-8").strip() != digest:
         raise OutputError(
-            f"{parts} holds the parts of a scan for other texts, or with another --match: delete it, or give another "
-            "--out."
+            f"{parts} holds the parts of a scan for other texts, with another --match, --near or --overlap: delete it, "
+            "or give another --out."
         )
     parts.mkdir(parents=True, exist_ok=True)
     if not mark.exists():
-        atomic_text(mark, texts.digest)
+        atomic_text(mark, digest)
 
 
 def _path(parts: Path, file: CorpusFile) -> Path:
@@ -417,7 +461,7 @@ def state_of(found: FoundText) -> str:
         return "too short"
     if found.coverage >= WHOLE and found.own > SLIGHT:
         return "whole"
-    if found.own > SLIGHT:
+    if found.own > SLIGHT or (found.near and found.coverage <= SLIGHT):
         return "part"
     return "common" if found.coverage > SLIGHT else "no"
 
@@ -430,6 +474,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         for i, (content, start) in enumerate(zip(texts.contents, texts.starts, strict=True))
     ]
     states = [state_of(one) for one in found]
+    overlap = _overlap(asked, whole)
     counted = {name: states[:suspect].count(name) for name in ("whole", "part", "common", "no", "too short")}
     unread = [one for one in whole.files if one.unread or one.unreadable]
     seen = counted["whole"] + counted["part"]
@@ -460,7 +505,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         trust=_trust(beside),
         effect=Estimate(coverage, coverage, coverage),
         effect_unit="of a text's characters found, on average",
-        reasons=_reasons(counted, beside, unread, own),
+        reasons=(*_reasons(counted, beside, unread, own), *_word_by_word(asked, found, overlap)),
         advice=_advice(outcome, texts, unread, own),
         notes=(
             *texts.corpus.notes,
@@ -482,7 +527,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
                 else {}
             ),
         },
-        tables=_tables(texts, found, states),
+        tables=_tables(asked, found, states, overlap),
         skipped=tuple(
             Skipped(text.id, f"it has fewer than {RUN} characters", 0)
             for text, state in zip(texts.corpus.texts, states, strict=False)
@@ -491,6 +536,40 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         statements={"requested_by": asked.settings.requested_by} if asked.settings.requested_by else {},
         settings=_record(asked, unread, seconds),
     )
+
+
+def _overlap(asked: Searching, whole: Part) -> Doubles | None:
+    """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
+    if not asked.settings.overlap:
+        return None
+    wording = Wording.of(asked.texts.contents, near=False, overlap=True, fast=has_numba())
+    assert wording is not None
+    assert wording.grams is not None
+    return wording.grams.shares(whole.grams)
+
+
+def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles | None) -> tuple[str, ...]:
+    """What near copies and the overlap of words came to, of the texts and of the control texts."""
+    suspect, said = len(asked.texts.corpus), []
+    sides = [("texts", slice(0, suspect))] + (
+        [("control texts", slice(suspect, None))] if found[suspect:] else []
+    )
+    for kind, part in sides:
+        mine = found[part]
+        if asked.settings.near:
+            number, copies = sum(one.near > 0 for one in mine), sum(one.near for one in mine)
+            said.append(
+                f"{number:,} of {len(mine):,} {kind} have near copies ({copies:,} documents with a Jaccard index of "
+                f"{NEAR} or more by sequences of {SHINGLE} words; copies that are exact are among them)."
+            )
+        if overlap is not None:
+            able = overlap[part][~np.isnan(overlap[part])]
+            if len(able):
+                said.append(
+                    f"{int((able > 0).sum()):,} of {len(able):,} {kind} with {GRAM} words or more share a sequence of "
+                    f"{GRAM} words with the corpus; on average {able.mean():.1%} of a text's sequences stand there."
+                )
+    return tuple(said)
 
 
 def _statement(counted: Mapping[str, int], outcome: str, texts: Texts, unread: Sequence[FileFacts]) -> str:
@@ -594,13 +673,23 @@ def _advice(
     return tuple(said)
 
 
-def _tables(texts: Texts, found: Sequence[FoundText], states: Sequence[str]) -> tuple[ResultTable, ...]:
+def _tables(
+    asked: Searching, found: Sequence[FoundText], states: Sequence[str], overlap: Doubles | None
+) -> tuple[ResultTable, ...]:
+    texts = asked.texts
     both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
     sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
     numbers = {
         name: np.array([float(getattr(one, name)) for one in found])
         for name in ("characters", "coverage", "common", "longest", "documents", "copies")
     }
+    if asked.settings.near:
+        numbers["near copies"] = np.array([float(one.near) for one in found])
+        numbers["jaccard"] = np.array(
+            [max((c.jaccard for c in one.nearest), default=np.nan) for one in found]
+        )
+    if overlap is not None:
+        numbers["13-word overlap"] = overlap
     summary = ResultTable(
         "texts", {"id": tuple(text.id for text in both), "set": sets, "found": tuple(states), **numbers}
     )
@@ -624,7 +713,28 @@ def _tables(texts: Texts, found: Sequence[FoundText], states: Sequence[str]) -> 
             "bytes": np.array([float(row[3].covered) for row in hits]),
         },
     )
-    return summary, where, _marked(texts, found)
+    return summary, where, _marked(texts, found), *_near_copies(asked, found)
+
+
+def _near_copies(asked: Searching, found: Sequence[FoundText]) -> tuple[ResultTable, ...]:
+    """The documents that are near copies of each text, the nearest first; nothing where they were not looked for."""
+    if not asked.settings.near:
+        return ()
+    texts, suspect = asked.texts, len(asked.texts.corpus)
+    both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
+    rows = [(i, rank, copy) for i, one in enumerate(found) for rank, copy in enumerate(one.nearest, 1)]
+    columns = {
+        "id": tuple(both[i].id for i, _, _ in rows),
+        "set": tuple("texts" if i < suspect else "heldout" for i, _, _ in rows),
+        "rank": np.array([float(rank) for _, rank, _ in rows]),
+        "jaccard": np.array([copy.jaccard for _, _, copy in rows]),
+        "file": tuple(copy.file for _, _, copy in rows),
+        "document": np.array([float(copy.document) for _, _, copy in rows]),
+        "document id": tuple(copy.facts.id for _, _, copy in rows),
+        "url": tuple(copy.facts.url for _, _, copy in rows),
+        "date": tuple(copy.facts.date for _, _, copy in rows),
+    }
+    return (ResultTable("near", columns),)
 
 
 def _marked(texts: Texts, found: Sequence[FoundText]) -> ResultTable:

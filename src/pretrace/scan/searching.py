@@ -7,7 +7,7 @@ characters is found, wherever it stands; and since each is compared byte by byte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,12 @@ COMMON = 1000
 """Documents that hold a block, from which on it is counted and no longer followed to both sides."""
 FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
 """Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
-SPARSE = 32_000_000
+SPARSE = 8_000_000
 """Bytes of text from which on the texts are cut at every third byte, and the corpus at every eighth: less memory."""
 ROWS = 1 << 16
 """Runs that are gathered at a time."""
-FEWEST_BITS, MOST_BITS, BITS_A_BLOCK = 16, 30, 16
+FEWEST_BITS, MOST_BITS, BITS_A_BLOCK = 10, 27, 16
+"""Of the bit map: the least and the most of its words, as powers of two, and its bits for each block of the texts."""
 
 
 Runs = npt.NDArray[np.int64]
@@ -51,7 +52,7 @@ class Table:
     first: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
     key_at: npt.NDArray[np.int32]
-    bitmap: Bytes
+    bitmap: npt.NDArray[np.uint64]
     bits: int
     buckets: npt.NDArray[np.int32]
 
@@ -75,41 +76,32 @@ class Table:
         ]
         places = np.concatenate(starts) if starts else np.zeros(0, dtype=np.int64)
         words = _words(joined)
-        hashes = np.concatenate(
-            [hashed(words[some], words[some + 8], words[some + 16], FACTORS) for some in _slabs(places)]
-            or [np.zeros(0, dtype=np.uint64)]
-        )
-        order = np.argsort(hashes, kind="stable")
-        hashes = hashes[order]
+        hashes = _hashes(words, places)
+        order = _in_order(hashes)
+        hashes, places = hashes[order], places[order]
         first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])[: len(hashes)])
         keys = hashes[first]
-        places = places[order]
         first = np.append(first, len(places)).astype(np.int64)
+        repeated = np.diff(first).astype(np.int32)
         key_at = np.full(len(joined), -1, dtype=np.int32)
-        key_at[places] = np.repeat(np.arange(len(keys), dtype=np.int32), np.diff(first))
-        for some in _slabs(places):
-            model = places[first[key_at[some]]]
-            if any((words[some + k] != words[model + k]).any() for k in (0, 8, 16)):
-                raise TextsError(
-                    "two different passages of the texts have the same 64-bit hash, which only happens on purpose: "
-                    "search for the texts in two parts."
-                )
-        wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_BLOCK))))
+        key_at[places] = np.repeat(np.arange(len(keys), dtype=np.int32), repeated)
+        several = np.flatnonzero(repeated > 1)
+        model = np.repeat(places[first[several]], repeated[several])
+        there = places[np.repeat(repeated > 1, repeated)]
+        if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
+            raise TextsError(
+                "two different passages of the texts have the same 64-bit hash, which only happens on purpose: "
+                "search for the texts in two parts."
+            )
+        wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_BLOCK // 64))))
         bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
-        bitmap = np.zeros(1 << bits - 3, dtype=np.uint8)
-        k = keys >> np.uint64(64 - bits)
-        byte = (k >> np.uint64(3)).astype(np.int64)
-        begins = np.flatnonzero(np.diff(byte, prepend=-1))
-        if len(begins):
-            one = np.uint8(1) << (k & np.uint64(7)).astype(np.uint8)
-            bitmap[byte[begins]] = np.bitwise_or.reduceat(one, begins)
-        coarse = max(1, bits - BITS_A_BLOCK.bit_length() + 1)
-        buckets = np.searchsorted(
-            keys >> np.uint64(64 - coarse), np.arange((1 << coarse) + 1, dtype=np.uint64)
-        )
-        return cls(
-            joined, spans, stride, every, keys, first, places, key_at, bitmap, bits, buckets.astype(np.int32)
-        )
+        bitmap = np.zeros(1 << bits, dtype=np.uint64)
+        buckets = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits))
+        buckets = np.append(buckets, len(keys)).astype(np.int32)
+        full = np.flatnonzero(np.diff(buckets))
+        if len(full):
+            bitmap[full] = np.bitwise_or.reduceat(signs(keys), buckets[full])
+        return cls(joined, spans, stride, every, keys, first, places, key_at, bitmap, bits, buckets)
 
 
 class Search:
@@ -154,11 +146,11 @@ def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.i
     if fast:
         from pretrace.scan import kernels
 
-        coarse = np.uint64(64 - (len(table.buckets) - 1).bit_length() + 1)
         room = len(words) // step + 1
         places, found = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        hashes = np.empty(room, dtype=np.uint64)
         number = kernels.probe(
-            words, step, table.bitmap, shift, FACTORS, table.keys, table.buckets, coarse, places, found
+            words, step, table.bitmap, shift, FACTORS, table.keys, table.buckets, places, hashes, found
         )
         return places[:number] * 8, found[:number]
     found_places, found_keys = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
@@ -171,14 +163,22 @@ def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.i
             words[first + 2 : last + 2 : step],
             FACTORS,
         )
-        k = h >> shift
-        set_ = table.bitmap[k >> np.uint64(3)] >> (k & np.uint64(7)).astype(np.uint8) & 1
+        wanted = signs(h)
+        set_ = table.bitmap[h >> shift] & wanted == wanted
         hit = np.flatnonzero(set_)
         key = np.minimum(np.searchsorted(table.keys, h[hit]), len(table.keys) - 1)
         same = table.keys[key] == h[hit]
         found_places.append((first + hit[same] * step) * 8)
         found_keys.append(key[same])
     return np.concatenate(found_places), np.concatenate(found_keys)
+
+
+def signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The three bits that a hash sets in a word of the bit map (a Bloom filter whose bits lie in one word)."""
+    one, low = np.uint64(1), np.uint64(63)
+    return (
+        one << (hashes & low) | one << (hashes >> np.uint64(6) & low) | one << (hashes >> np.uint64(12) & low)
+    )
 
 
 def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
@@ -258,10 +258,33 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
     return number, i
 
 
-def _slabs(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
-    """The places in pieces that need little memory."""
-    for begin in range(0, len(places), 1 << 20):
-        yield places[begin : begin + (1 << 20)]
+def _hashes(words: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """The hash of the block at each place, in pieces that stay in the processor's memory."""
+    made = np.empty(len(places), dtype=np.uint64)
+    for begin in range(0, len(places), 1 << 14):
+        some = places[begin : begin + (1 << 14)]
+        made[begin : begin + (1 << 14)] = hashed(words[some], words[some + 8], words[some + 16], FACTORS)
+    return made
+
+
+def _in_order(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """The stable order of hashes, as `argsort` gives it. Numbers are sorted several times as fast as places of
+    numbers, so the place takes the last bits of each hash; the few hashes that agree in all other bits are sorted
+    once more."""
+    low = np.uint64((1 << max(1, len(hashes) - 1).bit_length()) - 1)
+    ordered = hashes & ~low | np.arange(len(hashes), dtype=np.uint64)
+    ordered.sort()
+    order = (ordered & low).astype(np.int64)
+    some = hashes[order]
+    for i in np.flatnonzero(some[1:] < some[:-1]).tolist():
+        first, last = i, i + 2
+        while first and some[first - 1] | low == some[i] | low:
+            first -= 1
+        while last < len(some) and some[last] | low == some[i] | low:
+            last += 1
+        mine = np.sort(order[first:last])
+        order[first:last] = mine[np.argsort(hashes[mine], kind="stable")]
+    return order
 
 
 def _fast() -> Callable[..., tuple[int, int]]:
@@ -273,11 +296,5 @@ def _fast() -> Callable[..., tuple[int, int]]:
 
 
 def _words(buffer: Bytes) -> npt.NDArray[np.uint64]:
-    """The 8 bytes from each place on as one number, uint64 [bytes]; as `view` reads them."""
-    padded = np.concatenate([buffer, np.full(16, 0xFF, dtype=np.uint8)])
-    made = np.empty(len(buffer), dtype=np.uint64)
-    for shift in range(8):
-        part = padded[shift : shift + (len(padded) - shift) // 8 * 8].copy().view(np.uint64)
-        wanted = len(made[shift::8])
-        made[shift::8] = part[:wanted]
-    return made
+    """The 8 bytes from each place on as one number, uint64 [bytes - 7]; a view."""
+    return np.ndarray(max(0, len(buffer) - 7), dtype=np.uint64, buffer=buffer.data, strides=(1,))

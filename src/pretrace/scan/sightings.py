@@ -7,8 +7,9 @@ order to the same numbers, so a scan may be killed, divided over machines, and g
 from __future__ import annotations
 
 import json
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from pretrace.scan.corpus import Facts
 from pretrace.scan.folding import Bytes
 from pretrace.scan.searching import AT, CHARACTERS, DOCUMENT, END, START, TEXT, Runs
+from pretrace.scan.wording import NEAREST, NearCopy, WordsFound
 
 KEPT = 20
 """Documents that are named for each text: those that hold most of it."""
@@ -63,7 +65,8 @@ class FileFacts:
 @dataclass(slots=True)
 class Part:
     """What was found in some files. `changes` [places, 2] says at which byte of all texts how many more documents hold
-    what follows; `documents`, `wholes` and `longest` go by the text's number."""
+    what follows; `documents`, `wholes`, `longest` and `near` go by the text's number. `grams` are the hashes of the
+    texts' sequences of 13 words that were found."""
 
     files: tuple[FileFacts, ...] = ()
     changes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
@@ -71,6 +74,9 @@ class Part:
     wholes: dict[int, int] = field(default_factory=dict)
     longest: dict[int, int] = field(default_factory=dict)
     best: dict[int, list[Sighting]] = field(default_factory=dict)
+    near: dict[int, int] = field(default_factory=dict)
+    nearest: dict[int, list[NearCopy]] = field(default_factory=dict)
+    grams: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def save(self, path: Path) -> None:
         """Write it; the caller renames."""
@@ -80,29 +86,43 @@ class Part:
             "wholes": self.wholes,
             "longest": self.longest,
             "best": {text: [asdict(one) for one in some] for text, some in self.best.items()},
+            "near": self.near,
+            "nearest": {text: [asdict(one) for one in some] for text, some in self.nearest.items()},
         }
         written = np.frombuffer(
             json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass"), dtype=np.uint8
         )
         with path.open("wb") as file:
-            np.savez_compressed(file, plain=written, changes=self.changes)
+            np.savez_compressed(file, plain=written, changes=self.changes, grams=self.grams)
 
     @classmethod
     def load(cls, path: Path) -> Part:
         """What `save` wrote; ValueError or OSError where it is damaged."""
         with np.load(path) as found:
             plain: dict[str, Any] = json.loads(found["plain"].tobytes().decode("utf-8", "surrogatepass"))
-            changes = found["changes"]
-        documents, wholes, longest = (
+            changes, grams = found["changes"], found["grams"]
+        documents, wholes, longest, near = (
             {int(text): int(number) for text, number in plain[name].items()}
-            for name in ("documents", "wholes", "longest")
+            for name in ("documents", "wholes", "longest", "near")
         )
         best = {
             int(text): [Sighting(**{**one, "facts": Facts(**one["facts"])}) for one in some]
             for text, some in plain["best"].items()
         }
+        nearest = {
+            int(text): [NearCopy(**{**one, "facts": Facts(**one["facts"])}) for one in some]
+            for text, some in plain["nearest"].items()
+        }
         return cls(
-            tuple(FileFacts(**one) for one in plain["files"]), changes, documents, wholes, longest, best
+            tuple(FileFacts(**one) for one in plain["files"]),
+            changes,
+            documents,
+            wholes,
+            longest,
+            best,
+            near,
+            nearest,
+            grams,
         )
 
 
@@ -121,7 +141,7 @@ class Gathering:
         """The runs of whole documents, numbered within their buffer, whose first one is the file's `first`."""
         if not len(runs):
             return
-        runs = runs[np.lexsort((-runs[:, END], runs[:, START], runs[:, TEXT], runs[:, DOCUMENT]))]
+        runs = runs[_in_order(runs)]
         pair = np.concatenate([[True], (runs[1:, :2] != runs[:-1, :2]).any(axis=1)])
         group = np.cumsum(pair) - 1
         room = int(self._sizes.max()) + 1
@@ -145,33 +165,66 @@ class Gathering:
         np.add.at(self._wholes, texts, whole)
         covered = np.zeros(len(firsts), dtype=np.int64)
         np.add.at(covered, group[at], ends - begins)
-        for i in np.flatnonzero(covered > self._floor[texts]).tolist():
-            some = runs[firsts[i] : firsts[i + 1] if i + 1 < len(firsts) else len(runs)]
-            self._sight(int(texts[i]), int(covered[i]), some, facts, first)
+        self._sight(runs, firsts, covered, facts, first)
         if self._pending > GATHERED:
             self._changes, self._pending = [added_up(self._changes)], 0
 
-    def _sight(self, text: int, covered: int, runs: Runs, facts: Callable[[int], Facts], first: int) -> None:
-        """Keep a document among those that hold most of a text; of two that hold as much, the earlier one."""
-        place = int(runs[0, DOCUMENT])
-        begins, ends = int(runs[:, START].min()), int(runs[:, END].max())
-        seen = Sighting(
-            covered, self._file, first + place, begins, ends, int(runs[:, AT].min()), facts(place)
-        )
-        best = self._best.setdefault(text, [])
-        best.append(seen)
-        best.sort(key=lambda one: one.order)
-        del best[KEPT:]
-        if len(best) == KEPT:
-            self._floor[text] = best[-1].covered
+    def _sight(
+        self,
+        runs: Runs,
+        firsts: npt.NDArray[np.intp],
+        covered: npt.NDArray[np.int64],
+        facts: Callable[[int], Facts],
+        first: int,
+    ) -> None:
+        """Keep the documents that hold most of each text; of two that hold as much, the earlier one. `firsts` say where
+        the runs of one document and text begin, and `covered` how much it holds."""
+        texts, begins = runs[firsts, TEXT], runs[firsts, START]
+        ends, at = np.maximum.reduceat(runs[:, END], firsts), np.minimum.reduceat(runs[:, AT], firsts)
+        told: dict[int, Facts] = {}
+        for i in np.flatnonzero(covered > self._floor[texts]).tolist():
+            text, held = int(texts[i]), int(covered[i])
+            best = self._best.setdefault(text, [])
+            if len(best) == KEPT and held <= best[-1].covered:
+                continue
+            place = int(runs[firsts[i], DOCUMENT])
+            known = told.get(place)
+            if known is None:
+                known = told[place] = facts(place)
+            seen = Sighting(held, self._file, first + place, int(begins[i]), int(ends[i]), int(at[i]), known)
+            insort(best, seen, key=_order)
+            del best[KEPT:]
+            if len(best) == KEPT:
+                self._floor[text] = best[-1].covered
 
-    def part(self, facts: FileFacts) -> Part:
-        """What was found, with what was read of the file."""
+    def part(self, facts: FileFacts, words: WordsFound | None = None) -> Part:
+        """What was found, with what was read of the file, and what it shares with the texts word by word."""
         documents, wholes, longest = (
             {int(text): int(values[text]) for text in np.flatnonzero(values)}
             for values in (self._documents, self._wholes, self._longest)
         )
-        return Part((facts,), added_up(self._changes), documents, wholes, longest, self._best)
+        made = Part((facts,), added_up(self._changes), documents, wholes, longest, self._best)
+        return (
+            made
+            if words is None
+            else replace(made, near=words.near, nearest=words.nearest, grams=words.grams)
+        )
+
+
+def _order(one: Sighting) -> tuple[int, str, int]:
+    return one.order
+
+
+def _in_order(runs: Runs) -> npt.NDArray[np.intp]:
+    """The order by document, text, first byte, and the longer one first; by one number where the four fit into it."""
+    columns = (runs[:, DOCUMENT], runs[:, TEXT], runs[:, START], runs[:, END].max() - runs[:, END])
+    sizes = [int(column.max()).bit_length() for column in columns]
+    if sum(sizes) > 63:
+        return np.lexsort(columns[::-1])
+    number = columns[0].copy()
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        number = number << size | column
+    return np.argsort(number, kind="stable")
 
 
 def added_up(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
@@ -191,10 +244,11 @@ def merged(parts: Iterable[Part]) -> Part:
     whole = Part()
     files: list[FileFacts] = []
     changes: list[npt.NDArray[np.int64]] = []
+    grams: list[npt.NDArray[np.uint64]] = []
     for part in parts:
         files += part.files
         changes.append(part.changes)
-        for name in ("documents", "wholes"):
+        for name in ("documents", "wholes", "near"):
             mine = getattr(whole, name)
             for text, number in getattr(part, name).items():
                 mine[text] = mine.get(text, 0) + number
@@ -203,8 +257,14 @@ def merged(parts: Iterable[Part]) -> Part:
         for text, some in part.best.items():
             both = [*whole.best.get(text, []), *some]
             whole.best[text] = sorted(both, key=lambda one: one.order)[:KEPT]
+        for text, copies in part.nearest.items():
+            alike = [*whole.nearest.get(text, []), *copies]
+            whole.nearest[text] = sorted(alike, key=lambda one: one.order)[:NEAREST]
+        grams.append(part.grams)
         if len(changes) > 64:
-            changes = [added_up(changes)]
+            changes, grams = [added_up(changes)], [np.unique(np.concatenate(grams))]
+    if grams:
+        whole.grams = np.unique(np.concatenate(grams))
     whole.changes = added_up(changes)
     whole.files = tuple(sorted(files, key=lambda one: one.file))
     return whole
@@ -223,7 +283,7 @@ class Passage:
 class FoundText:
     """What the corpus holds of one text. `coverage` is the share of its characters in runs, `common` the share in
     passages that stand in very many documents, `longest` its longest run in characters, `documents` how many hold a
-    run, `copies` how many hold the whole text."""
+    run, `copies` how many hold the whole text. `near` counts near copies, `nearest` names the nearest of them."""
 
     characters: int
     coverage: float
@@ -233,6 +293,8 @@ class FoundText:
     copies: int
     passages: tuple[Passage, ...]
     best: tuple[Sighting, ...]
+    near: int = 0
+    nearest: tuple[NearCopy, ...] = ()
 
     @property
     def own(self) -> float:
@@ -267,6 +329,8 @@ def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
         copies=whole.wholes.get(text, 0),
         passages=passages,
         best=tuple(whole.best.get(text, ())),
+        near=whole.near.get(text, 0),
+        nearest=tuple(whole.nearest.get(text, ())),
     )
 
 

@@ -17,7 +17,6 @@ from pretrace.jobs.settings import EngineSettings
 from pretrace.scan.corpus import CorpusFile
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import Searching, search_file
-from pretrace.scan.searching import Table
 from pretrace.scan.sightings import Part
 
 
@@ -29,8 +28,8 @@ class Looking:
 
     def open(self) -> tuple[bool, Callable[[Any], Any]]:
         """Whether the worker has the fast engine, and what searches a file."""
-        table = Table.of(self.asked.texts.contents)
-        return has_numba(), lambda file: search_file(self.asked, table, file)
+        tables = self.asked.tables()
+        return has_numba(), lambda file: search_file(self.asked, tables, file)
 
 
 @dataclass(frozen=True, slots=True)

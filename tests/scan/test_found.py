@@ -1,0 +1,130 @@
+"""`flag` and `audit` with `--found`: what a scan found of the same texts is shown and changes nothing."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny import MORE_WORDS
+
+from pretrace.cli import _called
+from pretrace.runs import load, report_of
+from pretrace.types import Audit, Verdict
+
+Call = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    def run(*words: object) -> tuple[int, str]:
+        code, error = _called([*map(str, words)])
+        return code, " ".join((capsys.readouterr().out + error).split())
+
+    return run
+
+
+@pytest.fixture
+def place(tmp_path: Path, call: Call) -> Path:
+    """Forty texts, of which ten stand in a corpus, forty others of the same kind, and the scan."""
+    rng = np.random.default_rng(3)
+    every = [" ".join(rng.choice(MORE_WORDS, 60)) for _ in range(80)]
+    for name, some in (("mine", every[:40]), ("known", every[40:])):
+        rows = [{"id": f"{name}{i}", "text": text} for i, text in enumerate(some)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    corpus = [{"text": text} for text in every[:10]] + [{"text": f"{every[0]} again"}]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus))
+    scan = (
+        "scan",
+        tmp_path / "mine.jsonl",
+        "--corpus",
+        tmp_path / "corpus.jsonl",
+        "--out",
+        tmp_path / "FOUND",
+    )
+    assert call(*scan)[0] == 3
+    return tmp_path
+
+
+def flagged(place: Path, model: Path, out: str, *more: object) -> tuple[object, ...]:
+    sets = (place / "mine.jsonl", "--nonmembers", place / "known.jsonl", "--model", model, "--no-cache")
+    return ("flag", *sets, "--out", place / out, *more)
+
+
+def pages(folder: Path) -> str:
+    return " ".join((folder / "report.html").read_text(encoding="utf-8").split())
+
+
+SAID = "10 of 40 stand in it whole or nearly whole"
+
+
+def test_a_flagging_shows_what_was_found_and_is_the_same(
+    place: Path, model_folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, said = call(*flagged(place, model_folder, "PLAIN"))
+    assert SAID not in said
+    code, said = call(*flagged(place, model_folder, "BESIDE", "--found", place / "FOUND"))
+    assert code == plain
+    assert SAID in said
+    page = pages(place / "BESIDE")
+    assert page.count(SAID) == 2  # page one and the section
+    assert "What a search found of these texts" in page
+    assert "In the corpus" in page
+    assert "In the corpus" not in pages(place / "PLAIN")
+    one, other = load(place / "PLAIN"), load(place / "BESIDE")
+    assert isinstance(one, Verdict)
+    assert isinstance(other, Verdict)
+    assert (one.p, one.outcome, one.statement, one.reasons) == (
+        other.p,
+        other.outcome,
+        other.statement,
+        other.reasons,
+    )
+    rows = other.settings["found"]["rows"]
+    assert {row["id"] for row in rows} == {f"mine{i}" for i in range(10)}
+    assert {row["id"]: row["copies"] for row in rows}["mine0"] == 2
+    assert report_of(place / "BESIDE") == (place / "BESIDE" / "report.html").read_text(encoding="utf-8")
+    tables = [(place / name / "flags.csv").read_bytes() for name in ("PLAIN", "BESIDE")]
+    assert tables[0] == tables[1]
+    monkeypatch.setattr("pretrace.jobs.shards.SHARD", 16)
+    for part in ("1/2", "2/2"):
+        assert (
+            call(*flagged(place, model_folder, "PARTS", "--found", place / "FOUND", "--shard", part))[0] == 0
+        )
+    code, said = call("merge", place / "PARTS")
+    assert (code, SAID in said) == (plain, True)
+    assert SAID in pages(place / "PARTS")
+
+
+def test_an_audit_shows_what_was_found_and_is_the_same(place: Path, model_folder: Path, call: Call) -> None:
+    sets = ("audit", place / "mine.jsonl", "--heldout", place / "known.jsonl", "--model", model_folder)
+    plain, said = call(*sets, "--generator", "none", "--out", place / "PLAIN")
+    assert SAID not in said
+    code, said = call(*sets, "--generator", "none", "--out", place / "BESIDE", "--found", place / "FOUND")
+    assert code == plain, said
+    assert SAID in said
+    assert pages(place / "BESIDE").count(SAID) == 2
+    one, other = load(place / "PLAIN"), load(place / "BESIDE")
+    assert isinstance(one, Audit)
+    assert isinstance(other, Audit)
+    assert (one.answer.p, one.outcome, one.reasons) == (other.answer.p, other.outcome, other.reasons)
+    with (place / "BESIDE" / "documents.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))) == 80
+
+
+@pytest.mark.parametrize("command", ["flag", "audit"])
+def test_what_is_no_scan_of_these_texts_is_refused(
+    place: Path, model_folder: Path, call: Call, command: str
+) -> None:
+    other = "--nonmembers" if command == "flag" else "--heldout"
+    words = (other, place / "mine.jsonl", "--model", model_folder, "--out", place / "X", "--found")
+    for texts, found, why in (
+        (place / "mine.jsonl", place / "corpus.jsonl", "--found takes the --out of `pretrace scan`"),
+        (place / "known.jsonl", place / "FOUND", "did not look for the text 'known0'"),
+    ):
+        code, said = call(command, texts, *words, found)
+        assert (code, why in said) == (2, True), said
+        assert not (place / "X").exists()
