@@ -723,7 +723,7 @@ def _near_copies(asked: Searching, found: Sequence[FoundText]) -> tuple[ResultTa
     texts, suspect = asked.texts, len(asked.texts.corpus)
     both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
     rows = [(i, rank, copy) for i, one in enumerate(found) for rank, copy in enumerate(one.nearest, 1)]
-    columns = {
+    columns: dict[str, tuple[str, ...] | Doubles] = {
         "id": tuple(both[i].id for i, _, _ in rows),
         "set": tuple("texts" if i < suspect else "heldout" for i, _, _ in rows),
         "rank": np.array([float(rank) for _, rank, _ in rows]),

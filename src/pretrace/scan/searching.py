@@ -96,8 +96,8 @@ class Table:
         wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_BLOCK // 64))))
         bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
         bitmap = np.zeros(1 << bits, dtype=np.uint64)
-        buckets = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits))
-        buckets = np.append(buckets, len(keys)).astype(np.int32)
+        begins = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits))
+        buckets: npt.NDArray[np.int32] = np.append(begins, len(keys)).astype(np.int32)
         full = np.flatnonzero(np.diff(buckets))
         if len(full):
             bitmap[full] = np.bitwise_or.reduceat(signs(keys), buckets[full])
@@ -176,9 +176,10 @@ def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.i
 def signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The three bits that a hash sets in a word of the bit map (a Bloom filter whose bits lie in one word)."""
     one, low = np.uint64(1), np.uint64(63)
-    return (
+    set_bits: npt.NDArray[np.uint64] = (
         one << (hashes & low) | one << (hashes >> np.uint64(6) & low) | one << (hashes >> np.uint64(12) & low)
     )
+    return set_bits
 
 
 def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
