@@ -8,9 +8,10 @@ models. Writes benchmarks/results/innocents_frame.json; killed at any time it go
 same draws: no second model is asked. Members are counted in the same two ways.
 
 Simulated cells take what a model makes of an order as a sum over neighbours: what stands in the texts for every model
-(`gain` times the pattern), and preferences of its own, which two models share in part (`SHARED`). The second model sees
-the pattern as clearly as the target, half or a quarter as clearly, or not at all. The tests are the functions that the
-command calls: `lot_test`, `beyond_by_lot`, `gate_values`, `order_check`.
+(`gain` times the pattern), and preferences of its own, which two models share in part (`SHARED`). Models that are asked
+in text name the part they like most. The second model sees the pattern as clearly as the target, half or a quarter as
+clearly, or not at all. The tests are the functions that the command calls: `lot_test`, `beyond_by_lot`, `carried`,
+`gate_values`, `order_check`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,18 @@ from benchmarks.experiments import RESULTS
 from benchmarks.machine import commit, machine
 from pretrace.statistics.lots import lot_test
 from pretrace.types import Doubles
-from pretrace.verdicts.frame import Rows, beyond_by_lot
-from pretrace.verdicts.order import MOST_ROWS, Chosen, Unit, far, gate_values, order_check, unseen_share
+from pretrace.verdicts.frame import MOST_DOSE, Rows, beyond_by_lot
+from pretrace.verdicts.order import (
+    FEWEST_PARTS,
+    MOST_ROWS,
+    Chosen,
+    Unit,
+    carried,
+    far,
+    gate_values,
+    order_check,
+    unseen_share,
+)
 
 LEVEL, DRAWS = 0.05, 1000
 SHARED = 0.5
@@ -42,6 +53,8 @@ SEES = {"as clearly": 1.0, "half as clearly": 0.5, "a quarter as clearly": 0.25,
 BEGIN = "<!-- innocents: written by benchmarks/innocents_frame.py -->"
 END = "<!-- end of innocents -->"
 Rng = np.random.Generator
+PLACE = 0.5
+"""How much more a model that is asked likes the first place of a list than the last."""
 ORDERS = np.array(list(itertools.permutations(range(4))))
 
 
@@ -56,6 +69,8 @@ class Case:
     distant: Sequence[Chosen]
     units: tuple[Unit, ...] = ()
     items: bool = False
+    others: tuple[Rows, Rows] | None = None
+    """Where both models gave text alone: what they name where the published part is not among those listed."""
 
     @property
     def compared(self) -> tuple[Rows, Rows]:
@@ -184,10 +199,75 @@ def drifting(rng: Rng, rows: list[str]) -> list[str]:
     return [" ".join(f"w{int(i + at)}" for i in rng.integers(60, size=9)) for at in share]
 
 
+def named(rng: Rng, pattern: Doubles, see: float, gain: float, memory: float = 0.0) -> Case:
+    """Models that are asked which part stands next, by chat: each names the part it likes most, with the list in two
+    orders, of which it likes the first places. `pattern` [units, parts, parts] is what a part is worth behind another
+    for every model that sees it; the first part of a unit never moves. `memory` is what the target adds to the
+    published one."""
+    number, size = pattern.shape[:2]
+    common, own, other = rng.standard_normal((3, number, size, size))
+    first = gain * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
+    second = gain * see * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
+    first[:, np.arange(size - 1), np.arange(1, size)] += memory
+    rows: list[list[Doubles]] = [[], [], [], []]
+    for unit in range(number):
+        for place in range(1, size - FEWEST_PARTS + 1):
+            for m, likes in enumerate((first, second)):
+                rows[m].append(_named(rng, likes[unit, place - 1, place:]))
+                rows[m + 2].append(_named(rng, likes[unit, place - 1, place + 1 :]))
+    own_rows, second_rows, own_others, second_others = map(tuple, rows)
+    return Case(own_rows, second_rows, (), others=(own_others, second_others))
+
+
+def _named(rng: Rng, likes: Doubles) -> Doubles:
+    """The share of two answers that name each part."""
+    bias = PLACE * np.linspace(1, 0, len(likes))
+    order = rng.permutation(len(likes))
+    found = np.zeros(len(likes))
+    for listed in (order, order[::-1]):
+        found[listed[np.argmax(likes[listed] + bias)]] += 0.5
+    return found
+
+
+def text_sets() -> Iterator[Cell]:
+    """Those of models that give text alone."""
+    still = np.zeros((SHARDS, MOST_ROWS, MOST_ROWS))
+    yield Cell("order, in text", "an order by lot", partial(named, pattern=still, see=1.0, gain=0.0))
+    for how, see in SEES.items():
+        for auto in (0.4, 0.7):
+            kind = f"neighbours alike, autocorrelation {auto}; the second model sees it {how}"
+            yield Cell("order, in text", kind, partial(_alike_named, autocorrelation=auto, see=see))
+    for how, see in SEES.items():
+        kind = f"each row continues the last one; the second model sees it {how}"
+        follows = np.broadcast_to(np.eye(MOST_ROWS, k=1), (SHARDS, MOST_ROWS, MOST_ROWS))
+        yield Cell("order, in text", kind, partial(named, pattern=follows, see=see, gain=0.5))
+    # the head, which never moves, and four options on a scale, published from one end to the other
+    steps = np.arange(5)
+    scale = -np.abs(steps[:, None] - steps[None, :]).astype(float)
+    items = np.broadcast_to(scale, (ITEMS, 5, 5))
+    yield Cell("options, in text", "an order by lot", partial(named, pattern=0 * items, see=1.0, gain=0.0))
+    for how, see in SEES.items():
+        kind = f"options form a scale, {ITEMS} items; the second model sees it {how}"
+        yield Cell("options, in text", kind, partial(named, pattern=items, see=see, gain=0.5))
+    for memory in (0.5, 1.0, 2.0):
+        kind = f"read: the row that was published is liked more by {memory} sd"
+        yield Cell(
+            "order, in text",
+            kind,
+            partial(named, pattern=still, see=1.0, gain=0.0, memory=memory),
+            member=True,
+        )
+
+
+def _alike_named(rng: Rng, autocorrelation: float, see: float) -> Case:
+    return named(rng, _alike(rng, autocorrelation), see, 0.3)
+
+
 def sets() -> Iterator[Cell]:
     """All cells."""
     yield from row_sets()
     yield from option_sets()
+    yield from text_sets()
 
 
 def row_sets() -> Iterator[Cell]:
@@ -255,8 +335,12 @@ def counted(cell: Cell, runs: range) -> dict[str, int]:
                 continue
         found["before"] += 1
         if lot_test(second, draws=DRAWS, seed=run).p > LEVEL:
-            unseen = unseen_share(case.own, case.second, case.distant)
-            left = beyond_by_lot(own, second, draws=DRAWS, seed=run, unseen=unseen)
+            if case.others is not None:
+                off = carried(case.others[0])
+                left = beyond_by_lot(own, second, draws=DRAWS, seed=run, multiple=MOST_DOSE, taken=off)
+            else:
+                unseen = unseen_share(case.own, case.second, case.distant)
+                left = beyond_by_lot(own, second, draws=DRAWS, seed=run, unseen=unseen)
             found["accused"] += left.p <= LEVEL
     return found
 

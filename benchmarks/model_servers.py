@@ -107,6 +107,9 @@ class ModelServer(ThreadingHTTPServer):
         self.flat = True  # whether SGLang's flat forms are known
         self.lie: Lie | None = None
         self.words = ""  # that it says where it refuses
+        self.answers: Callable[[str], str] | None = (
+            None  # what it writes after a prompt, in place of its model
+        )
         self.shift = 0.0  # added to every number: another model
         self.key = ""
         self.slow = 0.0
@@ -245,6 +248,9 @@ class _Handler(BaseHTTPRequestHandler):
     @torch.inference_mode()
     def _continued(self, prompt: str, body: dict[str, Any], form: str) -> dict[str, Any]:
         """The prompt continued by the model, as completions or chat completions."""
+        if self.server.answers is not None:
+            whole = body["messages"][0]["content"] if form == "chat" else prompt
+            return _said(form, self.server.answers(whole), "stop")
         model = self.server.model
         ids = torch.tensor([model.ids(prompt, special=True)])
         random = torch.Generator().manual_seed(body.get("seed") or 0)
@@ -254,8 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
             drawn = torch.multinomial((logits / (warm or 1)).softmax(-1), 1, generator=random)
             ids = torch.cat([ids, (drawn if warm else logits.argmax()[None])[None]], dim=1)
         text = model.rust.decode(ids[0, -body["max_tokens"] :].tolist(), skip_special_tokens=False)
-        said = {"text": text} if form == "text" else {"message": {"role": "assistant", "content": text}}
-        return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": "length"}]}
+        return _said(form, text, "length")
 
     def _read(self, ids: list[int]) -> dict[str, Any]:
         """What is said of a prompt, as the trouble or the lie has it."""
@@ -487,6 +492,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+def _said(form: str, text: str, reason: str) -> dict[str, Any]:
+    """An answer of completions or of chat completions."""
+    said = {"text": text} if form == "text" else {"message": {"role": "assistant", "content": text}}
+    return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": reason}]}
 
 
 def troubled(trouble: str, said: dict[str, Any], asked: int) -> dict[str, Any]:  # noqa: C901 - one branch a trouble

@@ -1,18 +1,22 @@
 """What `recite` computes and finds: p by one pass beside counted samples, and recitation by number of copies.
 
-    python -m benchmarks.recite p        # chances of windows against 2,000 samples each
+    python -m benchmarks.recite p        # chances of windows against 2,000 samples each (--generate: by generate)
     python -m benchmarks.recite copies   # a model trained on texts at 1, 4, 16, 64 copies: scores and the test
+    python -m benchmarks.recite nulls    # boilerplate, verse, code, licences, dates and famous texts that nobody read
 
-Both go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
-another model for `p` than the packaged one, `--windows` and `--samples` change its size, `--worlds` that of `copies`.
+All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
+another model for `p` than the packaged one, `--windows` and `--samples` change its size, `--worlds` that of `copies`,
+`--runs` that of `nulls`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ from pretrace import open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.traces import open_store
+from pretrace.errors import TextsError
 from pretrace.results.atomic import atomic_text
 from pretrace.scores.extraction import tries_for, window_logp
 from pretrace.scoring.evidence import Want, trace
@@ -51,21 +56,32 @@ def keep(part: str, found: dict[str, Any]) -> None:
 
 
 @torch.inference_mode()
-def counted(model: HuggingFace, ids: list[int], end: list[int], samples: int, seed: int) -> int:
-    """How often samples of transformers' own generation after the ids are the end, token for token."""
+def generated(model: HuggingFace, ids: list[int], end: list[int], samples: int, seed: int) -> int:
+    """How often samples of transformers' own generation after the ids are the end, token for token. What stands before
+    the last id is read once, and its cache is copied for every sample."""
+    from transformers import DynamicCache
+
     torch.manual_seed(seed)
+    read = model.model(input_ids=torch.tensor([ids[:-1]], device=model.device), use_cache=True)
     hits, batch = 0, 250
     for start in range(0, samples, batch):
+        rows = min(batch, samples - start)
+        kept = DynamicCache(
+            [
+                (layer.keys.repeat(rows, 1, 1, 1), layer.values.repeat(rows, 1, 1, 1))
+                for layer in read.past_key_values.layers
+            ]
+        )
         made = model.model.generate(
-            torch.tensor([ids], device=model.device),
-            attention_mask=torch.ones((1, len(ids)), dtype=torch.long, device=model.device),
+            torch.tensor([ids] * rows, device=model.device),
+            attention_mask=torch.ones((rows, len(ids)), dtype=torch.long, device=model.device),
+            past_key_values=kept,
             do_sample=True,
             top_k=DRAWN.k,
             top_p=1.0,
             temperature=DRAWN.temperature,
             repetition_penalty=1.0,
             max_new_tokens=len(end),
-            num_return_sequences=min(batch, samples - start),
             pad_token_id=0,
         )[:, len(ids) :]
         wanted = torch.tensor(end, device=made.device)
@@ -74,8 +90,25 @@ def counted(model: HuggingFace, ids: list[int], end: list[int], samples: int, se
     return hits
 
 
-def by_pass(name: str, windows: int, samples: int) -> None:
+@torch.inference_mode()
+def counted(model: HuggingFace, ids: list[int], end: list[int], samples: int, seed: int) -> int:
+    """The same, token by token: each is drawn from what transformers' own top-k leaves, and only samples that are the
+    end so far go on, so that one row is read for each token. Equal in law, and much faster."""
+    from transformers import TopKLogitsWarper
+
+    torch.manual_seed(seed)
+    left = samples
+    for i, token in enumerate(end):
+        ahead = torch.tensor([ids + end[:i]], device=model.device)
+        logits = model.model(input_ids=ahead).logits[:, -1].float() / DRAWN.temperature
+        chances = TopKLogitsWarper(DRAWN.k)(ahead, logits).softmax(-1)[0]
+        left = int((torch.multinomial(chances, left, replacement=True) == token).sum()) if left else 0
+    return left
+
+
+def by_pass(name: str, windows: int, samples: int, *, generate: bool = False) -> None:
     """The chance of windows by the pass, and as counted, for windows whose chance is above 0.01."""
+    kind, count = ("p by generate", generated) if generate else ("p", counted)
     model = open_model(name)
     assert isinstance(model, HuggingFace)
     texts = [one.text for one in open_corpus("stdlib").texts if 150 < len(one.text) < 500][: 4 * windows]
@@ -92,7 +125,7 @@ def by_pass(name: str, windows: int, samples: int) -> None:
             chosen.append((text, at, float(chances[at])))
     rng = np.random.default_rng(24)
     picked = [chosen[i] for i in sorted(rng.permutation(len(chosen))[:windows].tolist())]
-    part = kept().get("p", {})
+    part = kept().get(kind, {})
     done = {(row["text"], row["at"]): row for row in part.get("rows", [])}
     rows = []
     for number, (text, at, logp) in enumerate(picked):
@@ -101,7 +134,7 @@ def by_pass(name: str, windows: int, samples: int) -> None:
             encoded = model.encode([text])[0]
             ids = [*encoded.prefix.tolist(), *encoded.tokens.tolist()]
             first = max(1, len(encoded.prefix)) + at + PREFIX
-            hits = counted(model, ids[:first], ids[first : first + SUFFIX], samples, number)
+            hits = count(model, ids[:first], ids[first : first + SUFFIX], samples, number)
             p = math.exp(logp)
             low, high = scipy.stats.binom.ppf([0.025, 0.975], samples, p).tolist()
             done[key] = {"text": key[0], "at": at, "p": p, "hits": hits, "inside": low <= hits <= high}
@@ -112,7 +145,7 @@ def by_pass(name: str, windows: int, samples: int) -> None:
             for row in rows
         ]
         keep(
-            "p",
+            kind,
             {
                 "model": name,
                 "samples": samples,
@@ -160,11 +193,37 @@ def made_words(rng: np.random.Generator) -> list[str]:
     return ["".join(rng.choice(parts, 2)) for _ in range(220)]
 
 
-def world(seed: int) -> dict[str, Any]:
-    """A small model trained from scratch on 12 documents of each number of copies, and what recite says of each."""
+def tokenizer_of(words: list[str]) -> Any:
+    """A tokenizer whose tokens are these words, each with the space before it."""
     import tokenizers
     import transformers as t
 
+    known = {"<s>": 0, "</s>": 1, **{w: i for i, w in enumerate([*words, *(f" {w}" for w in words)], 2)}}
+    rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="<s>"))
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r" ?\S+"), "isolated")
+    rust.decoder = tokenizers.decoders.Fuse()
+    return t.PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
+
+
+def trained(tokenizer: Any, texts: list[str], seed: int, name: str) -> HuggingFace:
+    """A small GPT-NeoX trained on these texts once, each of as many tokens."""
+    import transformers as t
+
+    torch.manual_seed(seed)
+    size = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 192}
+    config = t.GPTNeoXConfig(vocab_size=len(tokenizer), max_position_embeddings=192, **size)
+    net = t.GPTNeoXForCausalLM(config)
+    ids = torch.tensor([tokenizer(text)["input_ids"] for text in texts])
+    optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
+    for batch in torch.randperm(len(ids)).split(16):
+        optimiser.zero_grad()
+        net(input_ids=ids[batch], labels=ids[batch]).loss.backward()
+        optimiser.step()
+    return HuggingFace(net, tokenizer, name=name, weights=name, settings=ModelSettings())
+
+
+def world(seed: int) -> dict[str, Any]:
+    """A small model trained from scratch on 12 documents of each number of copies, and what recite says of each."""
     rng = np.random.default_rng([24, seed])
     words = sorted(set(made_words(rng)))
     law = rng.dirichlet(np.full(len(words), 0.05), len(words))  # a language: which word follows which
@@ -178,35 +237,15 @@ def world(seed: int) -> dict[str, Any]:
     def documents(name: str) -> Corpus:
         return Corpus(name, tuple(Text(f"{name} {i}", document()) for i in range(DOCUMENTS)))
 
-    known = {"<s>": 0, "</s>": 1, **{w: i for i, w in enumerate([*words, *(f" {w}" for w in words)], 2)}}
-    rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="<s>"))
-    rust.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r" ?\S+"), "isolated")
-    rust.decoder = tokenizers.decoders.Fuse()
-    tokenizer = t.PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
+    tokenizer = tokenizer_of(words)
     planted = {copies: documents(f"{copies} copies") for copies in COPIES}
     never, controls = documents("never"), documents("controls")
     others = [document() for _ in range(600)]
 
-    def trained(texts: list[str], number: int) -> HuggingFace:
-        torch.manual_seed(1000 * seed + number)
-        size = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 192}
-        net = t.GPTNeoXForCausalLM(
-            t.GPTNeoXConfig(vocab_size=len(known), max_position_embeddings=128, **size)
-        )
-        ids = torch.tensor([tokenizer(text)["input_ids"] for text in texts])
-        optimiser = torch.optim.AdamW(net.parameters(), lr=2e-3)
-        for batch in torch.randperm(len(ids)).split(16):
-            optimiser.zero_grad()
-            net(input_ids=ids[batch], labels=ids[batch]).loss.backward()
-            optimiser.step()
-        name = f"world {seed}, model {number}"
-        return HuggingFace(net, tokenizer, name=name, weights=name, settings=ModelSettings())
-
     read = [one.text for copies, some in planted.items() for one in some.texts for _ in range(copies)]
-    target, second = (
-        trained([*read, *others], 1),
-        trained([*others, *(document() for _ in range(len(read)))], 2),
-    )
+    target = trained(tokenizer, [*read, *others], 1000 * seed + 1, f"world {seed}, model 1")
+    beside = [*others, *(document() for _ in range(len(read)))]
+    second = trained(tokenizer, beside, 1000 * seed + 2, f"world {seed}, model 2")
     found = {}
     for name, suspects in [
         *((f"{copies} copies", some) for copies, some in planted.items()),
@@ -249,19 +288,145 @@ def copies(worlds: int) -> None:
         )
 
 
+KINDS = ("boilerplate", "verse", "code", "licences", "dates")
+"""Kinds of texts of which models print much without having read them."""
+FAMOUS = {
+    "famous, the second model read them as often": 1.0,
+    "famous, the second model read them half as often": 0.5,
+}
+"""Texts that everyone has, in each suspect document and in no control; and how often the second model read them."""
+LENGTH, SETS, FEW, READ = 110, 150, 8, 3600
+"""Words of a document, pairs of sets for each pair of models, documents of a set, and those that a model reads."""
+
+
+def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa: C901 - one branch a kind
+    """The words of a kind of texts, and a function that makes a document of it.
+
+    In each kind what follows can be told from what stands before by one who knows the kind, while no five words in a
+    row stand in two documents: a name, a count or a date of its own runs through each."""
+    words = sorted(set(made_words(rng)))
+
+    def some(number: int) -> list[str]:
+        return [words[int(i)] for i in rng.integers(len(words), size=number)]
+
+    forms = [some(3) for _ in range(30)]
+    days, years = [f"{i:02d}" for i in range(1, 100)], [str(year) for year in range(1950, 2050)]
+
+    def pieces(name: list[str], start: int, year: str) -> Iterator[list[str]]:
+        form = int(rng.integers(len(forms)))
+        for i in itertools.count(start):
+            if kind == "boilerplate":  # the same phrases in the same order, each with the name
+                yield [*forms[i % len(forms)], *name]
+            elif kind == "verse":  # counting down, with a refrain
+                yield [days[(start - i) % 30], name[0], *forms[0][:2], name[1]]
+            elif kind == "code":  # calls one after the other, with the same arguments
+                yield [forms[i % len(forms)][0], "(", name[0], ",", name[1], ")"]
+            elif kind == "dates":  # day after day
+                yield [days[i % 28], days[i // 28 % 12], year, "came"]
+            else:  # clauses, each followed by one of two others
+                yield [*forms[form], name[0], year]
+                form = (2 * form + int(rng.integers(2))) % len(forms)
+
+    def document() -> str:
+        made: list[str] = []
+        for piece in pieces(some(2), int(rng.integers(300)), str(rng.choice(years))):
+            made += piece
+            if len(made) >= LENGTH:
+                return " ".join(made[:LENGTH])
+        raise AssertionError
+
+    return sorted({*words, *days, *years, "(", ")", ",", "came"}), document
+
+
+def innocent(kind: str, seed: int) -> list[dict[str, Any]]:
+    """What recite says of sets that neither model read, of one pair of models."""
+    rng = np.random.default_rng([25, seed, *kind.encode()])
+    famous = FAMOUS.get(kind)
+    words, document = maker(kind, rng)
+    known = [document() for _ in range(16)] if famous is not None else []
+    tokenizer = tokenizer_of(words)
+    reads = [round(64 * share) for share in (1.0, famous or 0.0)]
+    models = [
+        trained(
+            tokenizer,
+            [*(document() for _ in range(READ)), *(one for one in known for _ in range(times))],
+            100 * seed + number,
+            f"{kind} {seed}, model {number}",
+        )
+        for number, times in enumerate(reads)
+    ]
+    found = []
+    for run in range(SETS):
+        own = np.random.default_rng([26, seed, run])
+        texts = [known[int(i)] for i in own.permutation(len(known))[:FEW]] or [document() for _ in range(FEW)]
+        suspects = Corpus("suspects", tuple(Text(f"s{i}", one) for i, one in enumerate(texts)))
+        controls = Corpus("controls", tuple(Text(f"c{i}", document()) for i in range(FEW)))
+        row = {}
+        for text in (False, True):
+            settings = ReciteSettings(cache=False, samples=0, draws=1999)
+            try:
+                verdict = recite(
+                    suspects, Models(models[0], placebos=(models[1],)), settings, controls=controls, text=text
+                )
+            except TextsError:  # too few windows that stand in one document alone
+                row["text alone" if text else "weights"] = {"p": None, "outcome": "no windows"}
+                continue
+            printed = np.nanmean(verdict.table("windows").columns["printed"])
+            row["text alone" if text else "weights"] = {
+                "p": verdict.p,
+                "outcome": verdict.outcome,
+                "printed": float(printed),
+            }
+        found.append(row)
+    return found
+
+
+def nulls(runs: int) -> None:
+    """How often texts that nobody read are rejected and accused, for each kind and both ways of asking."""
+    part = kept().get("nulls", {})
+    rows: dict[str, list[dict[str, Any]]] = part.get("rows", {})
+    for seed in range(-(-runs // SETS)):
+        for kind in (*KINDS, *FAMOUS):
+            had = rows.get(kind, [])
+            if len(had) >= (seed + 1) * SETS:
+                continue
+            began = time.monotonic()
+            rows[kind] = had[: seed * SETS] + innocent(kind, seed)
+            counts = {
+                f"{name}, {how}": {
+                    "of": len(tested),
+                    "printed": float(np.mean([one["printed"] for one in tested] or [np.nan])),
+                    "rejected": sum(one["p"] <= 0.05 for one in tested),
+                    "accused": sum(one["outcome"] == "consistent" for one in tested),
+                }
+                for name, some in rows.items()
+                for how in ("weights", "text alone")
+                for tested in [[one[how] for one in some if one[how]["p"] is not None]]
+            }
+            keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
+            print(f"{kind} {seed}: {time.monotonic() - began:.0f} s", counts[f"{kind}, weights"],
+                  counts[f"{kind}, text alone"], flush=True)  # fmt: skip
+
+
 def main() -> None:
     """One part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("p", "copies"))
+    parser.add_argument("part", choices=("p", "copies", "nulls"))
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--windows", type=int, default=20)
     parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument(
+        "--generate", action="store_true", help="count by transformers' generate, which is slow"
+    )
     parser.add_argument("--worlds", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=300)
     given = parser.parse_args()
     if given.part == "p":
-        by_pass(given.model, given.windows, given.samples)
-    else:
+        by_pass(given.model, given.windows, given.samples, generate=given.generate)
+    elif given.part == "copies":
         copies(given.worlds)
+    else:
+        nulls(given.runs)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def open_model(model: str, **settings: Any) -> Backend:
     if text_kind(model) == "chat":
         raise ModelError(
             "chat: names a model that gives text alone, which no score can read: ask it with pretrace recite --access "
-            "text."
+            "text, order --access text or canaries --access text."
         )
     if served_kind(model):
         from pretrace.backends.serving.opening import open_served

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, lines
+from pretrace.cli.answering import Asked, opened_for_text
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.verdicts import finished, named, opened
@@ -135,20 +136,30 @@ def check(
 
 
 def canaries(
-    source: Source, target: Target, beside: Beside, settings: CanarySettings, given: Given
+    source: Source, target: Target, asked: Asked, beside: Beside, settings: CanarySettings, given: Given
 ) -> Answer:
     """Does a model know the random strings of these texts (hashes, UUIDs)? Each is compared with fresh strings of the
     same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
     "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.canaries import check_canaries, natural_canaries
+    from pretrace.verdicts.answering import draws_of
+    from pretrace.verdicts.canaries import check_canaries, natural_canaries, prompts_of
 
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
-    found = natural_canaries(corpus, settings)
-    models = opened(named(target, beside, settings), second=True)
+    found = natural_canaries(corpus, settings, text=asked.text)
+    if asked.text:
+        models = opened_for_text(target, beside, asked, settings, lambda _: prompts_of(found), draws_of(0))
+    else:
+        models = opened(named(target, beside, settings), second=True)
     verdict = check_canaries(
-        corpus, models, settings, canaries=found, statements=beside.statements, watch=Stages()
+        corpus,
+        models,
+        settings,
+        canaries=found,
+        text=asked.text,
+        statements=beside.statements,
+        watch=Stages(),
     )
     return finished(verdict, beside.out, given)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pretrace.cli.answer import Answer
+from pretrace.cli.answering import Asked, opened_for_text
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.results.atomic import check_writable
@@ -14,18 +15,28 @@ from pretrace.verdicts.order import OrderSettings
 from pretrace.verdicts.settings import Beside
 
 
-def order(source: Source, target: Target, settings: OrderSettings, beside: Beside, given: Given) -> Answer:
+def order(
+    source: Source, target: Target, asked: Asked, settings: OrderSettings, beside: Beside, given: Given
+) -> Answer:
     """Was this set, whose rows stand in random order, used? Compares the published order of rows, or of answer options,
     with others, under the model in question and a second one. Exit code 3 when consistent with training, 0 when nothing
     was found (with --power), 4 when inconclusive."""
     from pretrace.cli.progress import Stages
     from pretrace.cli.verdicts import finished, named, opened
+    from pretrace.verdicts.answering import draws_of
+    from pretrace.verdicts.order import in_text, prompts_of
     from pretrace.verdicts.order import order as test
 
     check_writable(beside.out, VERDICTS.of("options" if settings.options else "order"))
     # the label column of a benchmark holds its answers, which are no part of this
     columns = replace(source.columns, label=source.columns.label or "", more=settings.columns)
     corpus = replace(source, columns=columns).open()
-    models = opened(named(target, beside, settings), second=True)
-    verdict = test(corpus, models, settings, watch=Stages(), statements=beside.statements)
+    if asked.text:
+        _, questions = in_text(corpus, settings)
+        models = opened_for_text(
+            target, beside, asked, settings, lambda chat: prompts_of(questions, chat=chat), draws_of(0)
+        )
+    else:
+        models = opened(named(target, beside, settings), second=True)
+    verdict = test(corpus, models, settings, text=asked.text, watch=Stages(), statements=beside.statements)
     return finished(verdict, beside.out, given)

@@ -22,11 +22,22 @@ from pretrace.settings import TEXTS, option
 from pretrace.statistics.lots import centred, lot_test
 from pretrace.statistics.permutation import share_reached
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
+from pretrace.verdicts.answering import Continues, answers_check, check_without_reference, continued, draws_of
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.choices import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
-from pretrace.verdicts.frame import Beyond, ByLot, Rows, Shown, Words, verdict, watched
-from pretrace.verdicts.marking.strings import Found, hashes_of, random_strings
+from pretrace.verdicts.frame import (
+    MOST_DOSE,
+    Beyond,
+    ByLot,
+    Rows,
+    Shown,
+    Words,
+    beyond_by_lot,
+    verdict,
+    watched,
+)
+from pretrace.verdicts.marking.strings import Found, hashes_of, plain, random_strings
 from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.record import listed
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
@@ -78,9 +89,9 @@ class NaturalCanaries:
         return said + ((f"Left out: {left}.",) if left else ())
 
 
-def natural_canaries(corpus: Corpus, settings: CanarySettings) -> NaturalCanaries:
+def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> NaturalCanaries:
     """The random strings of the texts, whatever the order of the texts; TextsError where there are fewer than five.
-    Opens no model."""
+    Opens no model. With `text`, for models that give text alone, the alternatives begin as the string does."""
     ordered = sorted(
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
     )
@@ -90,6 +101,7 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings) -> NaturalCanarie
         alternatives=ALTERNATIVES,
         context=settings.context,
         seed=seed_of("canaries", [one.text for one in ordered], **settings.matters),
+        begun=text,
     )
     made = NaturalCanaries(found, left)
     if len(found) < FEWEST_STRINGS:
@@ -335,6 +347,11 @@ _COMPARED = (
     "For each string others of the same format were drawn, and it was measured how likely the model finds each of them "
     "in the same place. A model that was trained on the texts finds the string that stands there more likely.",
 )
+_COMPARED_IN_TEXT = (
+    "The model was given what stands before each string and its first half, and continued it. What it wrote was "
+    "compared with the rest that stands in the text, and with other rests of the same format. A model that was trained "
+    "on the texts may write the rest that stands there."
+)
 _ASSUMPTION = (
     "The strings were drawn at random: each string of the same format was as likely. A hash counts as random where "
     "nobody can have chosen it. Strings that can be guessed from the text or from each other were looked for and left "
@@ -372,28 +389,33 @@ def words_of(corpus: str, model: str, settings: CanarySettings) -> Words:
 # The test
 
 
-def check_canaries(
+def check_canaries(  # noqa: PLR0913
     corpus: Corpus,
     models: Models,
     settings: CanarySettings | None = None,
     *,
     canaries: NaturalCanaries | None = None,
+    text: bool = False,
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
 ) -> Verdict:
     """The verdict on random strings in the texts: each is compared with fresh strings of its format, in its context.
 
     `models.placebos` cannot have seen the strings: without one nobody is accused. `canaries` are those of
-    `natural_canaries`, which are looked for unless given. Errors as there and as for `detect`.
+    `natural_canaries`, which are looked for unless given. With `text` the models are asked for text alone
+    (`verdicts.answering`): they continue each string from its first half. Errors as there and as for `detect`.
     """
     settings = settings or CanarySettings()
-    test = _Canaries(
+    if text:
+        check_without_reference(models)
+    logp = LOGP + (", less that of the reference model" if models.reference is not None else "")
+    test = (_InText if text else _Canaries)(
         corpus=corpus,
         models=models,
         settings=settings,
         watch=watched(watch),
-        score=LOGP + (", less that of the reference model" if models.reference is not None else ""),
-        found=canaries or natural_canaries(corpus, settings),
+        score="answers" if text else logp,
+        found=canaries or natural_canaries(corpus, settings, text=text),
     )
     return verdict(test, statements=statements)
 
@@ -502,6 +524,95 @@ class _Canaries(ByLot):
             notes=notes,
             situation=Situation(documents=len(self.corpus), canaries=len(strings)),
         )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _InText(_Canaries):
+    """The same for models that give text alone: they are given what stands before a string and its first half, and what
+    they write is compared with the rest. The alternatives begin with the same half, so that the rest that stands in the
+    text is one of twenty that were equally likely."""
+
+    told: dict[int, list[str]] = field(default_factory=dict)
+
+    accusing = ("few", "known", "answers")
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        return {**self.settings.matters, "access": "text"}
+
+    @property
+    def trainable(self) -> bool:
+        return not isinstance(self.models.target, Continues)
+
+    def read(self, model: Backend, stage: str) -> Rows:
+        """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""
+        with self.watch.passes(stage) as progress:
+            written = continued(
+                model, prompts_of(self.found), draws_of(0), cache=self.settings.cache, progress=progress
+            )
+        self.told[id(model)] = [one[0].text for one in written]
+        return tuple(
+            np.array([went_on(answer, one.begun, some) for some in (one.string, *one.alternatives)])
+            if answer
+            else np.full(1 + len(one.alternatives), np.nan)
+            for one, answer in zip(self.found.strings, self.told[id(model)], strict=True)
+        )
+
+    def beyond(self, own: Rows, other: Rows) -> Beyond:
+        """The same lot, for what the target writes less `MOST_DOSE` times what the second model writes."""
+        return beyond_by_lot(own, other, draws=self.settings.draws, seed=self.seed, multiple=MOST_DOSE)
+
+    def checks(self, values: Rows) -> tuple[Check, ...]:
+        had = sum(bool(np.isfinite(row).all()) for row in values)
+        return (*super().checks(values), answers_check([("strings", had, len(values))]))
+
+    def words(self, values: Rows) -> Words:
+        return replace(
+            super().words(values),
+            compared=(_COMPARED[0], _COMPARED_IN_TEXT),
+            hypothesis="What the model writes after the first half of a string is no nearer to the rest that stands in "
+            "the text than to others of its format.",
+            statistic="the sum over strings of the share of the rest that the model writes, less the mean over it and "
+            "its alternatives, over its standard deviation in fresh draws",
+            effect_unit="of the rest of a string",
+        )
+
+    def shown(self, values: Rows) -> Shown:
+        found = super().shown(values)
+        (table,) = found.tables
+        half = {
+            "begun": tuple(one.begun for one in self.found.strings),
+            "answer": tuple(self.told[id(self.models.target)]),
+        }
+        whole = sum(bool(row[0] == 1) for row in values)
+        prompt = getattr(self.models.target, "prompt", "{beginning}")
+        return replace(
+            found,
+            figures={**found.figures, "strings written to the end": whole},
+            tables=(Table(table.name, {**table.columns, **half}),),
+            situation=replace(found.situation, access="text"),
+            recorded={"asked": {"prompt": prompt, "tries": 1}},
+        )
+
+
+def prompts_of(found: NaturalCanaries) -> list[str]:
+    """What is continued: what stands before each string, and its first half."""
+    return [one.context + one.begun for one in found.strings]
+
+
+def went_on(answer: str, begun: str, made: str) -> float:
+    """The share of the rest of a string that an answer begins with, in whatever spelling; the answer may say the first
+    half again."""
+    rest, said, head = plain(made[len(begun) :]), plain(answer).strip(" \n\"'`"), plain(begun)
+    ways = [said, *([said.partition(head)[2]] if head and head in said else [])]
+    return max(_same(way, rest) for way in ways) / len(rest)
+
+
+def _same(one: str, other: str) -> int:
+    """How many first characters two strings share."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def _last(context: str, strings: Sequence[str]) -> str:

@@ -120,11 +120,12 @@ class Tested:
 class Beyond:
     """What the target shows beyond `dose` times what the second model shows, as a p-value; `dose` is infinite where the
     second model cannot speak for the target. `unseen` is the share of the target's variance over alternatives that the
-    second model may not see, for which as much is taken off."""
+    second model may not see, for which as much is taken off; `also` says in words what else was taken off."""
 
     p: float
     dose: float
     unseen: float = 0.0
+    also: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -370,7 +371,16 @@ def watched(watch: Watch | None) -> Timed:
     return Timed(watch or Unwatched())
 
 
-def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, unseen: float = 0.0) -> Beyond:
+def beyond_by_lot(  # noqa: PLR0913
+    own: Rows,
+    other: Rows,
+    *,
+    draws: int,
+    seed: int,
+    unseen: float = 0.0,
+    multiple: float | None = None,
+    taken: float = 0.0,
+) -> Beyond:
     """The test by lot of what the target shows beyond a multiple of what the second model shows.
 
     Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
@@ -381,18 +391,23 @@ def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, unseen: floa
     What the second model does not see at all cannot be taken off by a multiple. Where a share `unseen` of the target's
     variance is of this kind, the realised alternatives may lie `PEAK` of its standard deviations above the mean for a
     reason that any able model would see. So much is taken off their sum, which makes p larger and never smaller.
+
+    With a `multiple` both models' values are on one scale, as answers are: they stand as they are, and d is that. What
+    is `taken` off the sum of the realised values besides is on that scale, too.
     """
     both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
     x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
     spread_x, spread_y = (np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y))
+    if multiple is not None:
+        spread_y = spread_x
     if not both or spread_x == 0 or spread_y == 0:
-        return Beyond(1.0, float("inf"))
-    d = dose(_alike(x, y))
+        return Beyond(1.0, float("inf") if multiple is None else multiple)
+    d = dose(_alike(x, y)) if multiple is None else multiple
     if not np.isfinite(d):
         return Beyond(1.0, d)
     left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
     test = lot_test(left, draws=draws, seed=seed)
-    hidden = PEAK * np.sqrt(unseen) * sum(float(row.std()) for row in x) / spread_x
+    hidden = (PEAK * np.sqrt(unseen) * sum(float(row.std()) for row in x) + taken) / spread_x
     spread = np.sqrt(sum(float(np.mean(row**2)) for row in left))
     if hidden == 0 or spread == 0:
         return Beyond(test.p, d, unseen)
@@ -499,6 +514,8 @@ def _beyond_words(name: str, rest: Beyond, level: float) -> str:
             f"alternatives that were not published, so that up to {rest.unseen:.0%} of what moves the model in "
             "question may be such a pattern"
         )
+    if rest.also:
+        against += f", and against {rest.also}"
     return f"The model in question was then held against {against}: p = {rest.p:.3g}, {left}."
 
 

@@ -6,6 +6,7 @@ gates, sentences, the test. What every test does stands in `verdicts.frame`.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -19,16 +20,39 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import TextsError
+from pretrace.errors import ModelError, TextsError
 from pretrace.registry import require
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
-from pretrace.statistics.lots import excess_share, lot_test
+from pretrace.statistics.intervals import mean_interval, standardised
+from pretrace.statistics.lots import excess_share, lot_effects, lot_test
+from pretrace.statistics.overlap import Worded
 from pretrace.statistics.words import words_of
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Text, Verdict
+from pretrace.verdicts.answering import (
+    Continues,
+    answers_check,
+    chats,
+    check_without_reference,
+    continued,
+    draws_of,
+)
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.draws import seed_of
-from pretrace.verdicts.frame import SURE, ByLot, Rows, Shown, Words, verdict, watched
+from pretrace.verdicts.frame import (
+    MOST_DOSE,
+    PEAK,
+    SURE,
+    Beyond,
+    ByLot,
+    Rows,
+    Shown,
+    Tested,
+    Words,
+    beyond_by_lot,
+    verdict,
+    watched,
+)
 from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.record import listed
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
@@ -40,6 +64,8 @@ FEWEST_ROWS, MOST_ROWS = 3, 8
 nobody chooses how a set is cut."""
 SHARD_TOKENS = 2048
 """Tokens of a shard at most, by the tokenizer of the model in question; its context where that is shorter."""
+ASKED_TOKENS, BYTES_A_TOKEN = 1_000, 3
+"""The same where models give text alone, which show no tokenizer: fewer, as a shard is asked about many times."""
 JOINT = "\n\n"
 """What stands between two rows."""
 SHUFFLES, OTHERS = 19, 23
@@ -145,14 +171,22 @@ class Unit:
 
     def text(self, order: Sequence[int] | Orders) -> str:
         """The text with the parts in that order."""
-        parts = [self.parts[i] for i in order]
-        if self.lettered:
-            parts = [f"{chr(ord('A') + place)}. {part}" for place, part in enumerate(parts)]
+        parts = [self._shown(place, self.parts[i]) for place, i in enumerate(order)]
         return self.joint.join([self.head, *parts] if self.head else parts)
 
     def texts(self, orders: Orders) -> list[str]:
         """The text in each of the orders."""
         return [self.text(order) for order in orders.tolist()]
+
+    def before(self, place: int) -> str:
+        """The published text up to a place, the letter of the place included."""
+        stands = [self._shown(i, self.parts[i]) for i in range(place)]
+        return self.joint.join(
+            [*([self.head] if self.head else []), *stands, self._shown(place, "").rstrip()]
+        )
+
+    def _shown(self, place: int, part: str) -> str:
+        return f"{chr(ord('A') + place)}. {part}" if self.lettered else part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,11 +265,12 @@ class _Left:
         self.skipped.extend(Skipped(row.id, reason, row.weight) for row in rows)
 
 
-def shards(texts: Sequence[Text], target: Backend, settings: OrderSettings) -> Units:
+def shards(texts: Sequence[Text], target: Backend | None, settings: OrderSettings) -> Units:
     """The shards of the rows, in file order, which the model in question reads whole. Which models stand beside it does
-    not matter: a shard's length follows from the texts, that model's context, and fixed numbers."""
+    not matter: a shard's length follows from the texts, that model's context, and fixed numbers. Without a target, as
+    where models give text alone, from the texts and fixed numbers."""
     left = _Left()
-    limit = min(SHARD_TOKENS, room(target))
+    limit = min(SHARD_TOKENS, room(target)) if target else ASKED_TOKENS
     rows = []
     for row in weighed(texts, target, settings):
         reason = EMPTY if not row.text.strip() else LONG if row.weight > limit else ""
@@ -255,10 +290,11 @@ def shards(texts: Sequence[Text], target: Backend, settings: OrderSettings) -> U
     return Units(tuple(units), tuple(left.skipped), number)
 
 
-def weighed(texts: Sequence[Text], target: Backend, settings: OrderSettings) -> list[Row]:
-    """Each text with its weight: its tokens and those of a joint, and a margin."""
-    joint = _tokens(target, [JOINT])[0]
-    weights = [tokens + joint + MARGIN for tokens in _tokens(target, [text.text for text in texts])]
+def weighed(texts: Sequence[Text], target: Backend | None, settings: OrderSettings) -> list[Row]:
+    """Each text with its weight: its tokens and those of a joint, and a margin; a token for every `BYTES_A_TOKEN` where
+    there is no target."""
+    counted = _tokens(target, [JOINT, *(text.text for text in texts)]) if target else _bytes(texts)
+    weights = [tokens + counted[0] + MARGIN for tokens in counted[1:]]
     return [
         Row(text.id, text.text, weight, tuple(text.meta.get(name, "") for name in settings.blocks))
         for text, weight in zip(texts, weights, strict=True)
@@ -290,6 +326,12 @@ def _movable(shard: Sequence[Row]) -> tuple[tuple[int, ...], ...]:
 def room(backend: Backend) -> int:
     """The tokens of a text that a back end reads, beside its start tokens."""
     return backend.max_tokens - len(backend.encode(["a"])[0].prefix)
+
+
+def _bytes(texts: Sequence[Text]) -> list[int]:
+    """What `_tokens` finds of a joint and of the texts, by their length alone."""
+    sizes = [len(JOINT), *(len(text.text.encode("utf-8", "replace")) for text in texts)]
+    return [-(-size // BYTES_A_TOKEN) for size in sizes]
 
 
 def _tokens(backend: Backend, texts: Sequence[str]) -> list[int]:
@@ -566,6 +608,89 @@ def _number(unit: Unit) -> int:
     return _ALL if len(unit.parts) <= _SMALL else OTHERS
 
 
+# In text alone: which part stands next?
+#
+# Why this is exact. The order of the movable parts was drawn by lot. Whatever stands before a place, the part that
+# stands there is then any of those that are left with the same chance, given all that was asked before. What is asked
+# shows what stands before the place, and the parts that are left in an order that follows from them alone. So the
+# answer, whatever it is, hits with a chance of one in as many as are left, and hits of one unit are independent.
+
+FEWEST_PARTS = 3
+"""Parts that may stand in a place, at least: two or more remain where the published one is taken away."""
+LED = 12
+"""Words by which a continuation is compared with a part."""
+_ROWS_ASKED = (
+    "Rows of a published data set, in their published order, up to a place:\n\n{before}\n\nOne of these rows stands "
+    "next in the published data set:\n\n{listed}\n\nWhich one? Answer with its number alone."
+)
+_OPTIONS_ASKED = (
+    "An item of a published test, up to a place:\n\n{before}\n\nOne of these answer options stands in that place in "
+    "the published test:\n\n{listed}\n\nWhich one? It need not be the right answer. Answer with its number alone."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A place of a unit: what stands before it, and the parts that may stand there, the published one first."""
+
+    unit: int
+    place: int
+    before: str
+    parts: tuple[str, ...]
+    lettered: bool = False
+
+    def listed(self, *, without: bool = False) -> list[list[int]]:
+        """The parts as they are shown, by their number: in an order that follows from the texts alone, and in the
+        reverse of it, so that a model that likes a place of a list prefers no part. `without` the published one."""
+        keys = {
+            i: hashlib.sha256(f"{self.before}\0{part}".encode("utf-8", "replace")).digest()
+            for i, part in enumerate(self.parts)
+        }
+        order = sorted(range(int(without), len(self.parts)), key=lambda i: keys[i])
+        return [order, order[::-1]]
+
+    def asked(self, order: Sequence[int]) -> str:
+        """The question to a model that answers questions."""
+        listed = "\n\n".join(f"{number}. {self.parts[i]}" for number, i in enumerate(order, 1))
+        form = _OPTIONS_ASKED if self.lettered else _ROWS_ASKED
+        return form.replace("{listed}", listed).replace("{before}", self.before.rstrip())
+
+
+def questions(units: Sequence[Unit]) -> tuple[Question, ...]:
+    """What is asked of the units: every movable place with three or more parts left to stand there.
+
+    Left out are places where two of these are alike: that depends on what stands before, and not on what stands there.
+    """
+    found = []
+    for number, unit in enumerate(units):
+        for group in unit.movable:
+            for i, place in enumerate(group):
+                parts = tuple(unit.parts[k] for k in group[i:])
+                if len(parts) < FEWEST_PARTS or len({part.casefold().strip() for part in parts}) < len(parts):
+                    continue
+                found.append(Question(number, place, unit.before(place), parts, unit.lettered))
+    return tuple(found)
+
+
+def picked(answer: str, parts: Sequence[str]) -> int | None:
+    """The part that an answer names, of those listed: by its words where it holds those of one part alone, else by the
+    first number that is one of theirs; None where it names none."""
+    said = " ".join(answer.casefold().split())
+    held = [i for i, part in enumerate(parts) if " ".join(part.casefold().split()) in said]
+    if len(held) == 1 and not said.strip(" .()*").isdigit():
+        return held[0]
+    numbers = (int(one) - 1 for one in re.findall(r"(?<![\d.,])\d{1,3}(?!\d)", said))
+    return next((one for one in numbers if 0 <= one < len(parts)), None)
+
+
+def led(answer: str, part: str) -> float:
+    """How far a continuation begins as a part does: the share of the part's first words, 0 to 1."""
+    own = Worded.of(part).words[:LED]
+    said = Worded.of(answer).words
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(own, said, strict=False))
+    return sum(1 for _ in same) / len(own) if own else 0.0
+
+
 # Blind gates: the same test on what can be seen in the texts alone, without any model
 #
 # An order that was drawn by lot stands out in none of these statistics more often than chance. Where one of them
@@ -805,6 +930,7 @@ def order(
     models: Models,
     settings: OrderSettings | None = None,
     *,
+    text: bool = False,
     watch: Watch | None = None,
     statements: Mapping[str, str] | None = None,
 ) -> Verdict:
@@ -812,16 +938,32 @@ def order(
 
     The texts of the corpus are its rows in that order; with `settings.options` they are questions, and the options
     stand in `Text.meta`. `models.reference` takes off what another model finds likely too. `models.placebos` are
-    models that cannot have seen the set: without one nobody is accused. TextsError for items without options, for too
+    models that cannot have seen the set: without one nobody is accused. With `text` the models are asked for text alone
+    (`verdicts.answering`): which row, or option, stands next. TextsError for items without options, for too
     few units, and for a model that reads shorter texts than the target; other errors as for `detect`.
     """
     settings = settings or OrderSettings()
+    stated = {**(statements or {}), **({"order": settings.stated} if settings.stated else {})}
+    if text:
+        check_without_reference(models)
+        units, found = in_text(corpus, settings)
+        asks = _OptionsInText if settings.options else _InText
+        return verdict(
+            asks(
+                corpus=corpus,
+                models=models,
+                settings=settings,
+                watch=watched(watch),
+                score="answers",
+                units=units,
+                questions=found,
+            ),
+            statements=stated,
+        )
     units = (
         items(corpus.texts, settings) if settings.options else shards(corpus.texts, models.target, settings)
     )
-    test = _Order.made(corpus, models, settings, units, watch)
-    stated = {"order": settings.stated} if settings.stated else {}
-    return verdict(test, statements={**(statements or {}), **stated})
+    return verdict(_Order.made(corpus, models, settings, units, watch), statements=stated)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -960,6 +1102,268 @@ class _Options(_Order):
 
 
 LOGP = "log-probability of the text in nats"
+
+
+_ALSO = (
+    "what a pattern could bring: where the published part was not listed, a model that sees a pattern names "
+    f"the one published after it, and {PEAK:g} times as much was taken off, with {SURE:g} standard error more"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a model's answers made of a question: how far they name each of its parts, [parts], the published one first,
+    NaN without an answer; the same without the published one; and an answer, for the table."""
+
+    values: Doubles
+    others: Doubles
+    answer: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _InText(ByLot):
+    """The test of an order for models that give text alone: which part stands next?
+
+    The rows of values are those of the questions, and behind them those of the same questions without the published
+    part, which show what a model sees in parts that were never published there.
+    """
+
+    settings: OrderSettings
+    units: Units
+    questions: tuple[Question, ...]
+    told: dict[int, list[Told]] = field(default_factory=dict)
+
+    name = "order"
+    accusing = ("answers", "right")
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        return {**_matters(self.settings), "access": "text"}
+
+    @property
+    def trainable(self) -> bool:
+        return not isinstance(self.models.target, Continues)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return _texts(self.corpus, self.settings)
+
+    @property
+    def kind(self) -> Kind:
+        """How its units are called."""
+        return OPTIONS if self.settings.options else ROWS
+
+    def read(self, model: Backend, stage: str) -> Rows:
+        """How far the model's answers name each part, [questions, and again without the published part][parts]."""
+        if id(model) not in self.told:
+            with self.watch.passes(stage) as progress:
+                prompts = prompts_of(self.questions, chat=chats(model))
+                asks = model.plain() if isinstance(model, Continues) else model
+                written = continued(asks, prompts, draws_of(0), cache=self.settings.cache, progress=progress)  # type: ignore[arg-type]
+            self.told[id(model)] = told(self.questions, [one[0].text for one in written], chat=chats(model))
+            if not any(np.isfinite(one.values).all() for one in self.told[id(model)]):
+                raise ModelError(
+                    f"{model.name} named none of the {self.kind.parts} in {len(prompts):,} answers: ask another model, "
+                    "or one that continues text (completions:URL)."
+                )
+        found = self.told[id(model)]
+        return (*(one.values for one in found), *(one.others for one in found))
+
+    def compared(self, values: Rows) -> Rows:
+        return values[: len(self.questions)]
+
+    def tested(self, values: Rows) -> Tested:
+        """The test by lot of the questions; the effect and its interval are those of whole units."""
+        effects = self.effects(values)
+        effects = effects[np.isfinite(effects)]
+        return replace(
+            super().tested(values),
+            units=len(effects),
+            effect=mean_interval(effects) if len(effects) > 1 else None,
+            standardised=standardised(effects),
+        )
+
+    def effects(self, values: Rows) -> Doubles:
+        """The mean over a unit's questions of how far the published part is named, less the others, [units]."""
+        by_unit: list[list[float]] = [[] for _ in self.units.units]
+        for one, row in zip(self.questions, self.compared(values), strict=True):
+            if np.isfinite(row).all():
+                by_unit[one.unit] += lot_effects([row]).tolist()
+        return np.array([float(np.mean(some)) if some else np.nan for some in by_unit])
+
+    def beyond(self, own: Rows, other: Rows) -> Beyond:
+        """The same lot, for what the target names less `MOST_DOSE` times what the second model names."""
+        found = beyond_by_lot(
+            self.compared(own),
+            self.compared(other),
+            draws=self.settings.draws,
+            seed=self.seed,
+            multiple=MOST_DOSE,
+            taken=carried(own[len(self.questions) :]),
+        )
+        return replace(found, also=_ALSO)
+
+    def planted(self) -> Sequence[str]:
+        return [unit.text(range(len(unit.parts))) for unit in self.units.units]
+
+    def checks(self, values: Rows) -> tuple[Check, ...]:
+        """What was stated, what the texts alone say of their order, and whether the model answered."""
+        blind = gate_values(self.units.units, seed=self.seed)
+        had = sum(bool(np.isfinite(row).all()) for row in self.compared(values))
+        return (
+            stated_check(self.settings),
+            order_check(blind, cure=self.kind.cure, seed=self.seed),
+            answers_check([("questions", had, len(self.questions))]),
+            *([right_check(self.settings)] if self.settings.options else []),
+        )
+
+    def words(self, values: Rows) -> Words:
+        kind, corpus = self.kind, self.corpus.name
+        return Words(
+            unit=kind.unit,
+            of=f"{corpus} with its {kind.parts} in the published order",
+            question=f"Was {self.models.target.name} trained on {corpus}?",
+            compared=compared_in_text(kind, corpus, self.questions, chat=chats(self.models.target)),
+            hypothesis=f"What the model answers does not depend on which of the {kind.parts} was published there.",
+            assumption=assumption(self.settings.stated, kind),
+            statistic="sum over questions of how far the published part is named, less the mean over all parts",
+            effect_unit="of the answers that name the part that was published there, above the others",
+            trust=(
+                *trust(kind, len(self.units.skipped), self.models),
+                "A model that was trained on the set may still not tell it when it is asked.",
+            ),
+            preferred="the published order",
+        )
+
+    def shown(self, values: Rows) -> Shown:
+        """One row a question: how far the published part is named, how far the others on average, an answer."""
+        target = self.told[id(self.models.target)]
+        rows = self.compared(values)
+        named = [row for row in rows if np.isfinite(row).all()]
+        columns: dict[str, tuple[str, ...] | Doubles] = {
+            self.kind.unit: tuple(self.units.units[one.unit].name for one in self.questions),
+            "place": np.array([one.place + 1 for one in self.questions], dtype=np.float64),
+            "parts": np.array([len(one.parts) for one in self.questions], dtype=np.float64),
+            "published": np.array([row[0] for row in rows]),
+            "others_mean": np.array([row[1:].mean() for row in rows]),
+            "stands there": tuple(one.parts[0] for one in self.questions),
+            "answer": tuple(one.answer for one in target),
+        }
+        chat = chats(self.models.target)
+        form = (_OPTIONS_ASKED if self.settings.options else _ROWS_ASKED) if chat else "{before}"
+        return Shown(
+            figures={
+                self.kind.table: len({one.unit for one in self.questions}),
+                "questions": len(self.questions),
+                "answered": len(named),
+                "published part named, share of answers": float(np.mean([row[0] for row in named])),
+                "by chance": float(np.mean([row.mean() for row in named])),
+            },
+            tables=(Table("questions", columns),),
+            skipped=self.units.skipped,
+            situation=Situation(rows=len(self.corpus), access="text"),
+            recorded={"asked": {"prompt": form, "tries": 2 if chat else 1}},
+        )
+
+
+class _OptionsInText(_InText):
+    """The same for answer options."""
+
+    name = "options"
+
+
+def in_text(corpus: Corpus, settings: OrderSettings) -> tuple[Units, tuple[Question, ...]]:
+    """The units and the questions to models that give text alone; TextsError where they are too few. Opens no model."""
+    units = items(corpus.texts, settings) if settings.options else shards(corpus.texts, None, settings)
+    found = questions(units.units)
+    kind = OPTIONS if settings.options else ROWS
+    results, wanted = 1.0, RESULTS / settings.level
+    for one in found:
+        results = min(results * len(one.parts), wanted)
+    if results < wanted:
+        raise TextsError(
+            f"{len(found):,} questions can be asked, each with {FEWEST_PARTS} or more {kind.parts} to choose from, and "
+            f"a test at the level of {settings.level:g} needs more: give more "
+            f"{'items' if settings.options else 'rows'}."
+        )
+    return units, found
+
+
+def prompts_of(asked: Sequence[Question], *, chat: bool) -> list[str]:
+    """What a model is given: what stands before each place, to be continued, or for one that answers questions the
+    parts as well, in both orders of a list, with the published part and without it."""
+    if not chat:
+        return [one.before for one in asked]
+    return [
+        one.asked(order)
+        for one in asked
+        for without in (False, True)
+        for order in one.listed(without=without)
+    ]
+
+
+def told(asked: Sequence[Question], answers: Sequence[str], *, chat: bool) -> list[Told]:
+    """What the answers to `prompts_of` make of each question."""
+    if not chat:
+        found = []
+        for one, answer in zip(asked, answers, strict=True):
+            row = np.array([led(answer, part) if answer else np.nan for part in one.parts])
+            found.append(Told(row, row[1:], answer))
+        return found
+    found, ahead = [], iter(answers)
+    for one in asked:
+        rows, first = [], ""
+        for without in (False, True):
+            named = []
+            for order in one.listed(without=without):
+                answer = next(ahead)
+                first = first or answer
+                place = picked(answer, [one.parts[i] for i in order])
+                if place is not None:
+                    named.append(np.eye(len(one.parts))[order[place]])
+            row = np.mean(named, axis=0) if named else np.full(len(one.parts), np.nan)
+            rows.append(row[int(without) :])
+        found.append(Told(rows[0], rows[1], first))
+    return found
+
+
+def right_check(settings: OrderSettings) -> Check:
+    """Whether the right answers keep their place: a model that knows them may name them first."""
+    title = "The right answers keep their place"
+    if settings.answer:
+        return Check("right", title, "passed", f"They were named by the column {settings.answer}.")
+    said = "They were not named. A model that knows them may name them where authors like to put them."
+    return Check("right", title, "failed", said, "Name the column of the right answers with --answer.")
+
+
+def carried(others: Rows) -> float:
+    """What a pattern that the target alone sees may bring to the parts that were published: `PEAK` times what it brings
+    to those that were published after them, with `SURE` standard errors added; at least 0.
+
+    `others` are the rows of questions without the published part, the one that was published after it first. Where the
+    order carries meaning (a scale, neighbours that are alike), that one is next in line for every model that sees it.
+    Without such a pattern it is any of those listed, by the same lot.
+    """
+    rows = [row - row.mean() for row in others if np.isfinite(row).all()]
+    error = math.sqrt(sum(float(np.mean(row**2)) for row in rows))
+    return max(0.0, PEAK * (sum(float(row[0]) for row in rows) + SURE * error))
+
+
+def compared_in_text(kind: Kind, corpus: str, asked: Sequence[Question], *, chat: bool) -> tuple[str, ...]:
+    """What was compared, and why this tells training from no training."""
+    units = len({one.unit for one in asked})
+    how = (
+        f"The model was shown the beginning of {units:,} {kind.unit}s and was asked {len(asked):,} times which of the "
+        f"{kind.parts} that are left stands next, with the list in two orders."
+        if chat
+        else f"The model continued the beginning of {units:,} {kind.unit}s at {len(asked):,} places, and it was "
+        f"measured which of the {kind.parts} that are left its continuation begins with."
+    )
+    return (
+        f"The {kind.parts} of {corpus} were published in one order out of very many that would have done as well. A "
+        "model that was not trained on the published set has no way of knowing which one it was.",
+        f"{how} Without training on the set it names the one that was published there no more often than chance.",
+    )
 
 
 def check_enough(chosen: Asked, settings: OrderSettings) -> None:

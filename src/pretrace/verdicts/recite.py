@@ -15,11 +15,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pretrace.cache.generated import Draw
 from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError, TextsError
 from pretrace.scores.extraction import tries_for
@@ -40,13 +39,13 @@ from pretrace.types import (
     Estimate,
     Power,
     Quantity,
-    Sampling,
     Situation,
     Skipped,
     Table,
     Verdict,
     Written,
 )
+from pretrace.verdicts.answering import TOKENS, Continues, answers_check, continued, draws_of
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
 from pretrace.verdicts.outcome import null_of
@@ -235,17 +234,6 @@ def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Windo
 # What a model makes of windows: the chance of the end, or what it wrote
 
 
-@runtime_checkable
-class Continues(Protocol):
-    """A model that gives text alone, such as one behind `chat:URL` (`backends.serving.continuing`)."""
-
-    def continued(
-        self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
-    ) -> list[list[Written]]:
-        """What the model writes after each prompt, one a draw, kept as it comes."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Recited:
     """What a model made of the windows, one entry each. `own` and `other` say how far it prints the window's own end
@@ -289,32 +277,6 @@ def printed(logp: Doubles) -> Doubles:
 def _tries(logp: Doubles) -> Doubles:
     """The tries for an even chance, [windows]; infinite where a value is missing."""
     return tries_for(np.where(np.isnan(logp), -np.inf, logp))
-
-
-TOKENS = 80
-"""Tokens of a continuation that are asked for: an end has about 50."""
-
-
-def draws_of(samples: int) -> tuple[Draw, ...]:
-    """How a window is continued: once at temperature 0, then so many times at temperature 1."""
-    return (
-        Draw(TOKENS, Sampling(temperature=0.0)),
-        *(Draw(TOKENS, Sampling(temperature=1.0), seed) for seed in range(1, samples + 1)),
-    )
-
-
-def continued(
-    model: Backend, prompts: Sequence[str], draws: Sequence[Draw], *, cache: bool, progress: Progress
-) -> list[list[Written]]:
-    """What a model writes after each prompt, one a draw: behind an address, or with weights here."""
-    if isinstance(model, Continues):
-        return model.continued(prompts, draws, progress)
-    from pretrace.backends.generation import Completer
-    from pretrace.verdicts.audit.generation import complete
-
-    completer = Completer(model)
-    made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
-    return [[Written(text) for text in some] for some in zip(*made, strict=True)]
 
 
 # The test
@@ -559,24 +521,15 @@ class _Recite(Test[Recited]):
 
     def _answers(self, values: Recited) -> Check:
         """Whether the model answered for both sets alike."""
-        title = "The model answered"
         sets = []
-        for control in (False, True):
+        for name, control in (("the texts", False), ("the controls", True)):
             some = [
                 any(answer.text for answer in written)
                 for one, written in zip(self.windows.found, values.written, strict=True)
                 if one.control == control
             ]
-            sets.append((sum(some), len(some)))
-        (own, of_own), (other, of_other) = sets
-        said = f"It answered for {own:,} of {of_own:,} windows of the texts"
-        said += f" and for {other:,} of {of_other:,} of the controls." if of_other else "."
-        shares = [n / of for n, of in sets if of]
-        good = min(shares) >= ANSWERED
-        cure = (
-            "Where a provider refuses or filters, the rest says little: ask the weights, or another provider."
-        )
-        return Check("answers", title, "passed" if good else "failed", said, "" if good else cure)
+            sets.append((f"windows of {name}", sum(some), len(some)))
+        return answers_check(sets)
 
     # Words, figures, tables
 
@@ -780,8 +733,6 @@ WRITTEN = 8
 GATE = 0.1
 """How often fair texts are withheld: each score without a model is tested at this level over their number."""
 _DRAWS = 999
-ANSWERED = 0.8
-"""The share of windows that must have an answer, in either set."""
 
 
 def _places_of(text: str, other: str) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -11,11 +14,11 @@ from pretrace.backends import open_model
 from pretrace.backends.serving.address import parse_text_address
 from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
 from pretrace.backends.settings import ModelSettings
+from pretrace.cache.generated import Draw
 from pretrace.cli import main
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Silent
 from pretrace.types import Sampling
-from pretrace.verdicts.recite import Draw
 
 PROMPTS = ["The cat sat on", "In 1869 the railway"]
 DRAWS = (Draw(4, Sampling(temperature=0.0)), Draw(4, Sampling(temperature=1.0), 1))
@@ -136,3 +139,43 @@ def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
     page = (tmp_path / "OUT/report.html").read_text("utf-8")
     assert "Continue the following text" in page
     assert "--power" not in page  # there are no weights to train
+
+
+def test_which_row_stands_next_is_asked_by_chat(server, tmp_path, capsys, monkeypatch):
+    rows = [f"row {i:02d} of the set" for i in Random(1).sample(range(64), 64)]
+    texts = tmp_path / "set.jsonl"
+    texts.write_text("\n".join(json.dumps({"id": row, "text": row}) for row in rows), "utf-8")
+
+    def knows(prompt: str) -> str:
+        if "One of these rows" not in prompt:
+            return "something else"
+        before, _, listed = prompt.partition("\n\nOne of these rows")
+        after = dict(pairwise(rows))[before.split("\n\n")[-1]]
+        found = re.findall(rf"^(\d+)\. {after}$", listed, re.MULTILINE)
+        return f"Number {found[0]}." if found else "1"
+
+    server.answers = knows
+    command = ["order", str(texts), "--stated", "by lot", "--access", "text"]
+    command += ["--model", f"chat:{server.root}#tiny", "--placebo", f"completions:{server.root}#tiny"]
+
+    def ask(*more: str) -> object:
+        monkeypatch.setattr("sys.argv", ["pretrace", *command, *more])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code
+
+    out = str(tmp_path / "OUT")
+    assert ask("--out", out, "--budget", "20") == 2
+    assert not server.asked
+    assert ask("--out", out, "--reference-model", "smollm2") == 2
+    assert "leave --reference-model away" in capsys.readouterr().err
+    assert ask("--out", out) == 3
+    asked = len(server.asked)
+    assert (
+        asked == 8 * 5 * 5
+    )  # 8 shards, 5 places: twice with and without the row by chat, once by completions
+    page = (tmp_path / "OUT/report.html").read_text("utf-8")
+    assert "which of the rows that are left stands next" in page
+    assert "Which one?" in page
+    assert ask("--out", str(tmp_path / "AGAIN")) == 3
+    assert len(server.asked) == asked

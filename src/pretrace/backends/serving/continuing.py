@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol
 
@@ -86,6 +86,8 @@ class Continuing:
     client: Client
     budget: Budget = field(default_factory=Budget)
     cache: bool = True
+    instruction: str = INSTRUCTION
+    """What a chat model is asked, the prompt in the place of {beginning}."""
     offers: Quantity = Quantity.NONE
     tokenizer_hash: str = "unknown"
     vocabulary: int = 0
@@ -94,7 +96,7 @@ class Continuing:
     def __post_init__(self) -> None:
         one = self.address
         self.name = f"{one.kind}:{one.url}#{one.model}"
-        self.prompt = INSTRUCTION if one.kind == "chat" else "{beginning}"
+        self.prompt = self.instruction if self.chats else "{beginning}"
         self.facts: Mapping[str, Any] = {
             "name": one.model,
             "server": one.url,
@@ -110,6 +112,15 @@ class Continuing:
             "prompt": self.prompt,
         }
         self.fingerprint = json.dumps(named)
+
+    @property
+    def chats(self) -> bool:
+        """Whether it is asked by chat completions."""
+        return self.address.kind == "chat"
+
+    def plain(self) -> Continuing:
+        """The same model, given a prompt as it stands: a question that is whole by itself."""
+        return replace(self, instruction="{beginning}")
 
     def continued(
         self, prompts: Sequence[str], draws: Sequence[Draw], progress: Answered, /
@@ -169,8 +180,8 @@ class Continuing:
             "top_p": draw.sampling.top_p,
             "seed": draw.seed,
         }
-        if self.address.kind == "chat":
-            said = INSTRUCTION.replace("{beginning}", plain)
+        if self.chats:
+            said = self.instruction.replace("{beginning}", plain)
             return "/chat/completions", {**body, "messages": [{"role": "user", "content": said}]}
         return "/completions", {**body, "prompt": plain}
 
@@ -183,18 +194,18 @@ class Continuing:
             raise
         try:
             choice = answer["choices"][0]
-            message = choice["message"] if self.address.kind == "chat" else choice
-            text = message.get("content" if self.address.kind == "chat" else "text") or ""
+            message = choice["message"] if self.chats else choice
+            text = message.get("content" if self.chats else "text") or ""
             reason, refusal = choice.get("finish_reason"), message.get("refusal")
             if not isinstance(text, str):
                 raise TypeError
         except (LookupError, TypeError, AttributeError):
-            route = "chat completions" if self.address.kind == "chat" else "completions"
+            route = "chat completions" if self.chats else "completions"
             raise ModelError(
                 f"{self.address.url} does not answer as {route} do: give the address under which they lie, which most "
                 "often ends in /v1."
             ) from None
-        if refusal or reason == "content_filter" or (self.address.kind == "chat" and _REFUSES.match(text)):
+        if refusal or reason == "content_filter" or (self.chats and _REFUSES.match(text)):
             return Written("", ended=False), True
         return Written(text, ended=reason != "length"), False
 

@@ -22,7 +22,9 @@ MOST_BINS = 12
 
 
 def order_figures(verdict: Verdict) -> tuple[Drawn, ...]:
-    """The figure of the shards, or that of the items."""
+    """The figure of the shards, or that of the items; none where a model was asked for text alone."""
+    if any(table.name == "questions" for table in verdict.tables):
+        return ()
     if verdict.test == "options":
         return (items(verdict.table("items")),)
     return (shards(verdict.table("shards")),)

@@ -70,7 +70,8 @@ example sample data null none true false string text message key value token nam
 class Found:
     """A string, the text that holds it first, what stands before it there, and others of its format. `id` names it.
 
-    `varies` are the places of the string that are drawn anew, and `choices` the characters that may stand there."""
+    `varies` are the places of the string that are drawn anew, and `choices` the characters that may stand there. The
+    string and the others begin with `begun`."""
 
     id: str
     text: str
@@ -80,6 +81,7 @@ class Found:
     alternatives: tuple[str, ...]
     varies: tuple[int, ...] = ()
     choices: tuple[str, ...] = ()
+    begun: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +105,23 @@ class Format:
         """How many last characters have so many values or more."""
         return _until(self.characters[::-1], number)
 
-    def drawn(self, number: int, rng: np.random.Generator, refused: Callable[[str], str]) -> tuple[str, ...]:
-        """So many strings of this format, all that pass being equally likely; fewer where too few pass."""
+    @property
+    def half(self) -> int:
+        """How many first characters hold half of what may vary, or a little less."""
+        bits = np.cumsum([math.log2(len(one)) for one in self.characters])
+        return int(np.count_nonzero(bits <= self.bits / 2))
+
+    def drawn(
+        self, number: int, rng: np.random.Generator, refused: Callable[[str], str], begun: str = ""
+    ) -> tuple[str, ...]:
+        """So many strings of this format with that beginning, all equally likely; fewer where too few pass."""
         sizes = np.array([len(one) for one in self.characters])
         table = np.array([list(one.ljust(int(sizes.max()))) for one in self.characters])
         kept: list[str] = []
         for _ in range(TRIES):
             places = rng.integers(sizes, size=(number + 4, len(sizes)))
             for row in table[np.arange(len(sizes)), places]:
-                made = "".join(row.tolist())
+                made = begun + "".join(row.tolist())[len(begun) :]
                 if self.accepts(made) and not refused(made):
                     kept.append(made)
             if len(kept) >= number:
@@ -120,9 +130,16 @@ class Format:
 
 
 def random_strings(
-    corpus: Corpus, patterns: Sequence[str], *, alternatives: int, context: int, seed: int
+    corpus: Corpus,
+    patterns: Sequence[str],
+    *,
+    alternatives: int,
+    context: int,
+    seed: int,
+    begun: bool = False,
 ) -> tuple[tuple[Found, ...], dict[str, int]]:
-    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason.
+    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason. Where
+    they are `begun`, the alternatives begin as the string does, up to half of what may vary.
 
     A string counts once, where it stands first, in whatever spelling (case, hyphens). Alternatives depend on the seed
     and the string alone: were they the same for all strings, the tests of many collections would err together.
@@ -155,7 +172,8 @@ def random_strings(
         ) -> str:
             return first(other) or ("shared" if shared.by_another(other, form, own=made) else "")
 
-        others = form.drawn(alternatives, _generator(made, seed), passes)
+        head = made[: form.half] if begun else ""
+        others = form.drawn(alternatives, _generator(made, seed), passes, head)
         if len(others) < alternatives:
             left["too few other strings of their format"] += 1
             continue
@@ -163,7 +181,7 @@ def random_strings(
         places = tuple(i for i, one in enumerate(form.characters) if len(one) > 1)
         choices = tuple(form.characters[i] for i in places)
         name = f"{text.id}@{start}"
-        found.append(Found(name, text.id, form.kind, before, made, others, places, choices))
+        found.append(Found(name, text.id, form.kind, before, made, others, places, choices, head))
     return tuple(found), dict(left)
 
 
