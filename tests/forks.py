@@ -64,14 +64,15 @@ def forked(
     stdin: bytes | None = b"",
     environment: Mapping[str, str] | None = None,
     closed: Sequence[int] = (),
+    unread: bool = False,
 ) -> Left:
     """`pretrace WORDS` in `folder`, in a fork of this process. `closed` are streams that are closed by number; with
-    PYTHONIOENCODING in the environment the console is of that kind."""
+    PYTHONIOENCODING in the environment the console is of that kind; `unread`: what reads standard output has ended."""
     place = folder.parent
     (place / "stdin").write_bytes(stdin or b"")
     process = os.fork()
     if not process:
-        _child(words, folder, environment or {}, closed)
+        _child(words, folder, environment or {}, closed, unread=unread)
     ended, status, used = os.wait4(process, 0)
     assert ended == process
     told = [(place / name).read_bytes() for name in ("stdout", "stderr")]
@@ -79,7 +80,9 @@ def forked(
     return Left(code, *(one.decode("utf-8", "replace") for one in told), used.ru_utime + used.ru_stime)
 
 
-def _child(words: Sequence[str], folder: Path, environment: Mapping[str, str], closed: Sequence[int]) -> None:
+def _child(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], closed: Sequence[int], *, unread: bool
+) -> None:
     code = 1
     try:
         signal.alarm(
@@ -89,6 +92,10 @@ def _child(words: Sequence[str], folder: Path, environment: Mapping[str, str], c
         os.environ.update(environment)
         os.chdir(folder)
         _streams(folder.parent, os.environ.get("PYTHONIOENCODING", "utf-8"), closed)
+        if unread:
+            reading, writing = os.pipe()
+            os.close(reading)
+            os.dup2(writing, 1)
         sys.argv = ["pretrace", *words]
         from pretrace.cli import main
 

@@ -327,4 +327,7 @@ FILES: dict[str, Make] = {
     "parts": folder(job__json=b"{}"),
     "page": folder(a__html=b"<html><body>" + b"<div>" * 5000 + b"text"),
     "dates.csv": b"page,date\na.html,9999-12-31\n",
+    "-dash.jsonl": lines(ROWS),
+    "corpus": folder(a__jsonl=lines(ROWS)),
+    "corpuspipes": folder(a__jsonl=lines(ROWS), b__jsonl=pipe),
 }

@@ -25,6 +25,7 @@ class Case:
     stdin: bytes | None = b""
     environment: dict[str, str] = field(default_factory=dict)
     closed: tuple[int, ...] = ()
+    unread: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -35,6 +36,7 @@ class Case:
     @property
     def name(self) -> str:
         more = [*self.environment.values(), *(f"{number} closed" for number in self.closed)]
+        more += ["nobody reads"] if self.unread else []
         return " ".join([self.line, *more, *(["from a pipe"] if self.stdin else [])])
 
 
@@ -542,7 +544,7 @@ CASES: list[tuple[str, int, str]] = [
     (
         "score good.jsonl > --scores min_k(k=nan)",
         2,
-        "there are dc_pdd, extraction, ez, fsd, gap_k, loss, lowercase, max_k, min_k,",
+        "no score is called 'nan'; there are",
     ),
     ("score good.jsonl > --scores min_k(k=1e999)", 2, "found inf"),
     ("score good.jsonl > --shard 1/0", 2, "the first number goes from 1 to the second"),
@@ -570,6 +572,16 @@ CASES: list[tuple[str, int, str]] = [
     ("ask empty.jsonl --model NOWHERE", 2, ""),
     ("ask good.jsonl --model NOWHERE", 4, ""),
     ("ask good.jsonl --corpus NOWHERE", 2, ""),
+    ("ask pipe.jsonl --corpus corpus", 2, "give texts as a file or a folder"),
+    ("ask good.jsonl --model NOWHERE --unseen pipe.jsonl", 2, "give texts as a file or a folder"),
+    ("ask good.jsonl --corpus corpuspipes", 2, "take it out of the folder"),
+    ("ask --yes --corpus corpus -- -dash.jsonl", 3, "runs pretrace scan ./-dash.jsonl"),
+    ("advise -- -dash.jsonl", 0, "./-dash.jsonl"),
+    ("scan good.jsonl --corpus corpuspipes --out OUT", 2, "take it out of the folder"),
+    ("scan good.jsonl --corpus github://x --out OUT", 2, "github://x cannot be listed"),
+    ("scan good.jsonl --corpus corpus --out OUT --clean OUT", 2, "name two folders"),
+    ("scan good.jsonl --corpus corpus --out OUT --clean OUT/clean", 2, "name two folders"),
+    ("scan good.jsonl --corpus corpus --out OUT/made --clean OUT", 2, "name two folders"),
     ("\x1b[31mcommand", 2, "See pretrace --help"),
 ]
 """A command line, its exit code, and words of its message; `>` stands for a model that is not there and a folder for
@@ -621,6 +633,8 @@ OTHERS: list[Case] = [
     Case("list", 0, "", environment={"COLUMNS": "x", "TERM": "\x1b"}),
     Case("cache info", 0, "", environment={"PRETRACE_CACHE": "good.jsonl"}),
     Case("list", 0, "", environment={"PRETRACE_PROGRESS": "good.jsonl"}),
+    *(Case(line, 1, "", unread=True) for line in ("list", "list --json", "--help", "advise good.jsonl", "cache info")),
+    Case("scan good.jsonl --corpus corpus --out OUT", 1, "", unread=True),
 ]
 ALL = [
     *(Case(*row) for row in CASES),
@@ -652,7 +666,9 @@ def run(case: Case, folder: Path, model: Path | None) -> tuple[Left, list[str], 
     made(case, here, model)
     before = listing(here)
     environment = {"PRETRACE_CACHE": str(folder / "cache"), **case.environment}
-    left = forked(case.words, here, stdin=case.stdin, environment=environment, closed=case.closed)
+    left = forked(
+        case.words, here, stdin=case.stdin, environment=environment, closed=case.closed, unread=case.unread
+    )
     return left, before, listing(here)
 
 
@@ -667,7 +683,10 @@ def test_odd_input(case: Case, tmp_path: Path, model_folder: Path) -> None:
     said = left.out + left.err
     assert "Traceback" not in said, said
     assert left.code == case.code, (left.code, said)
+    assert said == "" or not case.unread, said
     assert not set(said) & {"\x1b", "\x07", "\u202e", "\r"}
+    if case.code in (0, 3):
+        assert case.says in said, said
     if case.code == 2 and 2 not in case.closed:
         assert after == before
 

@@ -64,6 +64,8 @@ def _called(arguments: list[str]) -> tuple[int, str]:
     except SystemExit as error:
         if "_PRETRACE_COMPLETE" in os.environ:  # a shell asks how a word goes on
             raise
+        if isinstance(error.__context__, BrokenPipeError):  # typer's own way of leaving
+            return 1, ""
         said = _plugin_fault(error) or "something that pretrace called ended the program"
         return (
             2,

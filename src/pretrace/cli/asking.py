@@ -29,6 +29,7 @@ from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.streams import asks, say
 from pretrace.corpora import open_corpus
+from pretrace.corpora.opening import operand
 from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.scoring.settings import Target
@@ -119,8 +120,9 @@ def ask(source: Source, inputs: AskInputs) -> Answer:
         raise ExpressionError(
             "name the model in question with --model, or training data to search with --corpus."
         )
-    if source.texts == "-":
-        raise ExpressionError("give texts as a file or a folder: they are read more than once.")
+    for texts in (source.texts, inputs.unseen or ""):
+        if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
+            raise ExpressionError("give texts as a file or a folder: they are read more than once.")
     place = inputs.out or Path(f"{_stem(source.texts)}-answer")
     if not inputs.plan:
         _check_places(place, inputs)
@@ -218,7 +220,7 @@ def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step |
     """The step of a test, or what is said where its plan has no design."""
     model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
     question = f"was {model} trained on {Path(source.texts).name}?"
-    named = (source.texts, *seen.names.columns, "--model", model)
+    named = (operand(source.texts), *seen.names.columns, "--model", model)
     if row.choice.name == "canaries":
         return Step("canaries", named, question, test, _chance(row, seen.situation.canaries))
     beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()),)
@@ -269,7 +271,7 @@ def _scan(source: Source, inputs: AskInputs, seen: Seen) -> Step:
     texts = Texts.of(open_corpus(source.texts, columns), None, exact=False)
     plan = plan_scan(Searching(texts, files_of(inputs.corpus), ScanSettings(), inputs.corpus))
     words = (
-        source.texts,
+        operand(source.texts),
         *seen.names.columns,
         *(one for name in inputs.corpus for one in ("--corpus", name)),
     )

@@ -37,6 +37,10 @@ class _Console(rich.Console):
             else:
                 yield Segment(shown(one.text, keep="\n\t"), one.style)
 
+    def on_broken_pipe(self) -> None:
+        """BrokenPipeError, which the program's end knows; Rich would leave the program here."""
+        raise BrokenPipeError
+
 
 def printer(*, stderr: bool = False) -> rich.Console:
     """A console to print to: standard output, or standard error."""

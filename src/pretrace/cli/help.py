@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,11 @@ class Command(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the short help."""
         formatter.write(rendered(self, ctx, everything=False))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What stands after the command's name: what must be given as it is, what may be given in brackets."""
+        pieces = super().collect_usage_pieces(ctx)
+        return [re.sub(r"^\{(.*?)(\.\.\.)?\}", r"\1", piece) for piece in pieces]
 
 
 def show_all(context: typer.Context, wanted: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pretrace.cli.notes import note
 from pretrace.cli.options import Leaf, Passed
 from pretrace.cli.verdicts import GONE, TESTS
+from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.results.folder import Kind, Opened
 from pretrace.runs import kind_of
@@ -112,10 +113,10 @@ def command_line(
                 f"{folder} was made from standard input, which is gone: give the command itself."
             )
         if leaves[name].option.metavar:
-            positional += map(str, value) if isinstance(value, list) else [str(value)]
+            positional += [operand(str(one)) for one in (value if isinstance(value, list) else [value])]
         else:
             words += _words(f"--{name.replace('_', '-')}", value)
-    return [command, *words, *(["--"] if any(one.startswith("-") for one in positional) else []), *positional]
+    return [command, *words, *positional]
 
 
 def _words(flag: str, value: Any) -> Iterator[str]:

@@ -17,7 +17,7 @@ from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import said
 from pretrace.corpora import open_corpus
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
@@ -100,6 +100,10 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
     engine = searched.crew(settings)
     if searched.out is not None:
         check_writable(searched.out, VERDICTS.of("scan"))
+    if searched.out is not None and searched.clean is not None:
+        mine, other = searched.clean.resolve(), searched.out.resolve()
+        if mine.is_relative_to(other) or other.is_relative_to(mine):
+            raise OutputError(f"--clean {searched.clean} and --out {searched.out} lie in each other: name two folders.")
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
     heldout = open_corpus(searched.heldout, columns) if searched.heldout else None

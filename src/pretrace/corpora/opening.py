@@ -58,6 +58,11 @@ def open_corpus(
     return _built(source, columns)
 
 
+def operand(source: str) -> str:
+    """The source as a word of a command line: `./-a.txt` for `-a.txt`, which would be read as an option."""
+    return f"./{source}" if source.startswith("-") and source != "-" else source
+
+
 def known_corpora() -> Registry[Corpus]:
     """The registry of corpora that are built by name: `name in known_corpora()`, or all names in order.
 

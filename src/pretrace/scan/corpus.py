@@ -276,9 +276,11 @@ def _listed(source: str) -> list[CorpusFile]:
     if "://" not in source:
         path = Path(source)
         if path.is_dir():
-            return [
-                CorpusFile(str(one), one.stat().st_size) for one in sorted(path.rglob("*")) if one.is_file()
-            ]
+            some = sorted(path.rglob("*"))
+            for one in some:
+                if CorpusFile(str(one), 0).ending and one.exists() and not (one.is_file() or one.is_dir()):
+                    raise TextsError(f"{one} is a pipe or a device and no file: take it out of the folder.")
+            return [CorpusFile(str(one), one.stat().st_size) for one in some if one.is_file()]
         if path.is_file():
             return [CorpusFile(str(path), path.stat().st_size)]
         base = Path(path.anchor or ".")
@@ -303,8 +305,9 @@ def _listed(source: str) -> list[CorpusFile]:
         ]
     except ImportError as error:
         raise TextsError(f"{source} needs a package that is not there: {error}.") from None
-    except (OSError, ValueError) as error:
-        raise TextsError(f"{source} cannot be listed: {error or type(error).__name__}.") from None
+    except Exception as error:  # noqa: BLE001 - file systems of others raise anything
+        told = str(error).partition("\n")[0] or type(error).__name__
+        raise TextsError(f"{source} cannot be listed: {told.rstrip('.')}.") from None
 
 
 @contextmanager

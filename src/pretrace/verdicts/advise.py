@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from pretrace.corpora.opening import operand
 from pretrace.types import Situation
 from pretrace.verdicts.choices import CHOICES, Choice
 
@@ -45,7 +46,7 @@ class Names:
         plain = [name for name in self.__slots__ if name not in ("columns", "undated")]
         found = {name: shlex.quote(getattr(self, name)) for name in plain}
         found["date"] += " --skip-undated" if self.undated else ""
-        return {**found, "texts": shlex.join([self.texts, *self.columns])}
+        return {**found, "texts": shlex.join([operand(self.texts), *self.columns])}
 
 
 @dataclass(frozen=True, slots=True)
