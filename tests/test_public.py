@@ -14,7 +14,6 @@ import pytest
 import pretrace
 
 PUBLIC = [
-    "Audit",
     "AuditSettings",
     "CollectionSettings",
     "Columns",
@@ -49,7 +48,6 @@ PUBLIC = [
     "flag",
     "gap",
     "known_corpora",
-    "load_audit",
     "load_run",
     "load_verdict",
     "mark",
@@ -61,7 +59,6 @@ PUBLIC = [
     "plant",
     "publish",
     "read_seal",
-    "save_audit",
     "save_run",
     "save_verdict",
     "set_aside",
@@ -141,3 +138,10 @@ def test_a_name_that_is_not_public_is_missing() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = pretrace.nothing
     assert set(PUBLIC) <= set(dir(pretrace))
+
+
+def test_a_name_that_went_says_what_does_the_same() -> None:
+    for name, now in pretrace._NOW.items():
+        assert now in PUBLIC
+        with pytest.raises(ImportError, match=f"pretrace.{name} is pretrace.{now} now"):
+            exec(f"from pretrace import {name}")

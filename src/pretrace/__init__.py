@@ -18,21 +18,14 @@ if TYPE_CHECKING:
     from pretrace.corpora import Columns, known_corpora, open_corpus
     from pretrace.errors import PretraceError
     from pretrace.frequencies import Frequencies, count
-    from pretrace.runs import (
-        load_audit,
-        load_run,
-        load_verdict,
-        save_audit,
-        save_run,
-        save_verdict,
-    )
+    from pretrace.runs import load_run, load_verdict, save_run, save_verdict
     from pretrace.scoring.detect import Options, detect, evaluate
     from pretrace.scoring.holdout import set_aside
     from pretrace.scoring.plan import Models
     from pretrace.statistics.paired import compare
     from pretrace.tuning import tune
     from pretrace.tuning.planting import PlantSettings, plant
-    from pretrace.types import Audit, Corpus, Evaluation, Run, Situation, Text, Trace, Verdict
+    from pretrace.types import Corpus, Evaluation, Run, Situation, Text, Trace, Verdict
     from pretrace.verdicts.advise import advise
     from pretrace.verdicts.audit.audit import audit
     from pretrace.verdicts.audit.settings import AuditSettings
@@ -54,14 +47,14 @@ _PLACES = {
     "pretrace.corpora": "Columns known_corpora open_corpus",
     "pretrace.errors": "PretraceError",
     "pretrace.frequencies": "Frequencies count",
-    "pretrace.runs": "load_audit load_run load_verdict save_audit save_run save_verdict",
+    "pretrace.runs": "load_run load_verdict save_run save_verdict",
     "pretrace.scoring.detect": "Options detect evaluate",
     "pretrace.scoring.holdout": "set_aside",
     "pretrace.scoring.plan": "Models",
     "pretrace.statistics.paired": "compare",
     "pretrace.tuning": "tune",
     "pretrace.tuning.planting": "PlantSettings plant",
-    "pretrace.types": "Audit Corpus Evaluation Run Situation Text Trace Verdict",
+    "pretrace.types": "Corpus Evaluation Run Situation Text Trace Verdict",
     "pretrace.verdicts.advise": "advise",
     "pretrace.verdicts.audit.audit": "audit",
     "pretrace.verdicts.audit.settings": "AuditSettings",
@@ -80,12 +73,16 @@ _PLACES = {
 """The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports
 nothing else; the imports above say the same to type checkers."""
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
+_NOW = {"Audit": "Verdict", "load_audit": "load_verdict", "save_audit": "save_verdict"}
+"""Names that went, and what does the same."""
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
 
     def __getattr__(name: str) -> Any:
         """A public name, taken from its module."""
+        if name in _NOW:  # no AttributeError, of which `from pretrace import` says no more than the name
+            raise ImportError(f"pretrace.{name} is pretrace.{_NOW[name]} now: an audit is a Verdict.")
         if name not in _PLACE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
@@ -101,7 +98,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Audit",
     "AuditSettings",
     "CollectionSettings",
     "Columns",
@@ -136,7 +132,6 @@ __all__ = [
     "flag",
     "gap",
     "known_corpora",
-    "load_audit",
     "load_run",
     "load_verdict",
     "mark",
@@ -148,7 +143,6 @@ __all__ = [
     "plant",
     "publish",
     "read_seal",
-    "save_audit",
     "save_run",
     "save_verdict",
     "set_aside",

@@ -1,4 +1,4 @@
-"""A result with its report, written and read as one folder: a run, an audit, a verdict, or runs side by side.
+"""A result with its report, written and read as one folder: a run, a verdict, or runs side by side.
 
 What there is of each kind stands once, in `KINDS`: the folder that it is known by, its class, what writes and reads
 it, and the module that makes its report. All else is the same for all of them.
@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.errors import OutputError
-from pretrace.results import audit as audits
 from pretrace.results import export as exported
 from pretrace.results import run as runs
 from pretrace.results import side_by_side, verdicts
 from pretrace.results.folder import Kind, Render, Write, seal_of
 from pretrace.results.output_checks import OutputFile, check_file, json_object, recorded_files
 from pretrace.results.serialization import from_json
-from pretrace.types import Audit, Run, SideBySide, Verdict
+from pretrace.types import Run, SideBySide, Verdict
 
-Result = Run | Audit | Verdict | SideBySide
+Result = Run | Verdict | SideBySide
 REPORT = "report.html"
 
 
@@ -38,6 +37,12 @@ class ResultKind:
     report: str
 
 
+def _former_audit(folder: Path) -> Verdict:
+    from pretrace.verdicts.audit.former import load_audit
+
+    return load_audit(folder)
+
+
 def _former_flagging(folder: Path) -> Verdict:
     from pretrace.verdicts.flag.former import load_flags
 
@@ -45,8 +50,8 @@ def _former_flagging(folder: Path) -> Verdict:
 
 
 KINDS = (
-    ResultKind(audits.AUDIT, Audit, audits.load_audit, audits.save_audit, "audit"),
     ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
+    ResultKind(verdicts.FORMER_AUDIT, Verdict, _former_audit, None, "verdict"),
     ResultKind(verdicts.FORMER_FLAGGING, Verdict, _former_flagging, None, "verdict"),
     ResultKind(
         side_by_side.COMPARISONS,
@@ -60,7 +65,7 @@ KINDS = (
 """All kinds; a folder is of the first of them whose JSON part it holds."""
 MARKERS = tuple(kind.folder.marker for kind in KINDS)
 """The JSON parts by which results are known."""
-_REPORTS = {"flag": "flags"}
+_REPORTS = {"flag": "flags", "audit": "audit"}
 """Tests whose report is a module of its own."""
 
 
@@ -75,7 +80,7 @@ def save(result: Result, folder: str | Path, **more: Any) -> None:
 
 
 def load(folder: str | Path) -> Result:
-    """The run, audit, verdict or comparison that `save` wrote to `folder`, to the last bit.
+    """The run, verdict or comparison that `save` wrote to `folder`, to the last bit.
 
     Raises OutputError, naming the file, where the folder holds none, where a file is damaged or was changed, or where
     a newer pretrace wrote it.
@@ -119,13 +124,8 @@ def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> No
     save(run, folder, extra=beside)
 
 
-def save_audit(audit: Audit, folder: str | Path) -> None:
-    """`save`, for an audit."""
-    save(audit, folder)
-
-
 def save_verdict(verdict: Verdict, folder: str | Path, *, beside: Mapping[str, Write] | None = None) -> None:
-    """`save`, for a flagging or another verdict; `beside` writes further tables, by their names in the folder."""
+    """`save`, for an audit, a flagging or another verdict; `beside` writes further tables, by their names there."""
     save(verdict, folder, beside=beside)
 
 
@@ -148,14 +148,9 @@ def load_run(folder: str | Path) -> Run:
     return runs.load_run(Path(folder))
 
 
-def load_audit(folder: str | Path) -> Audit:
-    """`load`, where nothing but an audit will do."""
-    return audits.load_audit(Path(folder))
-
-
 def load_verdict(folder: str | Path, *tests: str) -> Verdict:
-    """`load`, where nothing but a verdict will do: a flagging, or another test; one of these `tests`, where any are
-    named."""
+    """`load`, where nothing but a verdict will do: an audit, a flagging, or another test; one of these `tests`, where
+    any are named."""
     place = Path(folder)
     kind = _result_kind(place)
     found = kind.load(place) if kind.made is Verdict else verdicts.load_verdict(place)

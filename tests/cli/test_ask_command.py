@@ -45,7 +45,7 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     code, said, error = call(*words, "--json")
     assert code in (3, 4), error
     found = json.loads(said)
-    verdict = json.loads((out / "audit" / "verdict.json").read_text(encoding="utf-8"))
+    verdict = json.loads((out / "audit" / "result.json").read_text(encoding="utf-8"))
     assert found["statement"] == verdict["statement"]
     assert found["exit_code"] == code == verdict["exit_code"]
     assert Path(found["report"]) == out / "audit" / "report.html"

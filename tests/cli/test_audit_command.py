@@ -16,8 +16,9 @@ from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cli import main
 from pretrace.corpora import open_corpus
-from pretrace.runs import load_audit
+from pretrace.runs import load_verdict
 from pretrace.tuning.planting import PlantSettings, plant
+from pretrace.verdicts.audit.built import figures_of
 
 Call = Callable[..., tuple[str, str]]
 
@@ -78,11 +79,11 @@ def test_planted_texts_are_found_and_the_exit_code_says_so(
     assert "consistent with training" in " ".join(said.split())
     assert f"Report: {out / 'report.html'}" in said.replace("\n", "")
     assert "Design: control documents, compared directly." in " ".join(told.split())
-    verdict = json.loads((out / "verdict.json").read_text())
+    verdict = json.loads((out / "result.json").read_text())
     assert verdict["outcome"] == "consistent"
     assert verdict["exit_code"] == 3
     assert verdict["settings"]["command"]["placebo"] == [str(culprit.base)]
-    kept = load_audit(out)
+    kept = load_verdict(out)
     assert kept.statements == {"requested_by": "the authors", "controls": "their drawers"}
     before = (out / "report.html").read_text()
     (out / "report.html").unlink()
@@ -91,15 +92,15 @@ def test_planted_texts_are_found_and_the_exit_code_says_so(
     # The same files without a placebo: the test alone still finds them. Whether a few control documents of another kind
     # could explain it is close here: without 5 of 40 it stands, and 6 are wanted.
     ask(*asked, code=(3, 4))
-    alone = load_audit(out)
-    assert alone.answer.facts["placebo"] is None
-    assert alone.answer.p <= alone.level
+    alone = load_verdict(out)
+    assert figures_of(alone).facts["placebo"] is None
+    assert alone.p <= alone.level
     assert {one.name for one in alone.checks if one.status == "failed"} <= {"mixture"}
     # the model it was before knows nothing of them
     innocent = ("audit", culprit.posts, "--model", culprit.base, *common)
     said, _ = ask(*innocent, "--also", "original", code=4)
     assert "Inconclusive" in said
-    assert [one.procedure for one in load_audit(out).variants] == ["original"]
+    assert [one.procedure for one in figures_of(load_verdict(out)).variants] == ["original"]
 
 
 def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(

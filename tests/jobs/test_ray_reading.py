@@ -16,10 +16,11 @@ from pretrace.cli import main
 from pretrace.errors import ExpressionError
 from pretrace.jobs.engine.reading import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
-from pretrace.runs import load_audit
+from pretrace.runs import load_verdict
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import ModelsSettings, Target
 from pretrace.testing import FakeBackend
+from pretrace.verdicts.audit.built import figures_of
 
 
 def written(path: Path, number: int, *, seed: int) -> Path:
@@ -57,10 +58,10 @@ def test_an_audit_reads_on_ray(
             with pytest.raises(SystemExit) as left:
                 main()
         assert left.value.code == 4
-        found[name] = load_audit(tmp_path / name)
+        found[name] = load_verdict(tmp_path / name)
     there, here_too = found["RAY"], found["HERE"]
-    assert there.answer.p == here_too.answer.p
-    assert [one.p for one in there.variants] == [one.p for one in here_too.variants]
+    assert there.p == here_too.p
+    assert [one.p for one in figures_of(there).variants] == [one.p for one in figures_of(here_too).variants]
     assert [(one.title, one.status) for one in there.checks] == [
         (one.title, one.status) for one in here_too.checks
     ]

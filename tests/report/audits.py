@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two
 from pretrace.statistics.sensitivity import sensitivity
 from pretrace.types import (
     Answer,
-    Audit,
+    AuditFigures,
     AuditPlan,
     Check,
     Doubles,
@@ -26,6 +26,15 @@ from pretrace.types import (
     Power,
     Quality,
     Sensitivity,
+    Verdict,
+)
+from pretrace.verdicts.audit.built import (
+    CONTROL,
+    SUSPECT,
+    audit_verdict,
+    documents_of,
+    figures_of,
+    pairs_of,
 )
 
 MODEL, PLACEBO = "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M, checkpoint of step 240,000"
@@ -51,6 +60,72 @@ GENERATED = (
     " she had bought for the house. The second was the larger one, and she wrote in it every evening after tea.",
     " self.width * self.height\u202e\x07\n\n    def perimeter(self) -> float:",
 )
+
+
+def audit_of(  # noqa: PLR0913 (an audit has many parts)
+    answer: Answer,
+    *,
+    design: Any = "placebos",
+    documents: tuple[str, ...] = (),
+    values: Doubles | None = None,
+    heldout_documents: tuple[str, ...] = (),
+    heldout_values: Doubles | None = None,
+    pairs: tuple[Pair, ...] = (),
+    control_pairs: tuple[Pair, ...] = (),
+    **parts: Any,
+) -> Verdict:
+    """An audit from all its parts, by their names: those of its figures, and those of a verdict."""
+    own = {name: parts.pop(name) for name in FIGURES if name in parts}
+    nothing = np.zeros(0)
+    return audit_verdict(
+        AuditFigures(design, answer.procedure, answer.pieces, answer.facts, **own),
+        answer,
+        (
+            (documents, nothing if values is None else values),
+            (heldout_documents, nothing if heldout_values is None else heldout_values),
+        ),
+        pairs=(pairs, control_pairs),
+        **parts,
+    )
+
+
+FIGURES = tuple(one.name for one in fields(AuditFigures))[4:]
+SHARED = (
+    "corpus", "model", "outcome", "statement", "level", "null", "planted", "checks", "reasons", "advice", "register",
+    "statements", "settings",
+)  # fmt: skip
+
+
+def answer_of(audit: Verdict) -> Answer:
+    """The test that decides."""
+    own, p = figures_of(audit), audit.p
+    assert p is not None
+    return Answer(
+        own.procedure, p, audit.statistic, audit.units, own.pieces, audit.effect, audit.effect_unit,
+        audit.standardised, own.facts,
+    )  # fmt: skip
+
+
+def altered(audit: Verdict, **parts: Any) -> Verdict:
+    """The audit with other parts, by their names."""
+    own = figures_of(audit)
+    documents, values = documents_of(audit, SUSPECT)
+    others, held = documents_of(audit, CONTROL)
+    told = {
+        "answer": answer_of(audit), "design": own.design, "documents": documents, "values": values,
+        "heldout_documents": others, "heldout_values": held,
+        "pairs": pairs_of(audit, SUSPECT), "control_pairs": pairs_of(audit, CONTROL),
+        **{name: getattr(own, name) for name in FIGURES},
+        **{name: getattr(audit, name) for name in SHARED},
+    }  # fmt: skip
+    return audit_of(**{**told, **parts})
+
+
+def plan_of(audit: Verdict) -> AuditPlan:
+    """The plan of an audit that has one."""
+    plan = figures_of(audit).plan
+    assert plan is not None
+    return plan
 
 
 def estimate(value: float, half: float) -> Estimate:
@@ -94,7 +169,7 @@ class Numbers:
             tuple(map(int, counts)),
         )
 
-    def of(self, audit: Audit, **facts: Any) -> Audit:
+    def of(self, audit: Verdict, **facts: Any) -> Verdict:
         """The audit with these numbers in the place of its own."""
         paired = not len(self.others)
         kind = "sign-flip" if paired else "two-sample"
@@ -110,7 +185,7 @@ class Numbers:
             standardised=standardised(self.values) if paired else standardised(self.values, self.others),
             facts={"permutations": DRAWS, "margin": MARGIN if paired else 0.0, **facts},
         )
-        return replace(
+        return altered(
             audit,
             answer=answer,
             documents=tuple(f"notes/{number:04d}.md" for number in range(len(self.values))),
@@ -122,10 +197,10 @@ class Numbers:
         )
 
 
-def placebos(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Audit:
+def placebos(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Verdict:
     """Design "placebos": own checkpoint, and a copy of it that the audit tuned. It rejects, and nothing is concluded
     from it without control documents."""
-    audit = Audit(
+    audit = audit_of(
         corpus="Harbour notes 2009–2021",
         model=MODEL,
         design="placebos",
@@ -150,9 +225,9 @@ def placebos(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Aud
         settings=settings(documents),
     )
     audit = numbers(mean, documents, seed).of(audit, placebo=TUNED)
-    answer = audit.answer
+    answer = answer_of(audit)
     first = replace(answer, p=answer.p / 2, facts={**answer.facts, "placebo": PLACEBO})
-    return replace(
+    return altered(
         audit,
         answers=(first, answer),
         reasons=(found_words(answer), f"{NO_CONTROLS.title}: no. {NO_CONTROLS.words}"),
@@ -172,7 +247,7 @@ def placebos(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Aud
     )
 
 
-def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Audit:
+def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Verdict:
     """Design "controls": suspect and control documents compared directly, with the own checkpoint beside."""
     audit = placebos()
     audit = numbers(mean, documents, seed, -0.09, 74).of(audit, placebo=PLACEBO, control_documents=74)
@@ -180,9 +255,8 @@ def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Aud
         Gap("words", Estimate(0.53, 0.47, 0.59), 402, "logistic regression on word counts"),
         Gap("length", Estimate(0.49, 0.43, 0.55), 402, ""),
     )
-    assert audit.plan is not None
     plan = replace(
-        audit.plan,
+        plan_of(audit),
         design="controls",
         why="A classifier that sees only texts (words) tells suspect texts from control documents with an AUC of 0.53 "
         "[0.47, 0.59]; 0.5 is a coin. They are alike as texts, so the documents of both sides are compared directly.",
@@ -192,14 +266,14 @@ def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Aud
         gaps=gaps,
         cures=(),
     )
-    return replace(
+    return altered(
         audit,
         design="controls",
         outcome="consistent",
         statement=f"What {MODEL} makes of Harbour notes 2009–2021 is consistent with training on these texts, or on "
         "copies of them.",
-        answers=(audit.answer,),
-        reasons=(found_words(audit.answer),),
+        answers=(answer_of(audit),),
+        reasons=(found_words(answer_of(audit)),),
         advice=(),
         plan=plan,
         gaps=gaps,
@@ -216,13 +290,12 @@ def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Aud
     )
 
 
-def nothing() -> Audit:
+def nothing() -> Verdict:
     """Design "differences": nothing was found, and the audit would have seen training."""
     audit = controls(203, seed=2, mean=-0.09)
     gaps = (Gap("words", Estimate(0.71, 0.66, 0.76), 402, "logistic regression on word counts"),)
-    assert audit.plan is not None
     plan = replace(
-        audit.plan,
+        plan_of(audit),
         design="differences",
         why="A classifier that sees only texts (words) tells suspect texts from control documents with an AUC of 0.71 "
         "[0.66, 0.76]; 0.5 is a coin. They differ as texts, so they are not compared directly: in each, what stands "
@@ -230,14 +303,14 @@ def nothing() -> Audit:
         outcomes=("consistent", "nothing", "inconclusive"),
         gaps=gaps,
     )
-    return replace(
+    return altered(
         audit,
         design="differences",
         outcome="nothing",
         statement=f"Nothing was found: {MODEL} does not know Harbour notes 2009–2021 better than texts it cannot have "
         "seen, and training like the one that was tried here would have been seen.",
         reasons=(
-            found_words(audit.answer),
+            found_words(answer_of(audit)),
             f"Reading 101 of the documents once moved a copy of the target by 0.0460 [0.0370, 0.0550] {UNIT}. The "
             "effect that was found is at most 0.0310, which is less.",
         ),
@@ -248,11 +321,11 @@ def nothing() -> Audit:
         pairs=pairs(16),
         control_pairs=tuple(replace(pair, id=f"drawer/{pair.id}") for pair in pairs(8)),
         quality=QUALITY,
-        power=POWER,
+        planted=POWER,
     )
 
 
-def inconclusive() -> Audit:
+def inconclusive() -> Verdict:
     """A check failed, nothing was planted, the placebo is another family's and the texts are few."""
     audit = placebos(documents=38, seed=3, mean=0.044)
     gap = replace(
@@ -272,15 +345,15 @@ def inconclusive() -> Audit:
         "(--placebo, --placebo-revision), or a sibling trained as long without them.",
     )
     other = Placebo("google/gemma-3-270m", "other", 0.81, "of another family than the target")
-    return replace(
+    return altered(
         audit,
         outcome="inconclusive",
         statement=f"Inconclusive: this audit cannot say whether {MODEL} was trained on Harbour notes 2009–2021.",
-        answer=replace(audit.answer, facts={**audit.answer.facts, "placebo": other.name}),
+        answer=replace(answer_of(audit), facts={**answer_of(audit).facts, "placebo": other.name}),
         answers=(),
         checks=(*CHECKS[:4], gap, CHECKS[5], placebo, CHECKS[7], NO_CONTROLS),
         reasons=(
-            found_words(audit.answer),
+            found_words(answer_of(audit)),
             f"{gap.title}: no. {gap.words}",
             f"{placebo.title}: no. {placebo.words}",
         ),
@@ -290,25 +363,25 @@ def inconclusive() -> Audit:
     )
 
 
-def missed() -> Audit:
+def missed() -> Verdict:
     """Nothing found, and no telling what could have been missed: inconclusive without a failed check."""
     audit = nothing()
     unmeasured = Check(
         "power", POWERFUL.title, "not run", "It was not measured.", "Run the audit with --power."
     )
-    return replace(
+    return altered(
         audit,
         outcome="inconclusive",
         statement=f"Inconclusive: no sign of training on Harbour notes 2009–2021 was found in {MODEL}, but this audit "
         "could have missed it.",
         reasons=(
-            found_words(audit.answer),
+            found_words(answer_of(audit)),
             "What this audit could have missed was not measured. A p-value above the level does not show that the "
             "texts were not used.",
         ),
         advice=("Run the audit with --power, which measures what it could have seen.",),
         checks=(*CHECKS, unmeasured),
-        power=None,
+        planted=None,
     )
 
 
@@ -322,11 +395,11 @@ def found_words(answer: Answer) -> str:
     )
 
 
-def without_placebo() -> Audit:
+def without_placebo() -> Verdict:
     """The target alone: nothing to subtract, so the calibrated classifiers decide."""
     audit = inconclusive()
     answer = replace(
-        audit.answer,
+        answer_of(audit),
         procedure="calibrated",
         effect=None,
         standardised=None,
@@ -334,14 +407,14 @@ def without_placebo() -> Audit:
         statistic="what the combined classifier adds to the text-only one, one value a document",
         facts={},
     )
-    return replace(
+    return altered(
         audit, placebos=(), answer=answer, variants=(), leans=(), null=None, sensitivity=None, plan=None
     )
 
 
-def bare() -> Audit:
+def bare() -> Verdict:
     """The least an audit can hold."""
-    return Audit(
+    return audit_of(
         corpus="c",
         model="m",
         design="placebos",
@@ -355,22 +428,22 @@ def bare() -> Audit:
     )
 
 
-def hostile() -> Audit:
+def hostile() -> Verdict:
     """Names and texts that would break a page, in every place that holds a text."""
     evil = '<script>alert("x")</script>\u202e\x00\ud800{{ 7*7 }}'
     audit = placebos(documents=5)
     check = Check(evil, evil, "failed", evil, evil, {evil: evil})
-    return replace(
+    return altered(
         audit,
         corpus=evil,
         model=evil,
         statement=evil,
         answer=replace(
-            audit.answer, statistic=evil, unit=evil, procedure=evil, facts={evil: [evil], "placebo": evil}
+            answer_of(audit), statistic=evil, unit=evil, procedure=evil, facts={evil: [evil], "placebo": evil}
         ),
-        answers=(replace(audit.answer, facts={"placebo": evil}),) * 2,
+        answers=(replace(answer_of(audit), facts={"placebo": evil}),) * 2,
         checks=(check,),
-        documents=(evil, *audit.documents[1:]),
+        documents=(evil, *documents_of(audit, SUSPECT)[0][1:]),
         reasons=(evil,),
         advice=(evil,),
         variants=(replace(VARIANTS[0], procedure=evil, statistic=evil, unit=evil),),

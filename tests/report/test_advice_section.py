@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import pytest
 from report import audits
+from report.audits import altered
 from report.test_report_html import Page, check_safe
 
 from pretrace.report import audit as audit_report
 from pretrace.report import verdict as verdict_report
-from pretrace.report.advice import of_audit, of_verdict, section
-from pretrace.types import Audit, Situation, Verdict
+from pretrace.report.advice import of_verdict, section
+from pretrace.types import Situation, Verdict
 
 HOSTILE = "<script>alert(1)</script>\u202e{model}.jsonl"
 
@@ -47,21 +48,21 @@ def verdict(**changes: object) -> Verdict:
 
 
 @pytest.mark.parametrize("make", [audits.placebos, audits.inconclusive, audits.missed, audits.bare])
-def test_an_inconclusive_audit_ends_with_the_table(make: Callable[[], Audit]) -> None:
+def test_an_inconclusive_audit_ends_with_the_table(make: Callable[[], Verdict]) -> None:
     audit = make()
     assert audit.outcome == "inconclusive"
     assert re.findall(r'<section id="(\w+)"', audit_report.render(audit))[-1] == "advice"
 
 
 @pytest.mark.parametrize("make", [audits.controls, audits.nothing])
-def test_an_answer_needs_no_other_test(make: Callable[[], Audit]) -> None:
-    assert of_audit(make()) is None
+def test_an_answer_needs_no_other_test(make: Callable[[], Verdict]) -> None:
+    assert of_verdict(make()) is None
     assert 'id="advice"' not in audit_report.render(make())
 
 
 def test_the_audit_is_read_for_what_there_is() -> None:
     audit = audits.placebos()
-    found = of_audit(audit)
+    found = of_verdict(audit)
     assert found is not None
     said = text(found.body)
     assert (
@@ -71,21 +72,21 @@ def test_the_audit_is_read_for_what_there_is() -> None:
     assert "An earlier checkpoint alone conditional made in this report accuses nobody" in said
     assert f"--placebo '{audits.PLACEBO}'" in said  # its own earlier state, named
     typed = {**audit.settings, "command": {"texts": "notes", "placebo": ["base"], "heldout": "drawer"}}
-    again = of_audit(replace(audit, settings=typed))
+    again = of_verdict(altered(audit, settings=typed))
     assert again is not None
     assert "pretrace audit notes --heldout drawer --model" in text(again.body)
     assert "--placebo base --out AUDIT" in text(again.body)
 
 
 def test_an_audit_of_an_earlier_version_has_no_plan_and_no_settings() -> None:
-    found = of_audit(replace(audits.placebos(), plan=None, settings={}, placebos=()))
+    found = of_verdict(altered(audits.placebos(), plan=None, settings={}, placebos=()))
     assert found is not None
     assert "pretrace audit TEXTS.jsonl --heldout CONTROLS.jsonl" in text(found.body)
 
 
 def test_without_weights_what_needs_them_is_ruled_out() -> None:
     settings = {"models": {"target": {"name": "served"}}}
-    found = of_audit(replace(audits.placebos(), settings=settings))
+    found = of_verdict(altered(audits.placebos(), settings=settings))
     assert found is not None
     assert "cannot be made with this model: it needs the weights" in text(found.body)
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.patches import StepPatch
 from report import audits
+from report.audits import altered, answer_of, plan_of
 from report.test_report_html import HIDDEN, Page, check_safe
 
 import pretrace
@@ -33,7 +34,6 @@ from pretrace.report.frame import speaking
 from pretrace.report.visible import named
 from pretrace.types import (
     Answer,
-    Audit,
     Check,
     Estimate,
     Gap,
@@ -44,7 +44,9 @@ from pretrace.types import (
     Quality,
     Sampling,
     Sensitivity,
+    Verdict,
 )
+from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
@@ -63,17 +65,17 @@ def text_of(source: object) -> str:
     return re.sub(r"\s+", " ", Page(str(source)).text)
 
 
-def first_text(audit: Audit) -> str:
+def first_text(audit: Verdict) -> str:
     return text_of(f"<div>{first_page(audit)}</div>")
 
 
-def section_text(audit: Audit, anchor: str) -> str:
+def section_text(audit: Verdict, anchor: str) -> str:
     (found,) = (section for section in speaking(SECTIONS, audit) if section.anchor == anchor)
     return text_of(f"<div>{found.body}</div>")
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-def test_the_page_is_whole_safe_and_leads_nowhere(make: Callable[[], Audit]) -> None:
+def test_the_page_is_whole_safe_and_leads_nowhere(make: Callable[[], Verdict]) -> None:
     source = render(make())
     assert source.startswith("<!DOCTYPE html>")
     assert not re.search(r"https?:|//\w+\.", source)
@@ -98,7 +100,7 @@ def test_hostile_texts_stay_texts() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.text(st.characters(codec=None), max_size=30), st.text(st.characters(codec=None), max_size=300))
 def test_any_pair_and_any_setting_stay_text(name: str, text: str) -> None:
-    audit = replace(
+    audit = altered(
         audits.bare(),
         pairs=(Pair(name, name, text, text, text),),
         quality=(Quality(text, None, 0.0),),
@@ -119,7 +121,7 @@ def test_any_pair_and_any_setting_stay_text(name: str, text: str) -> None:
         (audits.inconclusive, "Inconclusive This audit cannot say", "answer inconclusive"),
     ],
 )
-def test_the_first_page_gives_the_answer_once(make: Callable[[], Audit], words: str, kind: str) -> None:
+def test_the_first_page_gives_the_answer_once(make: Callable[[], Verdict], words: str, kind: str) -> None:
     page = Page(f"<div>{first_page(make())}</div>")
     text = re.sub(r"\s+", " ", page.text)
     assert text.index("Was HuggingFaceTB/SmolLM2-135M trained on “Harbour notes 2009–2021”?") < text.index(
@@ -131,7 +133,7 @@ def test_the_first_page_gives_the_answer_once(make: Callable[[], Audit], words: 
 
 def test_the_first_page_has_no_term_of_the_trade() -> None:
     for make in MAKERS:
-        audit = replace(make(), checks=(), advice=(), reasons=())
+        audit = altered(make(), checks=(), advice=(), reasons=())
         assert not re.search(
             r"null|hypothes|logp|log-prob|token|permut|suffix|AUC|LoRA", first_text(audit), re.I
         )
@@ -151,10 +153,10 @@ def test_what_failed_stands_first_and_says_why() -> None:
 
 
 def test_without_a_failed_check_the_reasons_say_why() -> None:
-    audit = replace(audits.inconclusive(), checks=audits.CHECKS, reasons=("It was too dark to see.",))
+    audit = altered(audits.inconclusive(), checks=audits.CHECKS, reasons=("It was too dark to see.",))
     assert "It was too dark to see." in first_text(audit)
-    assert "It was too dark" not in first_text(replace(audit, outcome="nothing"))
-    assert "It was too dark" in section_text(replace(audit, outcome="nothing"), "test")
+    assert "It was too dark" not in first_text(altered(audit, outcome="nothing"))
+    assert "It was too dark" in section_text(altered(audit, outcome="nothing"), "test")
 
 
 def test_a_test_that_the_figure_does_not_show_is_named() -> None:
@@ -168,7 +170,7 @@ def test_a_test_that_the_figure_does_not_show_is_named() -> None:
 
 
 def test_much_advice_is_cut_on_the_first_page_alone() -> None:
-    audit = replace(
+    audit = altered(
         audits.inconclusive(), advice=tuple(f"Do {number}. {'word ' * 40}" for number in range(9))
     )
     assert "Do 1." in first_text(audit)
@@ -177,27 +179,27 @@ def test_much_advice_is_cut_on_the_first_page_alone() -> None:
     assert "Do 8." in section_text(audit, "test")
 
 
-def with_answer(audit: Audit, **fields: Any) -> Audit:
-    return replace(audit, answer=replace(audit.answer, **fields))
+def with_answer(audit: Verdict, **fields: Any) -> Verdict:
+    return altered(audit, answer=replace(answer_of(audit), **fields))
 
 
-def with_power(audit: Audit, **fields: Any) -> Audit:
-    assert audit.power is not None
-    return replace(audit, power=replace(audit.power, **fields))
+def with_power(audit: Verdict, **fields: Any) -> Verdict:
+    assert audit.planted is not None
+    return altered(audit, planted=replace(audit.planted, **fields))
 
 
-def with_placebo(audit: Audit, **fields: Any) -> Audit:
-    return replace(audit, placebos=(replace(audit.placebos[0], **fields), *audit.placebos[1:]))
+def with_placebo(audit: Verdict, **fields: Any) -> Verdict:
+    placebos = figures_of(audit).placebos
+    return altered(audit, placebos=(replace(placebos[0], **fields), *placebos[1:]))
 
 
-def with_plan(audit: Audit, **fields: Any) -> Audit:
-    assert audit.plan is not None
-    return replace(audit, plan=replace(audit.plan, **fields))
+def with_plan(audit: Verdict, **fields: Any) -> Verdict:
+    return altered(audit, plan=replace(plan_of(audit), **fields))
 
 
-CHANGES: dict[str, tuple[Callable[[Audit], Audit], str]] = {
+CHANGES: dict[str, tuple[Callable[[Verdict], Verdict], str]] = {
     "p": (lambda a: with_answer(a, p=0.0123), "about 1 of 81 such audits, by chance alone (p = 0.012)"),
-    "level": (lambda a: replace(a, level=0.01), "the strongest 1%"),
+    "level": (lambda a: altered(a, level=0.01), "the strongest 1%"),
     "documents": (lambda a: with_answer(a, documents=4321), "taken from 4,321 documents"),
     "pieces": (lambda a: with_answer(a, pieces=9876), "9,876 short passages"),
     "effect": (
@@ -206,32 +208,32 @@ CHANGES: dict[str, tuple[Callable[[Audit], Audit], str]] = {
     ),
     "standardised": (lambda a: with_answer(a, standardised=1.234), "1.23 standard deviations"),
     "sensitivity": (
-        lambda a: replace(a, sensitivity=Sensitivity(2.345, 3.456)),
+        lambda a: altered(a, sensitivity=Sensitivity(2.345, 3.456)),
         "(Rosenbaum’s Γ* = 2.3; 1 would mean",
     ),
-    "wilcoxon": (lambda a: replace(a, sensitivity=Sensitivity(2.345, 3.456)), "Wilcoxon’s test3.46"),
+    "wilcoxon": (lambda a: altered(a, sensitivity=Sensitivity(2.345, 3.456)), "Wilcoxon’s test3.46"),
     "statistic found": (
-        lambda a: replace(a, null=Null("s", 1.2345, 6.7891, (0.0, 1.0), (3,))),
+        lambda a: altered(a, null=Null("s", 1.2345, 6.7891, (0.0, 1.0), (3,))),
         "1.234 s; 6.789 or more rejects",
     ),
     "draws": (
-        lambda a: replace(a, null=Null("s", 1.0, 2.0, (0.0, 1.0, 2.0), (3, 4320))),
+        lambda a: altered(a, null=Null("s", 1.0, 2.0, (0.0, 1.0, 2.0), (3, 4320))),
         "4,323 times over",
     ),
     "lean": (
-        lambda a: replace(a, leans=(Lean("Law", 7, "m", 0.0123), *a.leans)),
+        lambda a: altered(a, leans=(Lean("Law", 7, "m", 0.0123), *figures_of(a).leans)),
         "Lawm70.012",
     ),
     "leans": (
-        lambda a: replace(a, leans=(Lean("Law", 7, "m", 0.9), *a.leans)),
+        lambda a: altered(a, leans=(Lean("Law", 7, "m", 0.9), *figures_of(a).leans)),
         "is larger than 4 of the 5 leans",
     ),
     "requested by": (
-        lambda a: replace(a, statements={"requested_by": "The Court"}),
+        lambda a: altered(a, statements={"requested_by": "The Court"}),
         "Requested by The Court",
     ),
     "time": (
-        lambda a: replace(a, settings={"time": "2027-01-02T03:04:05+00:00"}),
+        lambda a: altered(a, settings={"time": "2027-01-02T03:04:05+00:00"}),
         "2 January 2027, 03:04 UTC",
     ),
     "plan": (lambda a: with_plan(a, documents=4321, snippets=9), "4,321 (9 passages)"),
@@ -249,23 +251,23 @@ CHANGES: dict[str, tuple[Callable[[Audit], Audit], str]] = {
     "grade": (lambda a: with_placebo(a, grade="sibling"), "other weights: a fair kind"),
     "closeness": (lambda a: with_placebo(a, closeness=0.7654), "0.765 correlation"),
     "gap": (
-        lambda a: replace(a, gaps=(Gap("g", Estimate(0.777, 0.7, 0.8), 10, ""),)),
+        lambda a: altered(a, gaps=(Gap("g", Estimate(0.777, 0.7, 0.8), 10, ""),)),
         "0.777[0.700, 0.800]10",
     ),
     "quality": (
-        lambda a: replace(a, quality=(Quality("words", 0.123, None, "by eye"),)),
+        lambda a: altered(a, quality=(Quality("words", 0.123, None, "by eye"),)),
         "words0.123–by eye",
     ),
-    "pairs": (lambda a: replace(a, pairs=audits.pairs(300), control_pairs=()), "12 of 300"),
-    "variant": (lambda a: replace(a, variants=(Answer("mine", 0.0456, "s", 1, 1),)), "mines0.046–"),
+    "pairs": (lambda a: altered(a, pairs=audits.pairs(300), control_pairs=()), "12 of 300"),
+    "variant": (lambda a: altered(a, variants=(Answer("mine", 0.0456, "s", 1, 1),)), "mines0.046–"),
     "check": (
-        lambda a: replace(a, checks=(Check("n", "T", "passed", "W.", "", {"k": 0.1}),)),
+        lambda a: altered(a, checks=(Check("n", "T", "passed", "W.", "", {"k": 0.1}),)),
         "TpassedW.k 0.1",
     ),
-    "settings": (lambda a: replace(a, settings={"a_b": {"c": [1, 2.5, None]}}), "A b c1, 2.5, none"),
-    "earlier": (lambda a: replace(a, settings={"earlier": [{"p": 0.2}, {"p": 0.4}]}), "p-value by 3"),
+    "settings": (lambda a: altered(a, settings={"a_b": {"c": [1, 2.5, None]}}), "A b c1, 2.5, none"),
+    "earlier": (lambda a: altered(a, settings={"earlier": [{"p": 0.2}, {"p": 0.4}]}), "p-value by 3"),
     "timings": (
-        lambda a: replace(a, settings={"timings": {"x": 60, "y": 3}}),
+        lambda a: altered(a, settings={"timings": {"x": 60, "y": 3}}),
         "x1 min 00 s y3.0 s all1 min 03 s",
     ),
 }
@@ -278,9 +280,9 @@ def test_every_number_comes_from_the_audit(change: str) -> None:
     assert expected in whole_text(alter(base()))
 
 
-def base() -> Audit:
+def base() -> Verdict:
     """An audit with something in every field."""
-    return replace(audits.placebos(), power=audits.POWER)
+    return altered(audits.placebos(), planted=audits.POWER)
 
 
 @functools.cache
@@ -288,7 +290,7 @@ def unchanged_text() -> str:
     return whole_text(base())
 
 
-def whole_text(audit: Audit) -> str:
+def whole_text(audit: Verdict) -> str:
     made = "".join(f"<p>{section.title}</p>{section.body}" for section in speaking(SECTIONS, audit))
     return text_of(f"<div>{first_page(audit)}</div>{made}")
 
@@ -308,7 +310,7 @@ def test_each_design_is_explained_on_the_first_page() -> None:
     assert "The weakest of the 2 results is the one that counts" in text
     assert "without control documents this audit draws no conclusion from it" in text
     for audit in (audits.controls(), audits.nothing()):
-        assert not re.search(r"\blean|held-out", whole_text(replace(audit, settings={})))
+        assert not re.search(r"\blean|held-out", whole_text(altered(audit, settings={})))
 
 
 def test_the_first_page_names_who_what_and_which() -> None:
@@ -324,7 +326,7 @@ def test_the_first_page_names_who_what_and_which() -> None:
         "Signature",
     ):
         assert words in text
-    text = first_text(replace(audits.controls(), statements={}, settings={}))
+    text = first_text(altered(audits.controls(), statements={}, settings={}))
     assert text.count("not stated") == 3
     assert "not recorded" in text
 
@@ -337,7 +339,7 @@ def test_without_placebo_and_power_the_page_says_what_that_means() -> None:
     assert "--power" in section_text(audit, "power")
     assert "finding nothing does not show that the texts were not used" in first_text(audit)
     assert first_text(audit).index("What would help") < first_text(audit).index("Run the audit with --power")
-    alone = with_answer(replace(audits.controls(), placebos=()), facts={"placebo": None})
+    alone = with_answer(altered(audits.controls(), placebos=()), facts={"placebo": None})
     assert "the target was looked at alone" in section_text(alone, "placebo")
     assert "no other model" in first_text(alone)
 
@@ -345,11 +347,11 @@ def test_without_placebo_and_power_the_page_says_what_that_means() -> None:
 def test_power_beside_a_result_is_neither_advised_nor_a_failed_check() -> None:
     audit = audits.controls()
     failed = replace(audits.POWERFUL, status="failed", cure="Run it with --power.")
-    text = whole_text(replace(audit, checks=(*audit.checks, failed), settings={}, plan=None))
+    text = whole_text(altered(audit, checks=(*audit.checks, failed), settings={}, plan=None))
     assert "--power" not in text
     assert "would have been seen" not in text
     assert "power" not in [section.anchor for section in speaking(SECTIONS, audit)]
-    shown = section_text(replace(audit, power=audits.POWER), "power")
+    shown = section_text(altered(audit, planted=audits.POWER), "power")
     assert "0.94 [0.90, 0.97], in brackets the 95% interval" in shown
 
 
@@ -400,14 +402,14 @@ def test_every_model_has_a_table_and_every_setting_a_row() -> None:
         assert title in text
     for name, value in facts.rows({key: part for key, part in audit.settings.items() if key not in _APART}):
         assert value in text, name
-    assert repeating(replace(audit, settings={"earlier": []})) is None
+    assert repeating(altered(audit, settings={"earlier": []})) is None
 
 
 _APART = ("earlier", "timings")
 
 
 def test_each_document_is_one_dot_filled_where_it_lies_above_zero() -> None:
-    audit = replace(
+    audit = altered(
         audits.placebos(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
     )
     axes = plots.documents(audit).axes[0]
@@ -458,7 +460,7 @@ def test_the_figure_draws_the_null_that_was_recorded() -> None:
     marks = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
     assert marks == [2.6]
     assert "this audit: 2.60" in [text.get_text() for text in axes.texts]
-    words = first_text(replace(audits.placebos(), null=null))
+    words = first_text(altered(audits.placebos(), null=null))
     assert "11 times over" in words
 
 
@@ -477,11 +479,11 @@ def test_any_result_has_its_place_in_the_figure(observed: float, critical: float
     assert low < label.get_position()[0] < high
     assert ("→" in label.get_text()) == (observed >= 40)
     if abs(observed) > 40:  # the page, where the figure is at its ends
-        check_safe(Page(render(replace(audits.bare(), null=null))))
+        check_safe(Page(render(altered(audits.bare(), null=null))))
 
 
 def test_an_audit_that_recorded_no_null_says_so() -> None:
-    text = first_text(replace(audits.placebos(), null=None))
+    text = first_text(altered(audits.placebos(), null=None))
     assert "The version of pretrace that made this audit did not record" in text
     assert "dark end" not in text
 
@@ -506,9 +508,9 @@ def test_the_command_and_the_call_make_the_audit_again() -> None:
         method="lora(rank=32, epochs=6, learning_rate=0.0005)",
         statements=audit.statements,
     )
-    made = replace(audit, settings={**audit.settings, "command": None})
+    made = altered(audit, settings={**audit.settings, "command": None})
     assert command_line(made) == ""
-    assert python_call(replace(audit, settings={})) == ""
+    assert python_call(altered(audit, settings={})) == ""
     text = section_text(audit, "repeat")
     assert "The command pretrace audit 'notes of Ines' \\ --model" in text
     assert "The same in Python import pretrace" in text
@@ -518,16 +520,16 @@ def test_the_command_and_the_call_make_the_audit_again() -> None:
 @pytest.mark.parametrize("number", [1, 2, 30])
 def test_any_size_of_values_can_be_drawn(scale: float, number: int) -> None:
     values = scale * np.random.default_rng(0).normal(size=number)
-    audit = replace(audits.bare(), documents=tuple(map(str, range(number))), values=values)
+    audit = altered(audits.bare(), documents=tuple(map(str, range(number))), values=values)
     check_safe(Page(render(audit)))
     check_safe(
-        Page(render(replace(audit, design="controls", heldout_documents=("h",), heldout_values=np.ones(1))))
+        Page(render(altered(audit, design="controls", heldout_documents=("h",), heldout_values=np.ones(1))))
     )
 
 
 def test_page_one_says_what_strange_controls_could_not_explain_and_which_test_this_is() -> None:
     known = "This is the 3rd test of these texts on this machine; for 3 tests the level is 0.0167 each."
-    audit = replace(
+    audit = altered(
         audits.placebos(),
         design="controls",
         heldout_documents=tuple(map(str, range(40))),
@@ -546,7 +548,7 @@ def test_every_exposure_that_was_tried_is_shown() -> None:
         replace(audits.POWER, probability=Estimate(p, p, p), facts={"how": f"all weights, at {rate}"})
         for p, rate in ((0.3, "5e-05"), (0.9, "5e-04"))
     )
-    audit = replace(audits.nothing(), power=heavy, powers=(light, heavy))
+    audit = altered(audits.nothing(), planted=heavy, powers=(light, heavy))
     first, whole = text_of(f"<div>{first_page(audit)}</div>"), text_of(render(audit))
     for rate in ("5e-05", "5e-04"):
         assert f"once (all weights, at {rate})" in first
@@ -555,22 +557,22 @@ def test_every_exposure_that_was_tried_is_shown() -> None:
 
 
 def test_an_audit_without_documents_has_no_figure() -> None:
-    audit = replace(audits.bare(), documents=(), values=np.zeros(0))
+    audit = altered(audits.bare(), documents=(), values=np.zeros(0))
     assert "<svg" not in first_page(audit)
 
 
 def test_a_curve_with_one_point_or_none_can_be_drawn() -> None:
     for curve in ((), ((0, 0.0),), ((10, 0.2), (10, 0.2), (100_000, 1.0))):
         power = Power(Estimate(0.1, 0.1, 0.1), None, 5, 1, Estimate(0.0, 0.0, 0.0), curve)
-        check_safe(Page(render(replace(audits.bare(), power=power))))
+        check_safe(Page(render(altered(audits.bare(), planted=power))))
 
 
 def test_p_values_from_dealing_anew_have_a_floor() -> None:
-    answer = Answer("pretrace", 1 / 10_001, "s", 9, 9, facts={"permutations": 10_000})
-    assert wording.strength(answer) == "at most 1 of 10,000"
-    assert wording.strength(replace(answer, p=5 / 10_001)) == "about 1 of 2,000"
-    assert wording.strength(replace(answer, facts={})) == "about 1 of 10,000"
-    assert wording.strength(replace(answer, p=0.0, facts={})) == "fewer than 1 of 1,000,000"
+    facts = {"permutations": 10_000}
+    assert wording.strength(1 / 10_001, facts) == "at most 1 of 10,000"
+    assert wording.strength(5 / 10_001, facts) == "about 1 of 2,000"
+    assert wording.strength(1 / 10_001, {}) == "about 1 of 10,000"
+    assert wording.strength(0.0, {}) == "fewer than 1 of 1,000,000"
 
 
 @given(st.floats(0, 1))
@@ -614,6 +616,6 @@ def test_the_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_the_margin_is_told_on_the_first_page() -> None:
-    told = with_answer(replace(audits.placebos(), leans=()), facts={"margin": 0.04, "placebo": "p"})
+    told = with_answer(altered(audits.placebos(), leans=()), facts={"margin": 0.04, "placebo": "p"})
     assert "A margin of 0.04 was taken off as well, since no imitation is perfect." in first_text(told)
     assert "margin" not in first_text(with_answer(told, facts={"margin": 0.0, "placebo": "p"}))

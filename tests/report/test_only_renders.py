@@ -11,6 +11,8 @@ from pretrace import report
 
 ROOT = Path(report.__file__).parent
 COMPUTING = ("pretrace.statistics", "pretrace.verdicts.audit", "scipy", "sklearn", "statistics", "random")
+READS = "pretrace.verdicts.audit.built."
+"""What reads the tables and figures of an audit, and computes none."""
 STATISTICS = {
     "average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile",
     "nanstd", "nanvar", "percentile", "permutation", "quantile", "random", "std", "var",
@@ -41,7 +43,8 @@ def imported(tree: ast.AST) -> set[str]:
 
 def computing(tree: ast.AST) -> list[str]:
     """What is imported that computes, wherever in the file the import stands."""
-    return sorted(name for name in imported(tree) if any(f"{name}.".startswith(f"{c}.") for c in COMPUTING))
+    found = (name for name in imported(tree) if not name.startswith(READS))
+    return sorted(name for name in found if any(f"{name}.".startswith(f"{c}.") for c in COMPUTING))
 
 
 def called(tree: ast.AST) -> set[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Audits come back from disk to the last bit, and what was changed since is noticed."""
+"""Audits come back from disk to the last bit, what was changed is noticed, and those of an earlier pretrace open."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import hashlib
 import json
 import math
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,15 +22,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report import audits
+from report.audits import altered, answer_of
 
 from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report.audit import render
-from pretrace.results.audit import hypothesis, load_audit, save_audit
 from pretrace.results.run import save_run
 from pretrace.results.serialization import to_json
-from pretrace.results.verdicts import EXIT_CODES
-from pretrace.types import Answer, Audit, Check, Estimate, Null, Outcome, Pair, Placebo, Run
+from pretrace.results.verdicts import AUDIT, EXIT_CODES, save_verdict
+from pretrace.runs import load_verdict
+from pretrace.types import Answer, Check, Estimate, Outcome, Pair, Placebo, Run, Verdict
+from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.verification import verify_folder
 
 MAKERS = (
     audits.placebos,
@@ -38,14 +43,12 @@ MAKERS = (
     audits.missed,
     audits.without_placebo,
     audits.bare,
-    audits.hostile,
 )
 ODD = (
     "plain",
     'quo"te, comma',
     "new\nline\r",
     "nul\x00",
-    "\ud800 lone",
     "=1+1",
     "",
     " 空 ",
@@ -54,26 +57,23 @@ ODD = (
 )
 
 
-def changed(**fields: Any) -> Audit:
-    return dataclasses.replace(audits.placebos(documents=6), **{"power": audits.POWER, **fields})
+def changed(**fields: Any) -> Verdict:
+    return altered(audits.placebos(documents=6), **{"planted": audits.POWER, **fields})
 
 
-def assert_equal(one: Audit, two: Audit) -> None:
-    for field in dataclasses.fields(Audit):
-        a, b = getattr(one, field.name), getattr(two, field.name)
-        if isinstance(a, np.ndarray):
-            assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), field.name
-        elif isinstance(a, Null):  # two of them are never equal
-            assert dataclasses.asdict(a) == dataclasses.asdict(b), field.name
-        else:
-            assert (type(a), a) == (type(b), b), field.name
+def assert_equal(one: Verdict, two: Verdict) -> None:
+    for a, b in zip(one.tables, two.tables, strict=True):
+        assert (a.name, list(a.columns)) == (b.name, list(b.columns))
+        for name in a.columns:
+            assert [*map(repr, list(a[name]))] == [*map(repr, list(b[name]))], name
+    assert repr(dataclasses.replace(one, tables=())) == repr(dataclasses.replace(two, tables=()))
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-def test_an_audit_comes_back_to_the_last_bit(make: Callable[[], Audit], tmp_path: Path) -> None:
+def test_an_audit_comes_back_to_the_last_bit(make: Callable[[], Verdict], tmp_path: Path) -> None:
     audit = make()
-    runs.save_audit(audit, tmp_path / "audit")
-    assert_equal(runs.load_audit(tmp_path / "audit"), audit)
+    runs.save_verdict(audit, tmp_path / "audit")
+    assert_equal(runs.load_verdict(tmp_path / "audit"), audit)
     report = (tmp_path / "audit" / "report.html").read_bytes()
     assert runs.render(tmp_path / "audit").read_bytes() == report
 
@@ -98,8 +98,8 @@ def test_any_names_values_and_texts_come_back(
         settings={text: [text, {text: None}]},
     )
     with tempfile.TemporaryDirectory() as folder:
-        save_audit(audit, Path(folder) / "audit")
-        assert_equal(load_audit(Path(folder) / "audit"), audit)
+        save_verdict(audit, Path(folder) / "audit")
+        assert_equal(load_verdict(Path(folder) / "audit"), audit)
 
 
 def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path: Path) -> Non
     audit = changed(
         answer=Answer("pretrace", np.float64(0.5), "mean", 6, 6, effect, facts={"n": (np.int64(3), 4)})
     )
-    save_audit(audit, tmp_path / "audit")
-    answer = load_audit(tmp_path / "audit").answer
+    save_verdict(audit, tmp_path / "audit")
+    answer = answer_of(load_verdict(tmp_path / "audit"))
     assert answer.effect == effect
     assert type(answer.p) is float
     assert answer.facts == {"n": [3, 4]}
@@ -121,16 +121,19 @@ def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
         (audits.inconclusive, "inconclusive", 4),
     ):
         audit = make()
-        save_audit(audit, tmp_path / "audit")
-        verdict = json.loads((tmp_path / "audit" / "verdict.json").read_bytes())
+        save_verdict(audit, tmp_path / "audit")
+        verdict = json.loads((tmp_path / "audit" / "result.json").read_bytes())
         assert (verdict["outcome"], verdict["exit_code"]) == (outcome, code)
-        assert list(verdict)[:4] == ["pretrace_audit", "outcome", "exit_code", "statement"]
-        assert verdict["p"] == audit.answer.p
-        assert verdict["documents"] == audit.answer.documents
-        assert verdict["hypothesis"] == hypothesis(audit)
+        assert list(verdict)[:4] == ["pretrace_verdict", "outcome", "exit_code", "test"]
+        assert verdict["p"] == audit.p
+        assert verdict["units"] == audit.units
+        assert verdict["hypothesis"] == audit.hypothesis
         assert [check["status"] for check in verdict["checks"]] == [check.status for check in audit.checks]
         assert verdict["settings"]["models"]["target"]["name"] == audits.MODEL
-        assert list(verdict["files"]) == ["documents.csv", "documents.parquet", "pairs.jsonl"]
+        assert list(verdict["files"]) == [
+            "documents.csv",
+            *(["pairs.csv"] if pairs_of(audit, SUSPECT) else []),
+        ]
         for name, checksum in verdict["files"].items():
             assert hashlib.sha256((tmp_path / "audit" / name).read_bytes()).hexdigest() == checksum
     assert set(EXIT_CODES) == set(get_args(Outcome))
@@ -138,57 +141,56 @@ def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
 
 def test_the_hypothesis_says_what_is_compared_with_what() -> None:
     first = f"{audits.MODEL} was not trained on “Harbour notes 2009–2021”, so that"
-    assert hypothesis(audits.placebos()) == (
+    assert audits.placebos().hypothesis == (
         f"{first}, compared with {audits.TUNED}, what stands in the suspect documents is no easier for it to predict "
         "than what a generator wrote in its place, or only by the margin of 0.031."
     )
-    assert hypothesis(audits.nothing()) == (
+    assert audits.nothing().hypothesis == (
         f"{first}, compared with {audits.PLACEBO}, what stands in the suspect documents is no easier for it to predict "
         "than what a generator wrote in its place, or only by as much as in the control documents."
     )
-    alone = dataclasses.replace(audits.controls().answer, facts={"placebo": None})
-    assert hypothesis(dataclasses.replace(audits.controls(), answer=alone)) == (
+    alone = dataclasses.replace(answer_of(audits.controls()), facts={"placebo": None})
+    assert altered(audits.controls(), answer=alone).hypothesis == (
         f"{first} the suspect documents are no easier for it to predict than the control documents."
     )
-    assert "beyond what their words explain" in hypothesis(audits.without_placebo())
+    assert "beyond what their words explain" in audits.without_placebo().hypothesis
 
 
 def test_people_can_read_the_tables(tmp_path: Path) -> None:
     audit = audits.nothing()
-    save_audit(audit, tmp_path / "audit")
+    save_verdict(audit, tmp_path / "audit")
     with (tmp_path / "audit" / "documents.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     assert rows[0] == ["document", "side", "value"]
-    sides = [
-        ("suspect", audit.documents, audit.values),
-        ("control", audit.heldout_documents, audit.heldout_values),
-    ]
+    sides = [(side, *documents_of(audit, side)) for side in (SUSPECT, CONTROL)]
     due = [
         [d, side, repr(v)]
         for side, names, values in sides
         for d, v in zip(names, values.tolist(), strict=True)
     ]
     assert rows[1:] == due
-    lines = (tmp_path / "audit" / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
-    assert found[0] == {"side": "suspect", **dataclasses.asdict(audit.pairs[0])}
-    assert found[-1] == {"side": "control", **dataclasses.asdict(audit.control_pairs[-1])}
-    assert len(found) == len(audit.pairs) + len(audit.control_pairs)
+    with (tmp_path / "audit" / "pairs.csv").open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    suspect, control = (pairs_of(audit, side) for side in (SUSPECT, CONTROL))
+    assert found[0] == {"side": "suspect", **dataclasses.asdict(suspect[0])}
+    assert found[-1] == {"side": "control", **dataclasses.asdict(control[-1])}
+    assert len(found) == len(suspect) + len(control)
 
 
 def test_the_verdict_holds_what_the_report_shows(tmp_path: Path) -> None:
     audit = audits.placebos()
-    save_audit(audit, tmp_path / "audit")
-    verdict = json.loads((tmp_path / "audit" / "verdict.json").read_bytes())
-    assert verdict["pretrace_audit"] == 2
+    save_verdict(audit, tmp_path / "audit")
+    verdict = json.loads((tmp_path / "audit" / "result.json").read_bytes())
+    assert (verdict["pretrace_verdict"], verdict["test"]) == (AUDIT.format, "audit")
+    own = verdict["figures"]
     assert audit.null is not None
     assert verdict["null"]["counts"] == list(audit.null.counts)
     assert verdict["null"]["critical"] == audit.null.critical
-    assert verdict["sensitivity"]["gamma_sign"] > 1
-    assert verdict["plan"]["outcomes"] == ["inconclusive"]
-    assert [placebo["name"] for placebo in verdict["placebos"]] == [audits.PLACEBO]
-    assert [answer["facts"]["placebo"] for answer in verdict["answers"]] == [audits.PLACEBO, audits.TUNED]
-    assert len(verdict["leans"]) == 4
+    assert own["sensitivity"]["gamma_sign"] > 1
+    assert own["plan"]["outcomes"] == ["inconclusive"]
+    assert [placebo["name"] for placebo in own["placebos"]] == [audits.PLACEBO]
+    assert [answer["facts"]["placebo"] for answer in own["answers"]] == [audits.PLACEBO, audits.TUNED]
+    assert len(own["leans"]) == 4
     assert verdict["statements"]["requested_by"].startswith("Ines")
 
 
@@ -203,7 +205,7 @@ WRONG = {
     "effect": (
         {"answer": Answer("pretrace", 0.5, "mean", 6, 6, Estimate(0.0, NAN, 1.0))},
         ValueError,
-        r"answer\.effect\.low is NaN",
+        r"effect\.low is NaN",
     ),
     "figures": (
         {"checks": (Check("a", "b", "passed", "c", "", {"x": [1, NAN]}),)},
@@ -220,19 +222,19 @@ WRONG = {
 def test_what_cannot_be_written_is_refused_and_nothing_is_left(case: str, tmp_path: Path) -> None:
     fields, error, message = WRONG[case]
     with pytest.raises(error, match=message):
-        save_audit(changed(**fields), tmp_path / "audit")
+        save_verdict(changed(**fields), tmp_path / "audit")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    save_audit(
+    save_verdict(
         changed(), tmp_path / "audit", extra=lambda made: (made / "report.html").write_text("<p>0</p>")
     )
     return tmp_path / "audit"
 
 
-TABLES = ("documents.csv", "documents.parquet", "pairs.jsonl")
+TABLES = ("documents.csv", "pairs.csv")
 
 
 def files_of(folder: Path) -> list[str]:
@@ -240,49 +242,49 @@ def files_of(folder: Path) -> list[str]:
 
 
 def test_any_change_in_verdict_or_tables_is_noticed(folder: Path) -> None:
-    assert files_of(folder) == [*TABLES, "report.html", "verdict.json"]
-    for name in (*TABLES, "verdict.json"):
+    assert files_of(folder) == [*TABLES, "report.html", "result.json"]
+    for name in (*TABLES, "result.json"):
         path = folder / name
         content = path.read_bytes()
         for damaged in (content[:-2], content.replace(b"0", b"1", 1), b"", content + b"x"):
             path.write_bytes(damaged)
             with pytest.raises(OutputError, match=name.replace(".", r"\.")):
-                load_audit(folder)
+                load_verdict(folder)
         path.unlink()
         with pytest.raises(OutputError, match=rf"there is no {name}"):
-            load_audit(folder)
+            load_verdict(folder)
         path.write_bytes(content)
-    assert_equal(load_audit(folder), changed())
+    assert_equal(load_verdict(folder), changed())
 
 
 def test_a_report_can_be_made_anew_in_its_place(folder: Path) -> None:
-    verdict = json.loads((folder / "verdict.json").read_bytes())
+    verdict = json.loads((folder / "result.json").read_bytes())
     assert verdict["files"]["report.html"] is None
     (folder / "report.html").write_text("another version's")
-    assert_equal(load_audit(folder), changed())
+    assert_equal(load_verdict(folder), changed())
     (folder / "report.html").unlink()
-    runs.save_audit(load_audit(folder), folder)
-    assert json.loads((folder / "verdict.json").read_bytes()) == verdict
+    runs.save_verdict(load_verdict(folder), folder)
+    assert json.loads((folder / "result.json").read_bytes()) == verdict
 
 
 @pytest.mark.parametrize(
-    "word", ["outcome", "p", "statement", "level", "checks", "settings", "null", "plan", "statements"]
+    "word", ["outcome", "p", "statement", "level", "checks", "settings", "null", "figures", "statements"]
 )
 def test_a_verdict_that_was_edited_is_noticed(folder: Path, word: str) -> None:
-    verdict = json.loads((folder / "verdict.json").read_bytes())
+    verdict = json.loads((folder / "result.json").read_bytes())
     verdict[word] = {"outcome": "nothing", "p": 0.9, "level": 0.5}.get(word, [])
-    (folder / "verdict.json").write_bytes(to_json(verdict))
+    (folder / "result.json").write_bytes(to_json(verdict))
     with pytest.raises(
-        OutputError, match=r"verdict\.json is damaged, was changed or belongs to another audit"
+        OutputError, match=r"result\.json is damaged, was changed or belongs to another test result"
     ):
-        load_audit(folder)
+        load_verdict(folder)
 
 
-def seal(folder: Path, verdict: dict[str, Any]) -> None:
+def seal(folder: Path, verdict: dict[str, Any], name: str = "result.json") -> None:
     """Write a verdict whose hash is right: only its content is in question."""
     verdict.pop("sha256", None)
     verdict["sha256"] = hashlib.sha256(to_json(verdict)).hexdigest()
-    (folder / "verdict.json").write_bytes(to_json(verdict))
+    (folder / name).write_bytes(to_json(verdict))
 
 
 BENT: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -291,22 +293,23 @@ BENT: dict[str, Callable[[dict[str, Any]], object]] = {
     "no p": lambda v: v.pop("p"),
     "p true": lambda v: v.update(p=True),
     "checks": lambda v: v.update(checks=[{"name": 3}]),
-    "curve": lambda v: v["power"].update(curve=[[1, 2, 3]]),
+    "curve": lambda v: v["planted"].update(curve=[[1, 2, 3]]),
     "files": lambda v: v.update(files=[]),
     "no tables": lambda v: v.update(files={}),
     "settings": lambda v: v.update(settings=[]),
-    "design": lambda v: v.update(design="heldout"),
     "null": lambda v: v["null"].update(counts=["many"]),
 }
 
 
 @pytest.mark.parametrize("case", BENT)
 def test_a_verdict_of_another_shape_is_no_audit(folder: Path, case: str) -> None:
-    verdict = json.loads((folder / "verdict.json").read_bytes())
+    verdict = json.loads((folder / "result.json").read_bytes())
     BENT[case](verdict)
     seal(folder, verdict)
-    with pytest.raises(OutputError, match=r"audit is not a pretrace audit: its verdict\.json is damaged"):
-        load_audit(folder)
+    with pytest.raises(
+        OutputError, match=r"audit is not a pretrace test result: its result\.json is damaged"
+    ):
+        load_verdict(folder)
 
 
 def old_audit(folder: Path, **fields: Any) -> None:
@@ -365,36 +368,41 @@ def old_audit(folder: Path, **fields: Any) -> None:
     }
     tables = ("documents.csv", "documents.parquet", "pairs.jsonl")
     verdict["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in tables}
-    seal(folder, verdict)
+    seal(folder, verdict, "verdict.json")
 
 
 def test_an_audit_of_format_1_is_read_and_rendered(tmp_path: Path) -> None:
     old_audit(tmp_path / "old")
-    found = load_audit(tmp_path / "old")
-    assert (found.design, found.outcome) == ("placebos", "nothing")
-    assert found.placebos == (Placebo("base", "own", 0.99, "the target in an earlier state"),)
-    assert found.placebo == found.placebos[0]
-    assert found.answer.facts == {
+    found = load_verdict(tmp_path / "old", "audit")
+    own = figures_of(found)
+    assert (own.design, found.outcome) == ("placebos", "nothing")
+    assert own.placebos == (Placebo("base", "own", 0.99, "the target in an earlier state"),)
+    assert own.placebo == own.placebos[0]
+    assert own.facts == {
         "permutations": 10000,
         "margin": 0.04,
         "scale_nats": 0.0371,
         "placebo": "base",
     }
-    assert (found.documents, found.values.tolist()) == (("a.md", "b.md"), [0.25, -0.5])
-    assert (found.pairs, found.control_pairs) == ((Pair("a.md#0", "a.md", "one", " two", " three"),), ())
-    assert (found.null, found.sensitivity, found.plan, found.leans) == (None, None, None, ())
+    documents, values = documents_of(found, SUSPECT)
+    assert (documents, values.tolist()) == (("a.md", "b.md"), [0.25, -0.5])
+    assert pairs_of(found, SUSPECT) == (Pair("a.md#0", "a.md", "one", " two", " three"),)
+    assert pairs_of(found, CONTROL) == ()
+    assert (found.null, own.sensitivity, own.plan, own.leans) == (None, None, None, ())
     text = " ".join(render(found).split())
     assert "The version of pretrace that made this audit did not record" in text
     assert "A margin of 0.04 was taken off as well" in text
-    runs.save_audit(found, tmp_path / "new")
-    assert_equal(load_audit(tmp_path / "new"), found)
+    runs.save_verdict(found, tmp_path / "new")
+    assert_equal(load_verdict(tmp_path / "new"), found)
 
 
 def test_heldout_texts_of_format_1_are_control_documents(tmp_path: Path) -> None:
     old_audit(tmp_path / "old", design="heldout", placebo=None)
-    found = load_audit(tmp_path / "old")
-    assert (found.design, found.placebos, found.placebo) == ("controls", (), None)
-    assert (found.heldout_documents, found.heldout_values.tolist()) == (("draft.md",), [0.125])
+    found = load_verdict(tmp_path / "old")
+    own = figures_of(found)
+    assert (own.design, own.placebos, own.placebo) == ("controls", (), None)
+    documents, values = documents_of(found, CONTROL)
+    assert (documents, values.tolist()) == (("draft.md",), [0.125])
     assert "1 control document" in render(found)
 
 
@@ -404,47 +412,83 @@ def test_heldout_texts_of_format_1_are_control_documents(tmp_path: Path) -> None
 def test_what_format_1_never_wrote_is_damage(fields: dict[str, Any], tmp_path: Path) -> None:
     old_audit(tmp_path / "old", **fields)
     with pytest.raises(OutputError, match=r"its verdict\.json is damaged"):
-        load_audit(tmp_path / "old")
+        load_verdict(tmp_path / "old")
 
 
-def test_an_audit_from_before_a_field_was_there_gets_its_default(folder: Path) -> None:
-    verdict = json.loads((folder / "verdict.json").read_bytes())
-    for field in ("gaps", "variants", "advice", "unit"):
-        del verdict[field]
-    verdict["from the future"] = 1
-    seal(folder, verdict)
-    found = load_audit(folder)
-    assert (found.gaps, found.variants, found.advice, found.answer.unit) == ((), (), (), "")
+def former(name: str, tmp_path: Path) -> Path:
+    """A copy of a folder of format 2, which that version wrote."""
+    return shutil.copytree(Path(__file__).parent / "former" / f"audit-{name}", tmp_path / name)
+
+
+@pytest.mark.parametrize("make", [audits.controls, audits.nothing, audits.hostile])
+def test_an_audit_of_format_2_is_the_verdict_that_would_be_made_today(
+    make: Callable[[], Verdict], tmp_path: Path
+) -> None:
+    folder = former(make.__name__, tmp_path)
+    old = json.loads((folder / "verdict.json").read_bytes())
+    found = load_verdict(folder, "audit")
+    assert_equal(found, make())
+    assert (found.p, found.units, found.hypothesis) == (old["p"], old["documents"], old["hypothesis"])
+    assert (found.outcome, found.statement) == (old["outcome"], old["statement"])
+    page = runs.render(folder).read_text(encoding="utf-8", errors="surrogatepass")
+    assert old["sha256"] in page
+    assert [one.state for one in verify_folder(folder).checks] == ["yes", "yes", "yes"]
+    runs.export(folder, tmp_path / "old.sqlite")
+    with closing(sqlite3.connect(tmp_path / "old.sqlite")) as database:
+        [(number,)] = database.execute("SELECT count(*) FROM documents").fetchall()
+    assert number == len(found.table("documents"))
+
+
+@pytest.mark.parametrize("name", ["documents.csv", "documents.parquet", "pairs.jsonl", "verdict.json"])
+def test_damage_to_a_former_audit_is_noticed(name: str, tmp_path: Path) -> None:
+    folder = former("controls", tmp_path)
+    (folder / name).write_bytes((folder / name).read_bytes() + b"x")
+    with pytest.raises(OutputError, match=name.replace(".", r"\.")):
+        load_verdict(folder)
+    (folder / name).unlink()
+    with pytest.raises(OutputError, match=r"there is no"):
+        load_verdict(folder, "audit")
+
+
+def test_an_audit_takes_the_place_of_a_former_one(tmp_path: Path) -> None:
+    folder = former("controls", tmp_path)
+    runs.save_verdict(audits.nothing(), folder)
+    assert_equal(load_verdict(folder), audits.nothing())
+    assert not (folder / "verdict.json").exists()
 
 
 def test_other_folders_are_told_apart(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="missing is not a pretrace audit: there is no such folder"):
-        load_audit(tmp_path / "missing")
+    with pytest.raises(OutputError, match="there is no such folder"):
+        load_verdict(tmp_path / "missing", "audit")
     empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
     save_run(empty, tmp_path / "run")
-    with pytest.raises(OutputError, match=r"there is no verdict\.json in it"):
-        load_audit(tmp_path / "run")
-    (folder / "verdict.json").write_text('{"outcome": "guilty"}')
-    with pytest.raises(OutputError, match=r"its verdict\.json was written by something else"):
-        load_audit(folder)
-    (folder / "verdict.json").write_text('{"pretrace_audit": 99}')
-    with pytest.raises(OutputError, match="newer pretrace"):
-        load_audit(folder)
+    with pytest.raises(OutputError, match=r"there is no result\.json in it"):
+        load_verdict(tmp_path / "run", "audit")
+    with pytest.raises(OutputError, match="holds the result of another test: audit"):
+        load_verdict(folder, "order")
+    for name, key in (("result.json", "pretrace_verdict"), ("verdict.json", "pretrace_audit")):
+        (folder / name).write_text('{"outcome": "guilty"}')
+        with pytest.raises(OutputError, match=name.replace(".", r"\.")):
+            load_verdict(folder, "audit")
+        (folder / name).write_text(json.dumps({key: 99}))
+        with pytest.raises(OutputError, match="newer pretrace"):
+            load_verdict(folder, "audit")
+        (folder / name).unlink()
 
 
 def test_an_audit_takes_the_place_of_an_audit_and_of_nothing_else(folder: Path) -> None:
-    save_audit(changed(corpus="second"), folder)
-    assert load_audit(folder).corpus == "second"
+    save_verdict(changed(corpus="second"), folder)
+    assert load_verdict(folder).corpus == "second"
     assert "report.html" not in files_of(folder)
     (folder / "thesis.tex").write_text("years")
     with pytest.raises(OutputError, match=r"holds files that pretrace did not write \(thesis\.tex\)"):
-        save_audit(changed(corpus="third"), folder)
-    assert load_audit(folder).corpus == "second"
+        save_verdict(changed(corpus="third"), folder)
+    assert load_verdict(folder).corpus == "second"
     shutil.rmtree(folder)
     folder.mkdir()
-    (folder / "verdict.json").write_text('{"verdict": "of a real court"}')
-    with pytest.raises(OutputError, match=r"did not write \(verdict\.json\)"):
-        save_audit(changed(), folder)
+    (folder / "result.json").write_text('{"verdict": "of a real court"}')
+    with pytest.raises(OutputError, match=r"did not write \(result\.json\)"):
+        save_verdict(changed(), folder)
 
 
 def test_a_report_that_fails_leaves_the_earlier_audit(folder: Path) -> None:
@@ -452,5 +496,5 @@ def test_a_report_that_fails_leaves_the_earlier_audit(folder: Path) -> None:
         raise OutputError("the printer is on fire")
 
     with pytest.raises(OutputError, match="on fire"):
-        save_audit(changed(corpus="second"), folder, extra=fail)
-    assert_equal(load_audit(folder), changed())
+        save_verdict(changed(corpus="second"), folder, extra=fail)
+    assert_equal(load_verdict(folder), changed())

@@ -145,8 +145,7 @@ def ask(source: Source, inputs: AskInputs) -> Answer:
 def _check_places(place: Path, inputs: AskInputs) -> None:
     """OutputError where a command that may be run could not write its folder."""
     from pretrace.results.atomic import check_writable
-    from pretrace.results.audit import AUDIT
-    from pretrace.results.verdicts import VERDICTS
+    from pretrace.results.verdicts import AUDIT, VERDICTS
 
     if inputs.corpus:
         check_writable(place / "scan", VERDICTS.of("scan"))

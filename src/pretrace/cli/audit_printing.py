@@ -1,22 +1,15 @@
-"""What `pretrace audit` prints: what was found, or what it could answer and what it would cost."""
+"""What `pretrace audit --plan` prints: what the audit could answer, and what it would cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from rich.console import Console
 
-from pretrace.cli.answer import CANNOT_ANSWER, Answer, of_folder
+from pretrace.cli.answer import CANNOT_ANSWER, Answer
 from pretrace.cli.console import Plain
-from pretrace.cli.printing import conclusion
-from pretrace.types import Audit, AuditPlan, Outcome
-
-
-def printed(audit: Audit, out: Path) -> Answer:
-    """What was found, with the exit code that tells a script the outcome."""
-    return of_folder(out, partial(conclusion, audit, out, "control"))
+from pretrace.types import AuditPlan, Outcome
 
 
 def foreseen(plan: AuditPlan) -> Answer:

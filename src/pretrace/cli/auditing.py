@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer
-from pretrace.cli.audit_printing import foreseen, printed, shown
+from pretrace.cli.audit_printing import foreseen, shown
 from pretrace.cli.console import printer
 from pretrace.cli.found import FoundInputs, found_of, with_found
 from pretrace.cli.notes import quiet
@@ -16,12 +16,13 @@ from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.under_way import doing
+from pretrace.cli.verdicts import finished
 from pretrace.corpora import open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError
 from pretrace.jobs.engine.reading import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
-from pretrace.results.audit import AUDIT as AUDIT_FOLDER
+from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
 from pretrace.types import AuditPlan, Backend
@@ -102,7 +103,7 @@ class AuditInputs:
     requested_by: str = option("", "Who asks, for the first page of the report.", panel=AUDIT, essential=True)
     out: Path | None = option(
         None,
-        "Folder for report.html, verdict.json, the generated texts and every table; an audit that is already "
+        "Folder for report.html, result.json, the generated texts and every table; an audit that is already "
         "there is replaced.",
         panel=AUDIT,
         path="out",
@@ -120,7 +121,6 @@ def audit(
 ) -> Answer:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
-    from pretrace.runs import save_audit
     from pretrace.scoring.models import open_models
     from pretrace.verdicts.audit.audit import audit as make_audit
     from pretrace.verdicts.audit.audit import plan
@@ -149,9 +149,7 @@ def audit(
             made = make_audit(corpus, spread, **asked, watch=_Told())
     except DesignError as error:
         return foreseen(error.plan)
-    made = with_found(replace(made, settings={**made.settings, "command": dict(given)}), beside)
-    save_audit(made, out)
-    return printed(made, out)
+    return finished(with_found(made, beside), out, given, checked="control")
 
 
 class _Told(Stages):

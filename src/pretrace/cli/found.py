@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pretrace.errors import ExpressionError
 from pretrace.settings import CONTROLS, option
-from pretrace.types import Audit, Text, Verdict
-
-Made = TypeVar("Made", Verdict, Audit)
+from pretrace.types import Text, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +37,6 @@ def found_of(found: Path | None, texts: Callable[[], Iterable[Text]], source: st
     return found_beside(found, texts(), source)
 
 
-def with_found(made: Made, found: Mapping[str, Any] | None) -> Made:
+def with_found(made: Verdict, found: Mapping[str, Any] | None) -> Verdict:
     """The result with what was found of its texts; as it is where nothing was named."""
     return made if found is None else replace(made, settings={**made.settings, "found": dict(found)})

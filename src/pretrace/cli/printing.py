@@ -17,7 +17,7 @@ from pretrace.cli.answer import Answer, lines, of_folder
 from pretrace.cli.console import Plain
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
-from pretrace.types import Audit, Estimate, Run, Verdict
+from pretrace.types import Estimate, Run, Verdict
 
 if TYPE_CHECKING:
     from pretrace.scoring.workload import Workload
@@ -37,7 +37,7 @@ def finished(run: Run, out: Path) -> Answer:
     return of_folder(out, say)
 
 
-def conclusion(found: Audit | Verdict, out: Path, checked: str, console: Console) -> None:
+def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> None:
     """Print what an audit or a test found: the statement, its reasons, the checks below the heading `checked`, what
     would help, and where the report lies."""
     from pretrace.report.searched import sentences
@@ -52,7 +52,7 @@ def conclusion(found: Audit | Verdict, out: Path, checked: str, console: Console
         table.add_row(Plain(check.title), check.status)
     if found.checks:
         console.print(table)
-    for told in getattr(found, "register", ())[:1]:
+    for told in found.register[:1]:
         console.print(Plain(told))
     for sentence in sentences(found.settings):
         console.print(Plain(sentence), soft_wrap=True)

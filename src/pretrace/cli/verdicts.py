@@ -59,9 +59,10 @@ def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
         return with_second(models, device=opening.device) if second else models
 
 
-def finished(verdict: Verdict, out: Path, given: Mapping[str, Any]) -> Answer:
-    """Write the verdict with the options that were `given`; what it says, with the exit code of its outcome."""
+def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: str = "check") -> Answer:
+    """Write the verdict with the options that were `given`; what it says, with the exit code of its outcome. Its checks
+    are printed below the heading `checked`."""
     from pretrace.runs import save_verdict
 
     save_verdict(replace(verdict, settings={**verdict.settings, "command": dict(given)}), out)
-    return of_folder(out, partial(conclusion, verdict, out, "check"))
+    return of_folder(out, partial(conclusion, verdict, out, checked))

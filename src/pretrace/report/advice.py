@@ -9,8 +9,9 @@ from typing import Any, Literal
 from pretrace.report import facts
 from pretrace.report.frame import Section, fill
 from pretrace.results.verdicts import EXIT_CODES
-from pretrace.types import Audit, Situation, Verdict
+from pretrace.types import AuditFigures, Situation, Verdict
 from pretrace.verdicts.advise import Names, State, advise
+from pretrace.verdicts.audit.built import figures_of
 
 _STATES: dict[State, str] = {
     "applies": "can be made",
@@ -19,38 +20,23 @@ _STATES: dict[State, str] = {
 }
 
 
-def of_audit(audit: Audit) -> Section | None:
-    """The other tests beside an audit without an answer; nothing beside one that has an answer."""
-    if audit.outcome != "inconclusive":
-        return None
-    command, plan = facts.mapping(audit.settings.get("command")), audit.plan
-    earlier = next((one.name for one in audit.placebos if one.grade == "own"), "")
-    has = Situation(
-        documents=plan.documents if plan else len(audit.values),
-        unseen=plan.control_documents if plan else len(audit.heldout_values),
-        checkpoint=bool(earlier),
-        access=_access(facts.of_model(audit, "target")),
-    )
-    made = "placebo" if audit.design == "placebos" else "controls-placebo" if audit.placebos else "controls"
-    named = command.get("placebo")
-    if earlier and isinstance(named, list | tuple) and named:
-        earlier = str(named[0])  # as it was typed, where several were given the first
-    names = _names(command, "heldout", earlier)
-    return section(has, _texts(audit.settings), audit.model, names=names, made=made)
-
-
 def of_verdict(verdict: Verdict) -> Section | None:
-    """The same for a flagging, and for a test that needs no earlier checkpoint."""
+    """The other tests beside a verdict without an answer; nothing beside one that has an answer."""
     if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"]:
         return None
-    target = facts.mapping(facts.mapping(verdict.settings.get("models")).get("target"))
+    target, texts = facts.of_model(verdict, "target"), _texts(verdict.settings)
+    command = facts.mapping(verdict.settings.get("command"))
     if verdict.test == "flag":
         has = replace(verdict.situation, access=_access(target))
-        names = _names(facts.mapping(verdict.settings.get("command")), "nonmembers", "")
-        return section(has, _texts(verdict.settings), verdict.model, names=names, made="flag")
+        names = _names(command, "nonmembers", "")
+        return section(has, texts, verdict.model, names=names, made="flag")
+    if verdict.test == "audit":
+        has = replace(verdict.situation, access=_access(target))
+        made, earlier = _audited(figures_of(verdict), command.get("placebo"))
+        return section(has, texts, verdict.model, names=_names(command, "heldout", earlier), made=made)
     named = target.get("name")
     model = named if isinstance(named, str) else verdict.model
-    return section(verdict.situation, _texts(verdict.settings), model, made=verdict.test)
+    return section(verdict.situation, texts, model, made=verdict.test)
 
 
 def section(
@@ -63,6 +49,16 @@ def section(
     ]
     values = {"rows": rows, "made": made}
     return Section("Which other test could answer", "advice", fill("advice.html", values))
+
+
+def _audited(own: AuditFigures, typed: object) -> tuple[str, str]:
+    """What an audit is called in the advice, and its earlier state of the target as it was typed, of several the first;
+    "" where none took part."""
+    made = "placebo" if own.design == "placebos" else "controls-placebo" if own.placebos else "controls"
+    earlier = next((one.name for one in own.placebos if one.grade == "own"), "")
+    if earlier and isinstance(typed, list | tuple) and typed:
+        return made, str(typed[0])
+    return made, earlier
 
 
 def _names(command: Mapping[str, Any], controls: str, earlier: str) -> Names:

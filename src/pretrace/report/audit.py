@@ -17,8 +17,8 @@ from pretrace.report.frame import Section, Sections, fill, speaking, titled, two
 from pretrace.report.searched import searched
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
-from pretrace.results.audit import hypothesis
-from pretrace.types import Answer, Audit, Design, Outcome, Pair, Power
+from pretrace.types import Answer, AuditFigures, Design, Outcome, Pair, Power, Verdict
+from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 
 _DESIGNS: dict[Design, str] = {
     "controls": "control documents, compared directly",
@@ -46,30 +46,30 @@ _PARTS = {
 _EXAMPLES, _CONTROL_EXAMPLES = 12, 4
 
 
-def deciding_test(audit: Audit) -> Section:
+def deciding_test(audit: Verdict) -> Section:
     """What was set beforehand, what was found, and the sentences that lead from there to the answer."""
-    answer = audit.answer
-    effect, spread = wording.effect(answer.effect)
+    own = figures_of(audit)
+    effect, spread = wording.effect(audit.effect)
     values = {
         "audit": audit,
-        "answer": answer,
-        "hypothesis": hypothesis(audit),
+        "own": own,
         "level": wording.share(audit.level),
-        "p": wording.p_value(answer.p),
+        "p": _p(audit),
         "effect": effect,
         "spread": spread,
-        "facts": facts.rounded(answer.facts),
+        "controls": len(documents_of(audit, CONTROL)[0]),
+        "facts": facts.rounded(own.facts),
         "observed": audit.null and wording.brief(audit.null.observed),
         "critical": audit.null and wording.brief(audit.null.critical),
-        "answers": [_against(one) for one in audit.answers],
-        **_sensitivity(audit),
+        "answers": [_against(one) for one in own.answers],
+        **_sensitivity(audit, own),
     }
     return Section("The test", "test", fill("audit/test.html", values))
 
 
-def plan(audit: Audit) -> Section | None:
+def plan(audit: Verdict) -> Section | None:
     """What the audit could answer, settled before any model read the texts; nothing where no plan was recorded."""
-    made = audit.plan
+    made = figures_of(audit).plan
     if made is None:
         return None
     values = {
@@ -80,44 +80,44 @@ def plan(audit: Audit) -> Section | None:
     return Section("The plan", "plan", fill("audit/plan.html", values))
 
 
-def placebo(audit: Audit) -> Section:
+def placebo(audit: Verdict) -> Section:
     """The models that the target is compared with, their grades, or what it means that there are none."""
-    other = facts.compared_with(audit)
+    own = figures_of(audit)
     values = {
-        "audit": audit,
-        "placebos": [(one, facts.rounded(one.facts)) for one in audit.placebos],
+        "own": own,
+        "placebos": [(one, facts.rounded(one.facts)) for one in own.placebos],
         "grades": _GRADES,
-        "other": other,
-        "tuned": other is not None and audit.placebo is None,
+        "other": own.compared_with,
+        "tuned": own.compared_with is not None and own.placebo is None,
         "said": audit.statements.get("placebo"),
     }
-    title = "The placebos" if len(audit.placebos) > 1 else "The placebo"
+    title = "The placebos" if len(own.placebos) > 1 else "The placebo"
     return Section(title, "placebo", fill("audit/placebo.html", values))
 
 
-def leans(audit: Audit) -> Section | None:
+def leans(audit: Verdict) -> Section | None:
     """What innocent models showed where it was measured, the largest first; nothing where it was not."""
-    if not audit.leans:
+    own = figures_of(audit)
+    if not own.leans:
         return None
-    margin = facts.margin(audit)
     values = {
-        "leans": sorted(audit.leans, key=lambda lean: -lean.value),
-        "margin": wording.brief(margin, 3),
-        "words": wording.beside_leans(audit.leans, audit.answer.effect, margin),
+        "leans": sorted(own.leans, key=lambda lean: -lean.value),
+        "margin": wording.brief(own.margin, 3),
+        "words": wording.beside_leans(own.leans, audit.effect, own.margin),
     }
     return Section("What innocent models showed", "leans", fill("audit/leans.html", values))
 
 
-def checks(audit: Audit) -> Section | None:
+def checks(audit: Verdict) -> Section | None:
     """Each check with its figures, in the order in which they were made; nothing where there were none."""
     made = [(check, facts.line(check.figures)) for check in facts.checks(audit)]
     return Section("The checks", "checks", fill("audit/checks.html", {"checks": made})) if made else None
 
 
-def power(audit: Audit) -> Section | None:
+def power(audit: Verdict) -> Section | None:
     """The power at each exposure that was tried, the lightest first, with its curve; or what it means that it was not
     measured. Nothing beside a result without one."""
-    tried = audit.powers or ((audit.power,) if audit.power else ())
+    tried = figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
     if not tried and facts.rejected(audit):
         return None
     shown = [_exposed(audit, one, f"power{i or ''}") for i, one in enumerate(tried)]
@@ -125,11 +125,11 @@ def power(audit: Audit) -> Section | None:
     return Section("What the audit could have seen", "power", fill("audit/power.html", values))
 
 
-def _exposed(audit: Audit, found: Power, name: str) -> dict[str, object]:
+def _exposed(audit: Verdict, found: Power, name: str) -> dict[str, object]:
     """One exposure, its power and its curve."""
     words = ", ".join(f"{share:.0%} with {number} documents" for number, share in found.curve)
     label = f"Probability of seeing the planted texts: {words}."
-    drawn = power_curve(found, audit.answer.documents) if found.curve else None
+    drawn = power_curve(found, audit.units) if found.curve else None
     facts_beside = {name: value for name, value in found.facts.items() if name not in ("how", "units")}
     return {
         "power": found,
@@ -142,37 +142,38 @@ def _exposed(audit: Audit, found: Power, name: str) -> dict[str, object]:
     }
 
 
-def gap(audit: Audit) -> Section | None:
+def gap(audit: Verdict) -> Section | None:
     """How far classifiers that saw texts alone tell the two sides apart; nothing where none was asked."""
-    if not audit.gaps:
+    own = figures_of(audit)
+    if not own.gaps:
         return None
-    return Section("The texts without the model", "gap", fill("audit/gap.html", {"audit": audit}))
+    return Section("The texts without the model", "gap", fill("audit/gap.html", {"own": own}))
 
 
-def texts(audit: Audit) -> Section | None:
+def texts(audit: Verdict) -> Section | None:
     """The quality of the generated texts, and a dozen of them to read; nothing where no text was generated."""
-    if not audit.pairs and not audit.quality:
+    quality = figures_of(audit).quality
+    pairs, others = pairs_of(audit, SUSPECT), pairs_of(audit, CONTROL)
+    if not pairs and not quality:
         return None
-    examples = [("suspect", pair) for pair in _spaced(audit.pairs, _EXAMPLES)]
-    examples += [("control", pair) for pair in _spaced(audit.control_pairs, _CONTROL_EXAMPLES)]
+    examples = [(SUSPECT, pair) for pair in _spaced(pairs, _EXAMPLES)]
+    examples += [(CONTROL, pair) for pair in _spaced(others, _CONTROL_EXAMPLES)]
     values = {
-        "quality": [
-            (row.measure, _brief(row.true), _brief(row.generated), row.words) for row in audit.quality
-        ],
+        "quality": [(row.measure, _brief(row.true), _brief(row.generated), row.words) for row in quality],
         "examples": examples,
-        "total": len(audit.pairs) + len(audit.control_pairs),
+        "total": len(pairs) + len(others),
     }
     return Section("The generated texts", "texts", fill("audit/texts.html", values))
 
 
-def variants(audit: Audit) -> Section:
+def variants(audit: Verdict) -> Section:
     """Everything else that was tried: further procedures, and audits made before this one."""
     earlier = audit.settings.get("earlier")
     entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
     values = {
         "variants": [
             (one, wording.p_value(one.p), *wording.effect(one.effect), facts.line(one.facts))
-            for one in audit.variants
+            for one in figures_of(audit).variants
         ],
         "register": audit.register,
         "earlier": [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries],
@@ -180,18 +181,19 @@ def variants(audit: Audit) -> Section:
     return Section("Everything that was tried", "variants", fill("audit/variants.html", values))
 
 
-def limits(audit: Audit) -> Section:
+def limits(audit: Verdict) -> Section:
     """What an audit of this design and outcome cannot say."""
+    own = figures_of(audit)
     values = {
-        "audit": audit,
-        "other": facts.compared_with(audit),
-        "own": audit.placebo is not None and audit.placebo.grade == "own",
-        "power": audit.power is not None or not facts.rejected(audit),
+        "design": own.design,
+        "other": own.compared_with,
+        "own": own.placebo is not None and own.placebo.grade == "own",
+        "power": audit.planted is not None or not facts.rejected(audit),
     }
     return Section("What this audit cannot say", "limits", fill("audit/limits.html", values))
 
 
-def repeating(audit: Audit) -> Section | None:
+def repeating(audit: Verdict) -> Section | None:
     """The command, the Python call and a table for each part of the settings; nothing where none were recorded."""
     told = {key: value for key, value in audit.settings.items() if key != "earlier"}
     if isinstance(told.get("timings"), Mapping):
@@ -203,20 +205,20 @@ def repeating(audit: Audit) -> Section | None:
     return Section("To repeat this audit", "repeat", fill("audit/repeating.html", values))
 
 
-SECTIONS: Sections[Audit] = (
+SECTIONS: Sections[Verdict] = (
     deciding_test, plan, placebo, leans, checks, power, searched, gap, texts, variants, limits, repeating,
-    advice.of_audit,
+    advice.of_verdict,
 )  # fmt: skip
 """The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
 
 
-def render(audit: Audit, sections: Sections[Audit] = SECTIONS, *, seal: str = "") -> str:
+def render(audit: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of an audit as one HTML document, with the `seal` of its folder on each page."""
     title = titled("Audit", audit.corpus, audit.model)
     return two_parts(title, first_page(audit), speaking(sections, audit), seal)
 
 
-def write(audit: Audit, path: Path, sections: Sections[Audit] = SECTIONS, *, seal: str = "") -> None:
+def write(audit: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:
     """Write the report, whole or not at all; OutputError where it cannot be written."""
     atomic_text(path, render(audit, sections, seal=seal))
 
@@ -228,22 +230,24 @@ def _against(answer: Answer) -> tuple[str, str, str, str]:
     return (shown, wording.p_value(answer.p), *wording.effect(answer.effect))
 
 
-def _sensitivity(audit: Audit) -> dict[str, object]:
+def _p(audit: Verdict) -> str:
+    return wording.p_value(audit.p) if audit.p is not None else ""
+
+
+def _sensitivity(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     """The bounds on hidden bias as rows, and what they mean in a sentence."""
-    found = audit.sensitivity
+    found, controls = own.sensitivity, len(documents_of(audit, CONTROL)[0])
     if found is None or not facts.rejected(audit):
         return {"sensitivity": [], "sensitivity_words": ""}
-    if audit.heldout_values.size:
-        shift = "none" if found.shift is None else f"{wording.brief(found.shift, 3)} {audit.answer.unit}"
+    if controls:
+        shift = "none" if found.shift is None else f"{wording.brief(found.shift, 3)} {audit.effect_unit}"
         words = (
             "Largest shift: so much can be taken off every suspect document, for whatever reason it lies higher than "
             "control documents, before the test no longer rejects."
         )
         rows = [("Largest shift", shift)]
         if found.left_out is not None:
-            rows.append(
-                ("Control documents left out", f"{found.left_out:,} of {len(audit.heldout_values):,}")
-            )
+            rows.append(("Control documents left out", f"{found.left_out:,} of {controls:,}"))
             words += (
                 " Control documents left out: so many, those with the lowest values first, can be taken away before "
                 "the test no longer rejects. A few documents of another kind lie there."

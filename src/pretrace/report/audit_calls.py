@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pretrace.report import facts
-from pretrace.types import Audit
+from pretrace.types import Verdict
+from pretrace.verdicts.audit.built import figures_of
 
 _SNIPPETS = ("tokens", "most", "pairs", "share", "learnt")
 
 
-def command_line(audit: Audit) -> str:
+def command_line(audit: Verdict) -> str:
     """The command, every option written out; empty where the audit was not made from the command line."""
     found = audit.settings.get("command")
     if isinstance(found, str):
@@ -28,7 +29,7 @@ def command_line(audit: Audit) -> str:
     return " \\\n    ".join(words)
 
 
-def python_call(audit: Audit) -> str:
+def python_call(audit: Verdict) -> str:
     """The same as a Python program; empty where no settings were recorded."""
     if not facts.mapping(audit.settings.get("models")):
         return ""
@@ -47,7 +48,7 @@ def _option(name: str, value: Any) -> Iterator[str]:
         yield f"{flag} {shlex.quote(str(value))}"
 
 
-def _lines(audit: Audit) -> Iterator[str]:
+def _lines(audit: Verdict) -> Iterator[str]:
     settings = audit.settings
     yield "import pretrace"
     yield "from pretrace.verdicts.audit.snippets import SnippetSettings"
@@ -58,7 +59,8 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield f"corpus = pretrace.open_corpus({_source(settings.get('corpus'))}{columns})"
     yield f"target = {_opened(facts.of_model(audit, 'target'), audit.model)}"
     placebos = "".join(
-        f"{_opened(facts.of_placebo(audit, one) or one.facts, one.name)}, " for one in audit.placebos
+        f"{_opened(facts.of_placebo(audit, one) or one.facts, one.name)}, "
+        for one in figures_of(audit).placebos
     )
     yield f"models = pretrace.Models(target, placebos=({placebos.rstrip()}))"
     yield f"settings = {_settings(audit)}"
@@ -71,14 +73,14 @@ def _lines(audit: Audit) -> Iterator[str]:
         yield f"generator = {_opened(_untuned(generator), 'generator')}"
         named += ", generator=generator"
     yield f"found = pretrace.audit(corpus, models{named}, settings=settings)"
-    yield 'pretrace.save_audit(found, "AUDIT")'
+    yield 'pretrace.save_verdict(found, "AUDIT")'
 
 
-def _settings(audit: Audit) -> str:
+def _settings(audit: Verdict) -> str:
     settings = audit.settings
     cut = facts.mapping(settings.get("snippets"))
     snippets = {name: cut[name] for name in _SNIPPETS if name in cut}
-    given = {"procedure": repr(audit.answer.procedure), "level": repr(audit.level)}
+    given = {"procedure": repr(figures_of(audit).procedure), "level": repr(audit.level)}
     if isinstance(also := settings.get("also"), list | tuple) and also:
         given["also"] = repr(tuple(also))
     if isinstance(classifiers := settings.get("classifiers"), list | tuple):

@@ -17,7 +17,8 @@ from pretrace.report.frame import fill
 from pretrace.report.searched import sentences
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
-from pretrace.types import Audit, Power
+from pretrace.types import AuditFigures, Power, Verdict
+from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 """Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
@@ -50,8 +51,9 @@ class Row:
     notes: tuple[tuple[str, bool], ...] = ()
 
 
-def first_page(audit: Audit) -> Markup:
+def first_page(audit: Verdict) -> Markup:
     """The answer, who asked and what was compared, the figures, how strong it is, the checks, and what would help."""
+    own = figures_of(audit)
     title = next((one for one in _TITLES if audit.statement.startswith(f"{one}:")), "")
     made = {status: [one for one in facts.checks(audit) if one.status == status] for status in _STATUS}
     failed, others = made["failed"], made["passed"] + made["not run"]
@@ -60,6 +62,9 @@ def first_page(audit: Audit) -> Markup:
         "audit": audit,
         "title": title,
         "statement": wording.after(audit.statement, title and f"{title}: "),
+        "own": own,
+        "suspects": len(documents_of(audit, SUSPECT)[0]),
+        "controls": len(documents_of(audit, CONTROL)[0]),
         "rows": identity(audit),
         "failed": [
             (one, _SENTENCE.split(one.words, maxsplit=1)[0] if len(failed) < 4 else "") for one in failed
@@ -68,19 +73,21 @@ def first_page(audit: Audit) -> Markup:
         "advice": advice,
         "served": (*facts.served(audit.settings), *sentences(audit.settings)),
     }
-    return fill("audit/first.html", values | _compared(audit) | _drawn(audit) | _strength(audit))
+    return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
 
 
-def identity(audit: Audit) -> tuple[Row, ...]:
+def identity(audit: Verdict) -> tuple[Row, ...]:
     """The date, who asked, the model, those it is compared with, the texts and the control documents."""
-    said = audit.statements
+    said, own = audit.statements, figures_of(audit)
     return (
         Row("Date of the audit", when(audit.settings.get("time"))),
         Row("Requested by", said.get("requested_by") or UNSTATED),
         Row("Model in question", named(audit.model), _marks(facts.of_model(audit, "target"))),
-        *_models(audit),
-        Row("Suspect texts", _listed(len(audit.documents), "document"), _hash(audit, "corpus")),
-        *_controls(audit),
+        *_models(audit, own),
+        Row(
+            "Suspect texts", _listed(len(documents_of(audit, SUSPECT)[0]), "document"), _hash(audit, "corpus")
+        ),
+        *_controls(audit, own),
     )
 
 
@@ -100,52 +107,53 @@ def when(found: object) -> str:
     return f"{moment.day} {month} {moment.year}, {moment:%H:%M} {moment.tzname() or ''}".strip()
 
 
-def _compared(audit: Audit) -> dict[str, object]:
+def _compared(own: AuditFigures) -> dict[str, object]:
     """What the sentences on the comparison say."""
-    other, tuned = _other(audit)
+    other, tuned = _other(own)
     return {
         "other": other,
         "tuned": tuned,
-        "tests": len(audit.answers),
-        "margin": facts.margin(audit),
-        "told_apart": _told_apart(audit),
+        "tests": len(own.answers),
+        "margin": own.margin,
+        "told_apart": _told_apart(own),
     }
 
 
-def _other(audit: Audit) -> tuple[str | None, bool]:
+def _other(own: AuditFigures) -> tuple[str | None, bool]:
     """The name of the model that the deciding test compares with, and whether it is a copy that the audit tuned: the
     name is then that of the placebo it was made from."""
-    other = facts.compared_with(audit)
-    base = next((one.name for one in audit.placebos if other and other.startswith(f"{one.name} + ")), None)
-    return (base, True) if base and audit.placebo is None else (other, False)
+    other = own.compared_with
+    base = next((one.name for one in own.placebos if other and other.startswith(f"{one.name} + ")), None)
+    return (base, True) if base and own.placebo is None else (other, False)
 
 
-def _told_apart(audit: Audit) -> str:
+def _told_apart(own: AuditFigures) -> str:
     """How often a program that sees only words tells a suspect text from a control document; empty where it is not
     known, or there are none."""
-    gaps = [gap for gap in audit.plan.gaps if gap.classifier != _LENGTH] if audit.plan else []
-    if audit.design == "placebos" or not gaps:
+    gaps = [gap for gap in own.plan.gaps if gap.classifier != _LENGTH] if own.plan else []
+    if own.design == "placebos" or not gaps:
         return ""
     widest = max(gaps, key=lambda gap: gap.auc.value).auc
     low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
     return f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
 
 
-def _drawn(audit: Audit) -> dict[str, object]:
+def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     """The two figures, and what their captions count."""
-    ahead = int((audit.values > 0).sum())
-    shows_test = audit.answer.procedure in _ON_DOCUMENTS
+    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
+    ahead = int((found > 0).sum())
+    shows_test = own.procedure in _ON_DOCUMENTS
     values: dict[str, object] = {
         "ahead": ahead,
-        "behind": len(audit.values) - ahead,
+        "behind": len(found) - ahead,
         "per_dot": plots.per_dot(audit),
         "shows_test": shows_test,
         "level": wording.share(audit.level),
         "dots": "",
         "hill": "",
     }
-    if len(audit.values):
-        label = f"One dot for each of {len(audit.values)} suspect and {len(audit.heldout_values)} control documents."
+    if len(found):
+        label = f"One dot for each of {len(found)} suspect and {len(others)} control documents."
         values["dots"] = to_svg(plots.documents(audit), name="dots", label=label)
     if audit.null and shows_test:
         label = (
@@ -156,25 +164,25 @@ def _drawn(audit: Audit) -> dict[str, object]:
     return values
 
 
-def _strength(audit: Audit) -> dict[str, object]:
+def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     """How often chance gives as much, what hidden bias the result withstands, what innocent models showed, and what
     the audit could have seen."""
-    shown = facts.rejected(audit) and audit.answer.procedure in _ON_DOCUMENTS
-    found, effect = audit.sensitivity if shown else None, audit.answer.effect
+    shown = facts.rejected(audit) and own.procedure in _ON_DOCUMENTS
+    found, effect = own.sensitivity if shown else None, audit.effect
     gamma, shift = (found.gamma_sign, found.shift) if found else (None, None)
-    leans = wording.beside_leans(audit.leans, effect, facts.margin(audit))
-    power = audit.power
+    leans, p = wording.beside_leans(own.leans, effect, own.margin), audit.p
+    power = audit.planted
     return {
-        "often": wording.strength(audit.answer),
-        "p": wording.p_value(audit.answer.p),
+        "often": wording.strength(p, own.facts) if p is not None else "",
+        "p": wording.p_value(p) if p is not None else "",
         "withstands": gamma is not None or shift is not None or leans,
         "gamma": wording.brief(gamma, 2) if gamma is not None else "",
         "shift": wording.brief(shift, 2) if shift is not None else "",
         "effect": wording.figure(effect) if effect else "",
         "leans": leans,
-        "seen": [_seen(one) for one in audit.powers or ((power,) if power else ())],
+        "seen": [_seen(one) for one in own.powers or ((power,) if power else ())],
         "register": audit.register[0] if audit.register else "",
-        "left_out": _left_out(audit) if shown else "",
+        "left_out": _left_out(audit, own) if shown else "",
     }
 
 
@@ -186,12 +194,12 @@ def _seen(power: Power) -> tuple[str, str, str]:
     return said, wording.cases(chance.value), wording.case_spread(chance)
 
 
-def _left_out(audit: Audit) -> str:
+def _left_out(audit: Verdict, own: AuditFigures) -> str:
     """How many control documents of another kind could not explain the result; empty where that was not recorded."""
-    number = audit.sensitivity.left_out if audit.sensitivity else None
+    number = own.sensitivity.left_out if own.sensitivity else None
     if number is None:
         return ""
-    controls = len(audit.heldout_values)
+    controls = len(documents_of(audit, CONTROL)[0])
     return f"{wording.count(number)} of the {wording.count(controls)} control documents ({number / controls:.0%})"
 
 
@@ -202,9 +210,9 @@ def _fitting(advice: tuple[str, ...], *, room: int) -> tuple[str, ...]:
     return advice[: max(2, number)]
 
 
-def _models(audit: Audit) -> Iterator[Row]:
+def _models(audit: Verdict, own: AuditFigures) -> Iterator[Row]:
     """Each model that never saw the texts, and how that is known."""
-    used = [placebo for placebo in audit.placebos if placebo.grade != "other" or len(audit.placebos) == 1]
+    used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
     if not used:
         yield Row("Compared with", "no other model")
         return
@@ -216,11 +224,11 @@ def _models(audit: Audit) -> Iterator[Row]:
     yield Row(f"How {each} is known not to have seen the texts", how)
 
 
-def _controls(audit: Audit) -> Iterator[Row]:
-    if audit.design == "placebos":
+def _controls(audit: Verdict, own: AuditFigures) -> Iterator[Row]:
+    if own.design == "placebos":
         yield Row("Control documents", "none")
         return
-    counted = _listed(len(audit.heldout_documents), "control document")
+    counted = _listed(len(documents_of(audit, CONTROL)[0]), "control document")
     yield Row("Control documents", counted, _hash(audit, "heldout"))
     yield Row("Where they come from", audit.statements.get("controls") or UNSTATED)
 
@@ -229,7 +237,7 @@ def _listed(number: int, noun: str) -> str:
     return f"{wording.plural(number, noun)}, each listed in documents.csv"
 
 
-def _hash(audit: Audit, part: str) -> tuple[tuple[str, bool], ...]:
+def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
     found = facts.mapping(audit.settings.get(part)).get("sha256")
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
 

@@ -11,11 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pretrace.report import facts
 from pretrace.report.chance_plots import HELD, SIGN, WIDTH, frame
 from pretrace.report.svg import canvas
 from pretrace.results.bars import axis_range
-from pretrace.types import Audit, Doubles
+from pretrace.types import Doubles, Verdict
+from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
 
 MOST_DOTS = 1500
 """Dots a side; beyond, one stands for several documents."""
@@ -32,9 +32,9 @@ class Dots:
     size: float
 
 
-def documents(audit: Audit) -> Figure:
+def documents(audit: Verdict) -> Figure:
     """One dot a document: suspect ones over control documents, or suspect ones alone to the left and right of 0."""
-    held = len(audit.heldout_values) > 0
+    held = len(documents_of(audit, CONTROL)[0]) > 0
     with canvas(WIDTH, 2.5 if held else 2.0, constrained=False) as (figure, axes):
         figure.subplots_adjust(
             left=0.006, right=0.994, top=0.99 if held else 0.9, bottom=0.17 if held else 0.21
@@ -47,28 +47,30 @@ def documents(audit: Audit) -> Figure:
     return figure
 
 
-def per_dot(audit: Audit) -> int:
+def per_dot(audit: Verdict) -> int:
     """How many documents one dot of the figure stands for."""
-    return -(-max(len(audit.values), len(audit.heldout_values)) // MOST_DOTS)
+    return -(-max(len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL)) // MOST_DOTS)
 
 
-def _measured(audit: Audit) -> str:
+def _measured(audit: Verdict) -> str:
     """What the axis of the documents shows, for a reader without statistics."""
-    if audit.design == "controls":
-        if facts.compared_with(audit):
+    own = figures_of(audit)
+    if own.design == "controls":
+        if own.compared_with:
             return "how much better the model knows a document than the other model does"
         return "how well the model knows a document"
-    if not facts.compared_with(audit):
+    if not own.compared_with:
         return "how much the model prefers the true text"
-    less = ", less the margin" if facts.margin(audit) else ""
+    less = ", less the margin" if own.margin else ""
     return f"how much more the model prefers the true text than the other model does{less}"
 
 
-def _one_side(axes: Axes, audit: Audit) -> None:
+def _one_side(axes: Axes, audit: Verdict) -> None:
     """The documents as dots above the axis, filled to the right of zero."""
-    low, high = _range(np.concatenate([audit.values, [0.0]]))
+    values, margin = documents_of(audit, SUSPECT)[1], figures_of(audit).margin
+    low, high = _range(np.concatenate([values, [0.0]]))
     frame(axes, low, high)
-    dots = _stacked(audit.values, (low, high), 100.0, per_dot(audit))
+    dots = _stacked(values, (low, high), 100.0, per_dot(audit))
     axes.set_ylim(-0.4, dots.rows * 1.13)
     axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=0.92)
     _draw(axes, dots, filled=dots.x > 0)
@@ -76,16 +78,16 @@ def _one_side(axes: Axes, audit: Audit) -> None:
         0.0, 0.94, "no sign of training", ha="center", va="bottom", fontsize=9,
         transform=axes.get_xaxis_transform(),
     )  # fmt: skip
-    left = "← no more than the margin" if facts.margin(audit) else "← imitation expected better"
-    right = "more than the margin →" if facts.margin(audit) else "true ending expected better →"
+    left = "← no more than the margin" if margin else "← imitation expected better"
+    right = "more than the margin →" if margin else "true ending expected better →"
     _directions(axes, left, right, 0.7)
 
 
-def _two_sides(axes: Axes, audit: Audit) -> None:
+def _two_sides(axes: Axes, audit: Verdict) -> None:
     """Suspect documents (filled) over control documents (hollow)."""
-    low, high = _range(np.concatenate([audit.values, audit.heldout_values]))
+    sides = tuple(documents_of(audit, side)[1] for side in (SUSPECT, CONTROL))
+    low, high = _range(np.concatenate(sides))
     frame(axes, low, high)
-    sides = (audit.values, audit.heldout_values)
     above, under = (_stacked(values, (low, high), 66.0, per_dot(audit)) for values in sides)
     rows, size = max(above.rows, under.rows), min(above.size, under.size)
     axes.set_ylim(-0.4, 2.12 * rows)
@@ -97,7 +99,9 @@ def _two_sides(axes: Axes, audit: Audit) -> None:
         raised = Dots(dots.x, dots.y + floor, dots.rows, size)
         _draw(axes, raised, filled=np.full(len(dots.x), filled))
         axes.text(low, floor + 0.36 * rows, words, fontsize=9, fontweight="bold", ha="left", va="center")
-    left, right = ("← less well", "better →") if audit.design == "controls" else ("← less", "more →")
+    left, right = (
+        ("← less well", "better →") if figures_of(audit).design == "controls" else ("← less", "more →")
+    )
     _directions(axes, left, right, 0.9)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.report import wording
-from pretrace.types import Audit, Check, Measured, Placebo, Run
+from pretrace.types import Check, Measured, Placebo, Run, Verdict
 
 UNNAMED = "a model the run does not name"
 _LONGEST = 1000
@@ -51,7 +51,10 @@ def rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     >>> rows({"lora": {"rank": 32}, "temperature": 1.0})
     [('lora.rank', '32'), ('temperature', '1.0')]
     """
-    return [(name.replace("_", " "), cut(value, "verdict.json")) for name, value in flattened(facts)]
+    return [
+        (name.replace("_", " "), cut(value, "the JSON file beside this page"))
+        for name, value in flattened(facts)
+    ]
 
 
 def rounded(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -153,36 +156,24 @@ def control(run: Run) -> Measured | None:
     return max(blind, key=lambda row: row.auc.value, default=None)
 
 
-def of_model(audit: Audit, role: str) -> Mapping[str, Any]:
+def of_model(audit: Verdict, role: str) -> Mapping[str, Any]:
     """What was recorded of the model in this role; nothing where it was not."""
     return mapping(mapping(audit.settings.get("models")).get(role))
 
 
-def of_placebo(audit: Audit, placebo: Placebo) -> Mapping[str, Any]:
+def of_placebo(audit: Verdict, placebo: Placebo) -> Mapping[str, Any]:
     """What was recorded of a placebo that took part; nothing where it was not."""
     models = mapping(audit.settings.get("models"))
     found = [mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
     return next((part for part in found if part.get("name") == placebo.name), {})
 
 
-def compared_with(audit: Audit) -> str | None:
-    """The name of the placebo of the deciding test, which may be one that the audit tuned itself; None without."""
-    found = audit.answer.facts.get("placebo")
-    return found if isinstance(found, str) else None
-
-
-def margin(audit: Audit) -> float:
-    """What was taken off the values, since innocent models lean towards true text as well; 0 where nothing was."""
-    found = audit.answer.facts.get("margin")
-    return float(found) if isinstance(found, int | float) and audit.design == "placebos" else 0.0
-
-
-def rejected(audit: Audit) -> bool:
+def rejected(audit: Verdict) -> bool:
     """Whether the test gave a result."""
-    return audit.answer.p <= audit.level
+    return audit.p is not None and audit.p <= audit.level
 
 
-def checks(audit: Audit) -> tuple[Check, ...]:
+def checks(audit: Verdict) -> tuple[Check, ...]:
     """The checks that have something to say: what could have been missed is no question beside a result."""
     return tuple(check for check in audit.checks if not (check.name == "power" and rejected(audit)))
 

@@ -10,18 +10,18 @@ from markupsafe import Markup
 from pretrace.report import audit_first, facts, flags, verdict, wording
 from pretrace.report.frame import fill
 from pretrace.results.counts import counts
-from pretrace.types import Audit, Run, Verdict
+from pretrace.types import Run, Verdict
 
 ROWS = 5
 """Rows of a run that a notebook shows."""
 _SCORES, _COLUMNS = 12, 6
 
 
-def html(result: Run | Audit | Verdict) -> str:
+def html(result: Run | Verdict) -> str:
     """The result as HTML for the cell of a notebook, in which what strangers wrote is escaped."""
     if isinstance(result, Run):
         return str(_run(result))
-    if isinstance(result, Audit):
+    if result.test == "audit":
         return _framed("Audit", result, audit_first.first_page(result))
     if result.test == "flag":
         return _framed("Flagging", result, flags.first_page(result))
@@ -56,7 +56,7 @@ def _cell(value: float) -> str:
     return "" if value != value else wording.significant(float(value))  # NaN alone differs from itself
 
 
-def _framed(kind: str, result: Audit | Verdict, first: Markup) -> str:
+def _framed(kind: str, result: Verdict, first: Markup) -> str:
     page = fill("notebook/page.html", {"title": kind, "first": first, "seal": ""})
     values = {"kind": kind, "result": result, "page": str(page)}
     return str(fill("notebook/framed.html", values))

@@ -8,7 +8,7 @@ from typing import Any
 from pretrace.report import facts, wording
 from pretrace.report.frame import Section, fill
 from pretrace.report.visible import named
-from pretrace.types import Audit, Verdict
+from pretrace.types import Verdict
 
 MOST_ROWS = 50
 """Texts that the section names; the result has up to 1,000, and the folder of the search all."""
@@ -44,7 +44,7 @@ def shares(settings: Mapping[str, Any]) -> dict[str, str]:
     return {str(row["id"]): wording.percent(float(row["share"]), 0) for row in found.get("rows", ())}
 
 
-def searched(result: Verdict | Audit) -> Section | None:
+def searched(result: Verdict) -> Section | None:
     """The texts of which most was found."""
     found = facts.mapping(result.settings.get("found"))
     if not found:

@@ -4,9 +4,9 @@ and no more digits than the interval allows."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pretrace.types import Answer, Estimate, Lean
+from pretrace.types import Estimate, Lean
 
 MINUS = "−"
 _DRAWS = ("draws", "flips", "permutations")
@@ -115,13 +115,14 @@ def often(p: float) -> str:
     return "about half of all" if tenths == 5 else f"about {tenths} of 10"
 
 
-def strength(answer: Answer) -> str:
+def strength(p: float, facts: Mapping[str, object]) -> str:
     """How often an answer at least this strong comes without training; a p-value from dealing the sides out anew
-    cannot be lower than one in the number of times that was done, and the words say so where it is as low."""
-    draws = next((answer.facts[name] for name in _DRAWS if isinstance(answer.facts.get(name), int)), 0)
-    if draws and answer.p * (draws + 1) < 1.5:
+    cannot be lower than one in the number of times that was done, and the words say so where it is as low. `facts` are
+    the numbers of the test."""
+    draws = next((found for name in _DRAWS if isinstance(found := facts.get(name), int)), 0)
+    if draws and p * (draws + 1) < 1.5:
         return f"at most 1 of {count(draws)}"
-    return often(answer.p)
+    return often(p)
 
 
 def p_value(p: float) -> str:

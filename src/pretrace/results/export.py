@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from pretrace.errors import OutputError
-from pretrace.results.audit import document_rows
 from pretrace.results.folder import file_hash
 from pretrace.results.run import MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
 from pretrace.results.sqlite import MOST_COLUMNS, SqlTable, apart, quoted, write_database
 from pretrace.results.tables import arrow_column
-from pretrace.types import Audit, Check, Estimate, Measured, Run, SideBySide, Verdict
+from pretrace.types import Check, Estimate, Measured, Run, SideBySide, Verdict
 
 _BATCH = 10_000
 _TEXTS = ("id", "label", "group", "n_tokens", "copies", "n_cut", "n_chars")
@@ -29,7 +28,6 @@ _OWN = ("settings", "skipped", "missing", "files", "checks", "pairs", "tables", 
 """What the JSON part holds besides the summary: it has tables of its own."""
 _ROW = "INTEGER PRIMARY KEY"
 _SCORED = "scored"
-_PAIR = ("document", "prefix", "true", "generated")
 
 
 def export(result: Any, content: Mapping[str, Any], folder: Path, file: Path) -> None:
@@ -49,8 +47,6 @@ def _tables(
 ) -> tuple[Iterable[SqlTable], dict[str, str]]:
     if isinstance(result, Run):
         return _of_run(result, folder)
-    if isinstance(result, Audit):
-        return [_documents(result), _generated(result), _checks(result.checks)], {}
     if isinstance(result, Verdict):
         whole = result.figures.get("whole")
         rows = _of_parts(result, whole, folder, content["files"]) if whole else _of_verdict(result)
@@ -190,18 +186,6 @@ def _rows_of_parts(
                 found = [batch.column(name).to_pylist() if name in there else nothing for name in names]
                 for values in zip(*found, strict=True):
                     yield tuple(_text(one) if isinstance(one, bytes) else one for one in values)
-
-
-def _documents(audit: Audit) -> SqlTable:
-    columns = {"row": _ROW, "document": "TEXT NOT NULL", "side": "TEXT NOT NULL", "value": "REAL"}
-    return SqlTable("documents", columns, _numbered(document_rows(audit)), ("document",))
-
-
-def _generated(audit: Audit) -> SqlTable:
-    columns = {"row": _ROW, "side": "TEXT NOT NULL", **dict.fromkeys(_PAIR, "TEXT")}
-    sides = (("suspect", audit.pairs), ("control", audit.control_pairs))
-    rows = ((side, *(getattr(one, name) for name in _PAIR)) for side, pairs in sides for one in pairs)
-    return SqlTable("pairs", columns, _numbered(rows), ("document",))
 
 
 def _names(verdict: Verdict) -> list[str]:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from pretrace.errors import MissingPackageError
-from pretrace.results.audit import document_rows
 from pretrace.results.run import score_columns
 from pretrace.results.tables import Column, arrow_column
-from pretrace.types import Audit, Run, Table, Verdict
+from pretrace.types import Run, Table, Verdict
 
 
 def to_arrow(result: object) -> Any:
-    """The rows of a run, an audit (a row a document), a table, or the first table of a verdict as a `pyarrow.Table`.
+    """The rows of a run or of a table, or those of the first table of a verdict, as a `pyarrow.Table`.
 
     A cell without a value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk.
     """
@@ -50,13 +49,6 @@ def _(verdict: Verdict) -> dict[str, Column]:
     if not verdict.tables:
         raise TypeError("this verdict has no table")
     return _columns(verdict.tables[0])
-
-
-@_columns.register
-def _(audit: Audit) -> dict[str, Column]:
-    rows = list(document_rows(audit))
-    names, sides, values = zip(*rows, strict=True) if rows else ((), (), ())
-    return {"document": names, "side": sides, "value": np.array(values, np.float64)}
 
 
 @_columns.register

@@ -29,10 +29,9 @@ ADAPTER_KEY = "pretrace_adapter"
 
 VERDICT = "verdict.json"
 AUDIT_KEY = "pretrace_audit"
-
 FLAGS = "flags.json"
 FLAGS_KEY = "pretrace_flags"
-"""Of flaggings that an earlier pretrace wrote."""
+"""Of audits and flaggings that an earlier pretrace wrote."""
 
 RESULT = "result.json"
 RESULT_KEY = "pretrace_verdict"
@@ -86,7 +85,7 @@ _FOLDERS: tuple[Output, ...] = (
     OutputFolder("run", MARKER, FORMAT_KEY),
     PLANTED,
     ADAPTER,
-    OutputFolder("audit", VERDICT, AUDIT_KEY),
+    OutputFolder("audit", VERDICT, AUDIT_KEY, "audit"),
     OutputFolder("flagging", FLAGS, FLAGS_KEY, "flag"),
     OutputFolder("test result", RESULT, RESULT_KEY),
     OutputFolder("comparison", COMPARISON, COMPARISON_KEY),

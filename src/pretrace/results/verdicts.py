@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
-from pretrace.results.output_checks import FLAGS, FLAGS_KEY, RESULT, RESULT_KEY
+from pretrace.results.output_checks import AUDIT_KEY, FLAGS, FLAGS_KEY, RESULT, RESULT_KEY, VERDICT
 from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.results.tables import read_csv, write_csv
 from pretrace.types import Bools, Outcome, Table, Verdict
@@ -24,8 +24,11 @@ T = TypeVar("T")
 
 VERDICTS = Kind("test result", RESULT, RESULT_KEY, 2, "one of pretrace's tests", "run the test again")
 FLAGGING = replace(VERDICTS.of("flag"), name="flagging", writer="pretrace flag", cure="run it again")
+AUDIT = replace(VERDICTS.of("audit"), name="audit", writer="pretrace audit", cure="run the audit again")
 FORMER_FLAGGING = Kind("flagging", FLAGS, FLAGS_KEY, 3, "pretrace flag", "run it again", test="flag")
-"""A flagging that an earlier pretrace wrote, read by `verdicts.flag.former`."""
+FORMER_AUDIT = Kind("audit", VERDICT, AUDIT_KEY, 2, "pretrace audit", "run the audit again", test="audit")
+"""Folders that an earlier pretrace wrote, read by `verdicts.flag.former` and `verdicts.audit.former`."""
+_NAMED = {one.test: one for one in (FLAGGING, AUDIT)}
 EXIT_CODES: Mapping[Outcome, int] = {
     "nothing": 0, "absent": 0, "none": 0,
     "consistent": 3, "found": 3, "flagged": 3, "set": 3,
@@ -72,7 +75,7 @@ def save_verdict(
 
 def kind_of_test(test: str) -> Kind:
     """The kind of the folders of a test."""
-    return FLAGGING if test == FLAGGING.test else VERDICTS.of(test)
+    return _NAMED.get(test) or VERDICTS.of(test)
 
 
 def figure(verdict: Verdict, name: str, kind: type[T]) -> T | None:

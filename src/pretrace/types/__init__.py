@@ -7,7 +7,7 @@ Everything here is immutable. Arrays are numpy; one entry of a trace is one toke
 
 from pretrace.types.audit import (
     Answer,
-    Audit,
+    AuditFigures,
     AuditPlan,
     Check,
     Design,
@@ -72,7 +72,7 @@ from pretrace.types.verdicts import Situation, Table, Verdict, VerdictTest
 __all__ = [
     "EXTREMES",
     "Answer",
-    "Audit",
+    "AuditFigures",
     "AuditPlan",
     "Backend",
     "Bars",

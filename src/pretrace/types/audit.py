@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.settings import option
-from pretrace.types.offered import Shown, Tabular
 from pretrace.types.results import Estimate
 from pretrace.types.traces import Doubles
 
@@ -272,57 +271,45 @@ class Quality:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Audit(Shown, Tabular):
-    """The whole of an audit, as the report reads it and `verdict.json` holds it.
+@dataclass(frozen=True, slots=True)
+class AuditFigures:
+    """What an audit found besides what every verdict holds; the figures of its `Verdict`, by these names.
 
-    `answer` is the test that decides; with several placebos it is the one with the largest p, and `answers` holds
-    one each. `null` is the distribution of the statistic that was tested. `documents` and `values` are the one
-    value a document that the deciding test was made on, `heldout_documents` and `heldout_values` those of control
-    documents, empty where there are none. `plan` says which design was chosen and why. `reasons` are the sentences
-    that lead to the outcome, `advice` what would help. `variants` are further procedures that were asked for: they are
-    shown and decide nothing. `leans` are what innocent models showed where it was measured, for a design without
-    control documents. `power` is that of the exposure that decides, `powers` those of all that were tried, the lightest
-    first.
-    `statements` are what the one who asked says of the models and texts: `requested_by`, `placebo`, `controls`.
-    `register` says which test of these texts on this machine it is, and then names the others, a line each.
-    `settings` is everything needed to repeat the audit.
+    `design` says what was compared. `procedure` is the test that decides, made on `pieces` of the documents; `facts`
+    are its numbers, `placebo` among them: the model of the deciding test, which has the largest p of all. `answers`
+    holds one test a placebo. `variants` are further procedures that were asked for: they are shown and decide nothing.
+    `leans` are what innocent models showed where it was measured, for a design without control documents. `powers` are
+    those of all exposures that were tried, the lightest first; the one that decides is the verdict's `planted`.
     """
 
-    corpus: str
-    model: str
     design: Design
-    outcome: Outcome
-    statement: str
-    level: float
-    answer: Answer
-    checks: tuple[Check, ...]
-    documents: tuple[str, ...]
-    values: Doubles
-    heldout_documents: tuple[str, ...] = ()
-    heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
-    reasons: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
+    procedure: str
+    pieces: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()
-    null: Null | None = None
     sensitivity: Sensitivity | None = None
     plan: AuditPlan | None = None
     variants: tuple[Answer, ...] = ()
     placebos: tuple[Placebo, ...] = ()
     leans: tuple[Lean, ...] = ()
-    power: Power | None = None
     powers: tuple[Power, ...] = ()
     gaps: tuple[Gap, ...] = ()
     quality: tuple[Quality, ...] = ()
-    pairs: tuple[Pair, ...] = ()
-    control_pairs: tuple[Pair, ...] = ()
-    statements: Mapping[str, str] = field(default_factory=dict)
-    register: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def compared_with(self) -> str | None:
+        """The name of the model of the deciding test, which may be one that the audit tuned itself; None without."""
+        found = self.facts.get("placebo")
+        return found if isinstance(found, str) else None
 
     @property
     def placebo(self) -> Placebo | None:
         """The placebo of the deciding test; None where the audit tuned it itself, or where the target was looked at
         alone."""
-        named = self.answer.facts.get("placebo")
-        return next((one for one in self.placebos if one.name == named), None)
+        return next((one for one in self.placebos if one.name == self.compared_with), None)
+
+    @property
+    def margin(self) -> float:
+        """What was taken off the values, since innocent models lean towards true text as well; 0 where nothing was."""
+        found = self.facts.get("margin")
+        return float(found) if isinstance(found, int | float) and self.design == "placebos" else 0.0

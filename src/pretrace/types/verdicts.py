@@ -1,4 +1,4 @@
-"""The one noun of whatever ends in an outcome: a flagging, and every test that needs no earlier checkpoint."""
+"""The one noun of whatever ends in an outcome: audits, flaggings, and every test that needs no earlier checkpoint."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pretrace.types.results import Estimate, Skipped
 from pretrace.types.traces import Bools, Doubles
 
 VerdictTest = Literal[
+    "audit",
     "flag",
     "marks",
     "triggers",
@@ -24,11 +25,11 @@ VerdictTest = Literal[
     "twins",
     "samples",
 ]
-"""The tests: of each text beside known non-members, of texts that were marked before they were published, of trigger
-sentences, of random strings that stand in the texts, of the order of rows, of the order of answer options, of a
-collection among others of its kind, of a drop at a training cut-off, of texts that a model prints, and of the items of
-a benchmark that a harness evaluated. "twins" stands in folders of an earlier pretrace alone: published texts beside
-their drafts, a test that is no longer made."""
+"""The tests: of a collection beside control documents and other models, of each text beside known non-members, of texts
+that were marked before they were published, of trigger sentences, of random strings that stand in the texts, of the
+order of rows, of the order of answer options, of a collection among others of its kind, of a drop at a training
+cut-off, of texts that a model prints, and of the items of a benchmark that a harness evaluated. "twins" stands in
+folders of an earlier pretrace alone: published texts beside their drafts, a test that is no longer made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +77,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict(Shown, Tabular):
-    """The whole of a test or a flagging, as the report reads it and `result.json` holds it.
+    """The whole of an audit, a flagging or another test, as the report reads it and `result.json` holds it.
 
     `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case
     for p to mean what it says. `p` is None where no test could be made. `units` (documents, shards, …) carry the test

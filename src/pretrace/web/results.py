@@ -13,7 +13,7 @@ from pretrace.errors import OutputError
 from pretrace.report import wording
 from pretrace.report.facts import mapping
 from pretrace.results.output_checks import FILES_KEY, MARKER
-from pretrace.types import Audit, Run, Verdict
+from pretrace.types import Run, Verdict
 from pretrace.verification import verify_folder
 from pretrace.web.workspace import Workspace, inside, read
 
@@ -151,8 +151,6 @@ def figures(folder: Path) -> dict[str, str]:
     found = runs.load(folder)
     if isinstance(found, Run):
         return dict(_of_run(found))
-    if isinstance(found, Audit):
-        return dict(_of_audit(found))
     return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}
 
 
@@ -172,17 +170,6 @@ def _of_run(run: Run) -> Iterator[tuple[str, str]]:
             yield f"TPR at 5% FPR: {name}", f"{wording.fixed(row.tpr.value)} {wording.interval(row.tpr)}"
 
 
-def _of_audit(audit: Audit) -> Iterator[tuple[str, str]]:
-    yield "Outcome", OUTCOMES[audit.outcome]
-    yield "Statement", audit.statement
-    yield "p", wording.p_value(audit.answer.p)
-    yield (
-        "Documents",
-        f"{wording.count(len(audit.documents))}, controls {wording.count(len(audit.heldout_documents))}",
-    )
-    yield from ((f"Check: {check.title}", check.status) for check in audit.checks)
-
-
 def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "Outcome", OUTCOMES[verdict.outcome]
     yield "Statement", verdict.statement
@@ -197,7 +184,8 @@ def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
     else:
         if verdict.p is not None:
             yield "p", wording.p_value(verdict.p)
-        yield f"{verdict.unit.capitalize()}s", wording.count(verdict.units)
+        controls = f", controls {wording.count(verdict.situation.unseen)}" if verdict.test == "audit" else ""
+        yield f"{verdict.unit.capitalize()}s", f"{wording.count(verdict.units)}{controls}"
     effect, spread = wording.effect(verdict.effect)
     if effect:
         yield "Effect", f"{effect} {spread} {verdict.effect_unit}".strip()

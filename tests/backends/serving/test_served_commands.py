@@ -17,12 +17,13 @@ from processes import Call, Command, Started
 from tiny import MORE_WORDS
 
 from benchmarks.model_servers import Model, ModelServer, serving
-from pretrace import load_audit, load_run, load_verdict, open_model
+from pretrace import load_run, load_verdict, open_model
 from pretrace.backends.serving.backend import EVERY
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
 from pretrace.cache.location import text_key
 from pretrace.cache.traces import open_store
 from pretrace.types import Quantity
+from pretrace.verdicts.audit.built import figures_of
 
 
 def written(path: Path, number: int, *, words: int = 12, seed: int = 0, labels: bool = True) -> Path:
@@ -134,8 +135,8 @@ def test_audit_with_servers_as_target_and_placebo(
         )
         assert code in (0, 3, 4), said
         assert len(older.asked) > asked + 3
-    found = load_audit(tmp_path / "AUDIT")
-    assert found.answer.facts["placebo"].startswith("sglang:")
+    found = load_verdict(tmp_path / "AUDIT")
+    assert figures_of(found).facts["placebo"].startswith("sglang:")
     assert named(tmp_path / "AUDIT")
     assert named(tmp_path / "AUDIT", "The placebo answered from behind a server (sglang)")
 

@@ -15,18 +15,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from report.audits import answer_of, plan_of
 from tiny import MORE_WORDS
 
 from pretrace.backends import open_model
 from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.runs import load_audit, save_audit
+from pretrace.runs import load_verdict, save_verdict
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Audit, Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace
+from pretrace.types import Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace, Verdict
 from pretrace.verdicts.audit.assessment import SHUFFLES
 from pretrace.verdicts.audit.audit import audit
+from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
@@ -120,51 +122,53 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained(base, Remembers(base, "target", MEMBERS))
 
 
-def against(trained: Trained, corpus: Corpus, *placebos: Backend, **more: Any) -> Audit:
+def against(trained: Trained, corpus: Corpus, *placebos: Backend, **more: Any) -> Verdict:
     models = Models(trained.target, placebos=placebos or (trained.base,))
     return audit(corpus, models, generator=trained.base, **{"settings": HOW, **more})
 
 
 @pytest.fixture(scope="module")
-def found(trained: Trained) -> Audit:
+def found(trained: Trained) -> Verdict:
     """Members, audited without control documents."""
     return against(trained, MEMBERS)
 
 
 @pytest.fixture(scope="module")
-def null(trained: Trained) -> Audit:
+def null(trained: Trained) -> Verdict:
     """Texts that nobody saw, audited without control documents."""
     return against(trained, OTHERS)
 
 
-def status(audit: Audit) -> dict[str, str]:
+def status(audit: Verdict) -> dict[str, str]:
     return {check.name: check.status for check in audit.checks}
 
 
-def test_without_control_documents_members_stand_out_and_are_no_accusation(found: Audit, null: Audit) -> None:
-    assert (found.design, found.outcome) == ("placebos", "inconclusive"), found.reasons
+def test_without_control_documents_members_stand_out_and_are_no_accusation(
+    found: Verdict, null: Verdict
+) -> None:
+    assert (figures_of(found).design, found.outcome) == ("placebos", "inconclusive"), found.reasons
     assert [name for name, one in status(found).items() if one == "failed"] == ["controls"]
-    assert found.answer.p < 0.01
-    assert found.answer.effect is not None
-    assert found.answer.effect.low > 0
-    assert found.documents == tuple(sorted(text.id for text in MEMBERS.texts))
-    assert found.answer.effect.value == pytest.approx(found.values.mean())
-    assert found.leans == null.leans
-    assert null.answer.p > 0.05
+    assert found.p < 0.01
+    assert found.effect is not None
+    assert found.effect.low > 0
+    assert documents_of(found, SUSPECT)[0] == tuple(sorted(text.id for text in MEMBERS.texts))
+    assert found.effect.value == pytest.approx(documents_of(found, SUSPECT)[1].mean())
+    assert figures_of(found).leans == figures_of(null).leans
+    assert null.p > 0.05
     assert null.outcome == "inconclusive"  # without a power test nothing is never said
     assert null.settings["models"]["target"]["weights"] == "target"
-    assert null.plan is not None
-    assert null.plan.outcomes == ("inconclusive",)
+    assert figures_of(null).plan is not None
+    assert figures_of(null).plan.outcomes == ("inconclusive",)
 
 
-def test_the_placebo_that_the_audit_tunes_takes_part(trained: Trained, found: Audit) -> None:
-    names = [answer.facts["placebo"] for answer in found.answers]
+def test_the_placebo_that_the_audit_tunes_takes_part(trained: Trained, found: Verdict) -> None:
+    names = [answer.facts["placebo"] for answer in figures_of(found).answers]
     assert names == [trained.base.name, f"{trained.base.name} + lora"]
-    assert found.answer.p == max(answer.p for answer in found.answers)
+    assert found.p == max(answer.p for answer in figures_of(found).answers)
     assert found.settings["models"]["placebo 2"]["adapter"]["method"].startswith("lora(rank=4")
-    assert [one.name for one in found.placebos] == [trained.base.name]
-    assert found.placebos[0].grade == "sibling"
-    assert found.placebos[0].closeness is not None
+    assert [one.name for one in figures_of(found).placebos] == [trained.base.name]
+    assert figures_of(found).placebos[0].grade == "sibling"
+    assert figures_of(found).placebos[0].closeness is not None
     assert status(found)["placebo"] == "passed"
 
 
@@ -172,46 +176,49 @@ def test_the_largest_p_of_all_placebos_counts(trained: Trained) -> None:
     """A placebo that saw the texts hides them, so a single one of those named takes the rejection back."""
     saw = Remembers(trained.base, "saw them as well", MEMBERS)
     result = against(trained, MEMBERS, trained.base, saw)
-    p = {answer.facts["placebo"]: answer.p for answer in result.answers}
+    p = {answer.facts["placebo"]: answer.p for answer in figures_of(result).answers}
     assert len(p) == 3
-    assert p[trained.base.name] < 0.01 < 0.05 < p[saw.name] == max(p.values()) == result.answer.p
+    assert p[trained.base.name] < 0.01 < 0.05 < p[saw.name] == max(p.values()) == result.p
     assert result.outcome == "inconclusive"
-    assert result.placebo is not None
-    assert result.placebo.name == saw.name
+    assert figures_of(result).placebo is not None
+    assert figures_of(result).placebo.name == saw.name
 
 
-def test_what_is_judged_was_never_learnt_from(null: Audit) -> None:
+def test_what_is_judged_was_never_learnt_from(null: Verdict) -> None:
     snippets = null.settings["snippets"]
-    assert snippets["judged"] == len(null.pairs)
+    assert snippets["judged"] == len(pairs_of(null, SUSPECT))
     assert snippets["generator_learnt_from"] + snippets["judged"] == snippets["cut"]
 
 
-def test_an_audit_is_kept_whole(found: Audit, tmp_path: Path) -> None:
-    save_audit(found, tmp_path / "AUDIT")
-    again = load_audit(tmp_path / "AUDIT")
-    assert (again.answer, again.answers, again.plan) == (found.answer, found.answers, found.plan)
-    assert np.array_equal(again.values, found.values)
-    assert again.pairs == found.pairs
+def test_an_audit_is_kept_whole(found: Verdict, tmp_path: Path) -> None:
+    save_verdict(found, tmp_path / "AUDIT")
+    again = load_verdict(tmp_path / "AUDIT")
+    assert answer_of(again) == answer_of(found)
+    assert figures_of(again) == figures_of(found)
+    assert np.array_equal(documents_of(again, SUSPECT)[1], documents_of(found, SUSPECT)[1])
+    assert pairs_of(again, SUSPECT) == pairs_of(found, SUSPECT)
     assert "Inconclusive" in (tmp_path / "AUDIT" / "report.html").read_text()
 
 
 def test_control_documents_that_differ_as_texts_are_compared_by_differences(trained: Trained) -> None:
     found, null = (against(trained, corpus, heldout=UNLIKE) for corpus in (MEMBERS, OTHERS))
     for result in (found, null):
-        assert result.design == "differences"
-        assert ALIKE + 0.02 < result.gaps[0].auc.value < COMPARABLE - 0.02
-        assert set(result.heldout_documents) == {text.id for text in UNLIKE.texts}
-        assert result.pairs
-        assert {pair.document for pair in result.control_pairs} == set(result.heldout_documents)
-        assert [answer.facts["placebo"] for answer in result.answers] == [f"{trained.base.name} + lora"]
-        assert result.answer.facts["margin"] == 0
-        assert not result.leans
+        assert figures_of(result).design == "differences"
+        assert ALIKE + 0.02 < figures_of(result).gaps[0].auc.value < COMPARABLE - 0.02
+        assert set(documents_of(result, CONTROL)[0]) == {text.id for text in UNLIKE.texts}
+        assert pairs_of(result, SUSPECT)
+        assert {pair.document for pair in pairs_of(result, CONTROL)} == set(documents_of(result, CONTROL)[0])
+        assert [answer.facts["placebo"] for answer in figures_of(result).answers] == [
+            f"{trained.base.name} + lora"
+        ]
+        assert figures_of(result).facts["margin"] == 0
+        assert not figures_of(result).leans
     assert found.outcome == "consistent", found.reasons
-    assert found.answer.p < 0.01 < null.answer.p
+    assert found.p < 0.01 < null.p
     assert null.outcome == "inconclusive"
 
 
-def direct(corpus: Corpus, *placebos: Backend, **more: Any) -> Audit:
+def direct(corpus: Corpus, *placebos: Backend, **more: Any) -> Verdict:
     return audit(
         corpus, Models(CULPRIT, placebos=placebos), **{"heldout": FRESH, "settings": CHARACTERS, **more}
     )
@@ -221,17 +228,21 @@ def direct(corpus: Corpus, *placebos: Backend, **more: Any) -> Audit:
 def test_control_documents_alone_give_a_valid_answer(placebos: tuple[Backend, ...]) -> None:
     found, null = (direct(corpus, *placebos) for corpus in (MEMBERS, OTHERS))
     for result in (found, null):
-        assert result.design == "controls"
-        assert set(result.heldout_documents) == {text.id for text in FRESH.texts}
-        assert not result.pairs
+        assert figures_of(result).design == "controls"
+        assert set(documents_of(result, CONTROL)[0]) == {text.id for text in FRESH.texts}
+        assert not pairs_of(result, SUSPECT)
         assert status(result)["placebo"] == ("passed" if placebos else "not run")
-        assert [one.facts["placebo"] for one in result.answers] == [placebos[0].name if placebos else None]
-        assert (result.placebo is None) == (not placebos)
+        assert [one.facts["placebo"] for one in figures_of(result).answers] == [
+            placebos[0].name if placebos else None
+        ]
+        assert (figures_of(result).placebo is None) == (not placebos)
     assert found.outcome == "consistent", found.reasons
-    assert found.answer.p < 0.01
-    assert found.answer.effect is not None
-    assert found.answer.effect.value == pytest.approx(found.values.mean() - found.heldout_values.mean())
-    assert null.answer.p > 0.05
+    assert found.p < 0.01
+    assert found.effect is not None
+    assert found.effect.value == pytest.approx(
+        documents_of(found, SUSPECT)[1].mean() - documents_of(found, CONTROL)[1].mean()
+    )
+    assert null.p > 0.05
     assert null.outcome == "inconclusive"
 
 
@@ -240,22 +251,22 @@ def test_beside_control_documents_one_placebo_of_the_family_is_enough() -> None:
     stranger = Remembers(FakeBackend(name="stranger"), "stranger", MEMBERS, back=32)
     stranger.tokenizer_hash = "other tokens"
     found = direct(MEMBERS, stranger, NEVER, saw)
-    assert [one.facts["placebo"] for one in found.answers] == [NEVER.name]
-    assert [(one.name, one.closeness is None) for one in found.placebos] == [
+    assert [one.facts["placebo"] for one in figures_of(found).answers] == [NEVER.name]
+    assert [(one.name, one.closeness is None) for one in figures_of(found).placebos] == [
         (stranger.name, True),
         (NEVER.name, False),
         (saw.name, True),
     ]
     assert found.outcome == "consistent"
     alone = direct(MEMBERS, stranger)
-    assert alone.answer.facts["placebo"] is None
+    assert figures_of(alone).facts["placebo"] is None
     assert alone.outcome == "consistent"
 
 
 def test_the_opposite_direction_is_no_training() -> None:
     """The control documents are the ones it knows: no rejection, and the audit says that something is wrong."""
     turned = direct(OTHERS, NEVER, heldout=MEMBERS)
-    assert turned.answer.p > 0.95
+    assert turned.p > 0.95
     assert turned.outcome == "inconclusive"
     assert status(turned)["reverse"] == "failed"
 
@@ -263,8 +274,8 @@ def test_the_opposite_direction_is_no_training() -> None:
 def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first() -> None:
     kept = dataclasses.replace(CHARACTERS, cache=True)
     first, second = (direct(OTHERS, NEVER, settings=kept) for _ in range(2))
-    assert first.answer == second.answer
-    assert np.array_equal(first.values, second.values)
+    assert answer_of(first) == answer_of(second)
+    assert np.array_equal(documents_of(first, SUSPECT)[1], documents_of(second, SUSPECT)[1])
     assert first.register[0].startswith("No other test of these texts is known")
     assert len(second.register) == 1  # the same test made again is no new one
     other = direct(OTHERS, settings=kept)
@@ -272,7 +283,7 @@ def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first() 
         "the 2nd test of these texts on this machine; for 2 tests the level is 0.025 each"
         in other.register[0]
     )
-    assert f"p = {first.answer.p:.3g}" in other.register[1]
+    assert f"p = {first.p:.3g}" in other.register[1]
     assert "not entered in the register" in direct(OTHERS, NEVER).register[0]
 
 
@@ -284,9 +295,9 @@ def test_what_the_one_who_asks_says_is_kept() -> None:
 def test_other_procedures_are_shown_and_decide_nothing() -> None:
     names = ("paper", "original", "calibrated", "release")
     found = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, also=names))
-    assert tuple(one.procedure for one in found.variants) == names
-    assert all(0 <= one.p <= 1 for one in found.variants)
-    assert found.answer == direct(OTHERS, NEVER).answer
+    assert tuple(one.procedure for one in figures_of(found).variants) == names
+    assert all(0 <= one.p <= 1 for one in figures_of(found).variants)
+    assert answer_of(found) == answer_of(direct(OTHERS, NEVER))
     assert found.outcome == "inconclusive"
 
 
@@ -297,7 +308,7 @@ def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_belie
     monkeypatch.setitem(SHUFFLES, "calibrated", 2)
     chosen = dataclasses.replace(HOW, procedure="calibrated")
     alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
-    assert alone.answer.procedure == "calibrated"
+    assert figures_of(alone).procedure == "calibrated"
     assert status(alone)["placebo"] == "failed"
     assert "stand-in" in status(alone)
     assert alone.outcome == "inconclusive"
@@ -313,21 +324,21 @@ def test_nothing_is_said_where_planting_excludes_what_was_found(trained: Trained
         power = PlantSettings(epochs=epochs, batch=4, learning_rate=rate, threads=1)
         settings = dataclasses.replace(HOW, power=(power,))
         found[epochs] = audit(OTHERS, models, heldout=FRESH, settings=settings)
-    weak, strong = (one.power for one in found.values())
+    weak, strong = (one.planted for one in found.values())
     assert weak is not None
     assert strong is not None
     assert weak.planted == strong.planted == 20
     assert weak.probability.value < 0.2 < 0.9 < strong.probability.value
     assert [one.outcome for one in found.values()] == ["inconclusive", "nothing"]
     assert [status(one)["power"] for one in found.values()] == ["failed", "passed"]
-    assert all(one.plan is not None and "nothing" in one.plan.outcomes for one in found.values())
+    assert all("nothing" in plan_of(one).outcomes for one in found.values())
 
 
 def test_power_is_not_measured_beside_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
     found = direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
     assert found.outcome == "consistent"
-    assert found.power is None
+    assert found.planted is None
     assert "power" not in status(found)
 
 
@@ -376,8 +387,8 @@ def headed(corpus: Corpus, notice: str = NOTICE) -> Corpus:
 def test_boilerplate_on_both_sides_is_left_out_counted_and_named() -> None:
     culprit = Remembers(NUMBERS, "culprit", headed(MEMBERS), back=32)
     found = audit(headed(MEMBERS), Models(culprit), heldout=headed(FRESH), settings=CHARACTERS)
-    assert found.plan is not None
-    (note,) = found.plan.notes
+    assert figures_of(found).plan is not None
+    (note,) = figures_of(found).plan.notes
     assert re.match(
         r"\d passages stand in suspect texts and in control documents alike and were left out", note
     )
@@ -407,12 +418,12 @@ def test_the_same_texts_by_other_names_and_in_another_order_give_the_same_p() ->
 
     folder = direct(OTHERS, NEVER)
     archive = direct(other(OTHERS), NEVER, heldout=other(FRESH))
-    assert archive.answer == folder.answer
+    assert answer_of(archive) == answer_of(folder)
     assert archive.checks == folder.checks
-    assert sorted(archive.values) == sorted(folder.values)
+    assert sorted(documents_of(archive, SUSPECT)[1]) == sorted(documents_of(folder, SUSPECT)[1])
     by_text = {t.id: t.text for t in (*OTHERS.texts, *other(OTHERS).texts)}
     mine, theirs = (
-        {by_text[name]: value for name, value in zip(one.documents, one.values, strict=True)}
+        {by_text[name]: value for name, value in zip(*documents_of(one, SUSPECT), strict=True)}
         for one in (folder, archive)
     )
     assert mine == theirs
@@ -424,9 +435,9 @@ def test_control_documents_of_another_kind_withhold_an_accusation() -> None:
     strangers = made_up("strangers", 40, seed=11)
     mixed = Corpus("mixed", (*FRESH.texts[:34], *strangers.texts[:6]))
     found = audit(OTHERS, Models(knows, placebos=(NEVER,)), heldout=mixed, settings=CHARACTERS)
-    assert found.answer.p < 0.05
+    assert found.p < 0.05
     assert found.outcome == "inconclusive"
     assert {"mixture", "spread"} & {name for name, one in status(found).items() if one == "failed"}
-    assert found.sensitivity is not None
-    assert found.sensitivity.left_out is not None
-    assert found.sensitivity.left_out < 6
+    assert figures_of(found).sensitivity is not None
+    assert figures_of(found).sensitivity.left_out is not None
+    assert figures_of(found).sensitivity.left_out < 6

@@ -55,6 +55,9 @@ def test_without_a_power_test_nothing_is_never_said() -> None:
     assert "could have missed it" in found.statement
     assert "not measured" in found.reasons[-1]
     assert any("--power" in words for words in found.advice)
+    answer = Answer("pretrace", 0.9, "a test", 50, 100)
+    served = Question("my posts", "the model", 0.05, trainable=False)
+    assert not any("--power" in words for words in conclude(words(answer, None, served), controls()).advice)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,15 @@ import numpy as np
 from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.errors import TextsError
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
-from pretrace.types import Audit, AuditPlan, Check, Corpus, Gap, Placebo, Power, Sensitivity
+from pretrace.types import AuditFigures, AuditPlan, Check, Corpus, Gap, Placebo, Power, Sensitivity, Verdict
 from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.built import audit_verdict
 from pretrace.verdicts.audit.data import AuditData, shuffled
 from pretrace.verdicts.audit.document_values import DocumentValues, flipped_p, null_of
 from pretrace.verdicts.audit.generation import Prepared
 from pretrace.verdicts.audit.pair_quality import pair_quality
 from pretrace.verdicts.audit.placebo import closeness, leans, placebo_check
-from pretrace.verdicts.audit.power import deciding_power, measured, power_check
+from pretrace.verdicts.audit.power import deciding_power, measured, plantable, power_check
 from pretrace.verdicts.audit.sample_scores import bytewise
 from pretrace.verdicts.audit.settings import CALIBRATED, PRETRACE
 from pretrace.verdicts.audit.verdict import Question, found
@@ -28,7 +29,7 @@ SHUFFLES = {PRETRACE: 200, CALIBRATED: 20}
 FEW_SHUFFLES = 5
 
 
-def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> Audit:
+def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> Verdict:
     """The audit with its verdict, of data whose texts are of `corpus`."""
     settings, model = data.settings, data.target.name
     answer = data.answer(settings.procedure)
@@ -45,38 +46,40 @@ def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> 
         powers = measured(data, corpus, settings.power, settings.procedure) if settings.power else ()
         power = deciding_power(powers, answer.effect)
         looked.append(power_check(powers, power))
-    question = Question(corpus.name, model, settings.level)
+    question = Question(corpus.name, model, settings.level, trainable=plantable(data.target))
     verdict = conclude(found(answer, power, question), looked)
     cures = plan.cures if verdict.outcome == "inconclusive" else ()
     learnt = [snippet.text for snippet in made.training]
-    return Audit(
-        corpus=corpus.name,
-        model=model,
+    figures = AuditFigures(
         design=data.design,
-        outcome=verdict.outcome,
-        statement=verdict.statement,
-        level=settings.level,
-        answer=answer,
-        checks=tuple(looked),
-        documents=values.documents,
-        values=values.values,
-        heldout_documents=values.heldout_documents,
-        heldout_values=values.heldout_values,
-        reasons=verdict.reasons,
-        advice=tuple(dict.fromkeys((*verdict.advice, *cures))),
+        procedure=answer.procedure,
+        pieces=answer.pieces,
+        facts=answer.facts,
         answers=data.answers if settings.procedure == PRETRACE else (),
-        null=null_of(values, level=settings.level, seed=data.seed),
         sensitivity=withstands,
         plan=plan,
         variants=tuple(data.answer(name) for name in settings.also),
         placebos=placebos,
         leans=leans() if data.design == "placebos" else (),
-        power=power,
         powers=powers,
         gaps=(*between, *plan.gaps),
         quality=pair_quality(made.pairs, learnt) if made.pairs else (),
-        pairs=made.pairs,
-        control_pairs=made.control_pairs,
+    )
+    return audit_verdict(
+        figures,
+        answer,
+        ((values.documents, values.values), (values.heldout_documents, values.heldout_values)),
+        pairs=(made.pairs, made.control_pairs),
+        corpus=corpus.name,
+        model=model,
+        outcome=verdict.outcome,
+        statement=verdict.statement,
+        level=settings.level,
+        null=null_of(values, level=settings.level, seed=data.seed),
+        planted=power,
+        checks=tuple(looked),
+        reasons=verdict.reasons,
+        advice=tuple(dict.fromkeys((*verdict.advice, *cures))),
         statements=dict(settings.statements),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,8 +11,16 @@ from pretrace.errors import DesignError, ExpressionError, ModelError, TextsError
 from pretrace.scoring.placebos import check_placebos
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus, record_software
-from pretrace.types import Audit, AuditPlan, Backend, Corpus, Doubles, Generator, Quantity
+from pretrace.types import AuditPlan, Backend, Corpus, Doubles, Generator, Quantity, Verdict
 from pretrace.verdicts.audit.assessment import assess
+from pretrace.verdicts.audit.built import (
+    CONTROL,
+    SUSPECT,
+    documents_of,
+    documents_table,
+    pairs_of,
+    pairs_table,
+)
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.generation import Prepared, check_apart, compared, synthesised, tuned_generator
 from pretrace.verdicts.audit.placebo import leans, margin
@@ -54,7 +62,7 @@ def audit(
     heldout: Corpus | None = None,
     settings: AuditSettings | None = None,
     watch: Watch | None = None,
-) -> Audit:
+) -> Verdict:
     """The verdict on a collection: was the target trained on these texts?
 
     `heldout` are control documents: texts of the same kind, known to be unseen. `models.placebo` and
@@ -140,26 +148,18 @@ class _Asked:
         texts = (text.text for text in self.corpus.texts)
         return Entry.of("audit", texts, str(target.facts.get("weights")), settings, target.name)
 
-    def called_back(self, result: Audit) -> Audit:
+    def called_back(self, result: Verdict) -> Verdict:
         """The audit with the owner's names of the documents, in the order of these."""
         mine = self.named.names
         # What a generator wrote in place of a document goes by the name of that document.
-        others = self.named_heldout.names if self.named_heldout else mine
-        documents, values = _sorted_by_name([mine[name] for name in result.documents], result.values)
-        held, held_values = _sorted_by_name(
-            [others[name] for name in result.heldout_documents], result.heldout_values
+        named = (SUSPECT, mine), (CONTROL, self.named_heldout.names if self.named_heldout else mine)
+        first, second = (_called(*documents_of(result, side), names) for side, names in named)
+        pairs, others = (
+            [replace(pair, document=names[pair.document]) for pair in pairs_of(result, side)]
+            for side, names in named
         )
-        return replace(
-            result,
-            documents=documents,
-            values=values,
-            heldout_documents=held,
-            heldout_values=held_values,
-            pairs=tuple(replace(pair, document=mine[pair.document]) for pair in result.pairs),
-            control_pairs=tuple(
-                replace(pair, document=others[pair.document]) for pair in result.control_pairs
-            ),
-        )
+        written = (pairs_table((pairs, others)),) if pairs or others else ()
+        return replace(result, tables=(documents_table((first, second)), *written))
 
     def planned(self) -> Planned:
         return planned(
@@ -254,19 +254,23 @@ def _check(
         check_plantable(target)
 
 
-def _sorted_by_name(names: Sequence[str], values: Doubles) -> tuple[tuple[str, ...], Doubles]:
-    order = sorted(range(len(names)), key=lambda i: names[i])
-    return tuple(names[i] for i in order), values[order]
+def _called(
+    documents: Sequence[str], values: Doubles, names: Mapping[str, str]
+) -> tuple[tuple[str, ...], Doubles]:
+    """The documents by these names, in the order of the names."""
+    called = [names[one] for one in documents]
+    order = sorted(range(len(called)), key=lambda i: called[i])
+    return tuple(called[i] for i in order), values[order]
 
 
-def _registered(entry: Entry, result: Audit, *, kept: bool) -> tuple[str, ...]:
+def _registered(entry: Entry, result: Verdict, *, kept: bool) -> tuple[str, ...]:
     """What the register of this machine says of this audit and of other tests of these texts; notes it where results
     are kept."""
     if not kept:
         return (UNREGISTERED,)
     found = kth(entry, result.level)
-    note(entry, result.answer.p, result.outcome)
-    return (found.words(result.answer.p), *found.others)
+    note(entry, result.p, result.outcome)
+    return (found.words(result.p), *found.others)
 
 
 def _backend(generator: Generator) -> Backend:

@@ -96,11 +96,16 @@ def power_check(found: Sequence[Power], deciding: Power | None) -> Check:
     return Check("power", title, "passed" if good else "failed", words, "" if good else cure, figures)
 
 
-def check_plantable(target: Backend) -> None:
-    """Raise ModelError where no copy of the target can be trained."""
+def plantable(target: Backend) -> bool:
+    """Whether a copy of the target can be trained."""
     from pretrace.backends.huggingface import HuggingFace
 
-    if not isinstance(target, HuggingFace):
+    return isinstance(target, HuggingFace)
+
+
+def check_plantable(target: Backend) -> None:
+    """Raise ModelError where no copy of the target can be trained."""
+    if not plantable(target):
         raise ModelError(f"--power trains a copy of the target, and {target.name} has no weights here.")
 
 

@@ -16,11 +16,13 @@ INFORMING = ("power",)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked: was `model` trained on `corpus`? At this `level`."""
+    """What was asked: was `model` trained on `corpus`? At this `level`; `trainable` says whether a copy of the model
+    could be trained, to measure power."""
 
     corpus: str
     model: str
     level: float
+    trainable: bool = True
 
 
 def found(answer: Answer, power: Power | None, question: Question) -> Found:
@@ -46,5 +48,6 @@ def found(answer: Answer, power: Power | None, question: Question) -> Found:
         informing=INFORMING,
         noun="audit",
         unit="document",
+        trainable=question.trainable,
         said=said,
     )

@@ -1,0 +1,136 @@
+"""The verdict of an audit: its two tables and its figures, in the form that every verdict has.
+
+The table "documents" has a row a document with its side, "suspect" or "control", and the one value of it that the
+deciding test was made on. The table "pairs" has a row a place in a document: what stands there, and what a generator
+wrote instead; a verdict without generated texts has no such table. All other numbers of an audit are its figures,
+`types.AuditFigures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pretrace.results.serialization import from_plain, to_plain
+from pretrace.types import Answer, AuditFigures, Design, Doubles, Pair, Situation, Table, Verdict
+
+DOCUMENTS, PAIRS = "documents", "pairs"
+"""The names of the tables."""
+SUSPECT, CONTROL = "suspect", "control"
+Side = tuple[Sequence[str], Doubles]
+"""Documents of one side, and the value of each."""
+_PAIR = ("id", "document", "prefix", "true", "generated")
+_COMPARED: Mapping[Design, str] = {
+    "controls": "How well {model} knows the documents of {corpus} was compared with how well it knows control "
+    "documents.",
+    "differences": "How much {model} prefers what stands in the documents of {corpus} to what a generator wrote in its "
+    "place was compared with the same in control documents.",
+    "placebos": "How much {model} prefers what stands in the documents of {corpus} to what a generator wrote in its "
+    "place was compared with what other models prefer.",
+}
+_UNSEEN = "That {model} was not trained on the control documents, and that these are otherwise like the suspect ones."
+_SHARED = "That other models prefer true to generated text as much as {model} would without training."
+
+
+def audit_verdict(
+    figures: AuditFigures,
+    answer: Answer,
+    sides: tuple[Side, Side],
+    *,
+    pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
+    **fields: Any,
+) -> Verdict:
+    """An audit from its figures, the test that decides, and its texts: suspect documents with their values and control
+    documents with theirs, and what was compared in both. `fields` are those of a `Verdict` that are not said here.
+
+    ValueError where a document has no finite value, or p is no probability.
+    """
+    for name, (documents, values) in zip((SUSPECT, CONTROL), sides, strict=True):
+        if values.shape != (len(documents),):
+            raise ValueError(f"{len(documents)} {name} documents of the audit have {values.shape} values")
+        if not np.isfinite(values).all():
+            raise ValueError(f"a {name} value of the audit is NaN or infinite")
+    if not 0 <= answer.p <= 1:
+        raise ValueError(f"the p-value of an audit is {answer.p}")
+    corpus, model, plan = fields["corpus"], fields["model"], figures.plan
+    named = {"corpus": corpus, "model": model}
+    return Verdict(
+        test="audit",
+        exact=False,
+        assumption=(_SHARED if figures.design == "placebos" else _UNSEEN).format(**named),
+        hypothesis=hypothesis(figures, corpus, model),
+        statistic=answer.statistic,
+        p=float(answer.p),
+        units=answer.documents,
+        unit="document",
+        question=f"Was {model} trained on “{corpus}”?",
+        compared=(_COMPARED[figures.design].format(**named),),
+        effect=answer.effect,
+        effect_unit=answer.unit,
+        standardised=answer.standardised,
+        figures=to_plain(figures, "figures"),
+        tables=(documents_table(sides), *([pairs_table(pairs)] if any(pairs) else [])),
+        situation=Situation(
+            documents=plan.documents if plan else len(sides[0][0]),
+            unseen=plan.control_documents if plan else len(sides[1][0]),
+            checkpoint=any(one.grade == "own" for one in figures.placebos),
+        ),
+        **fields,
+    )
+
+
+def figures_of(found: Verdict) -> AuditFigures:
+    """What an audit found besides what every verdict holds; ValueError, TypeError or KeyError for another verdict."""
+    return from_plain(AuditFigures, found.figures, "figures")
+
+
+def documents_of(found: Verdict, side: str) -> tuple[tuple[str, ...], Doubles]:
+    """The documents of a side, and the value of each."""
+    table = found.table(DOCUMENTS)
+    rows = [row for row, name in enumerate(table["side"]) if name == side]
+    return tuple(table["document"][row] for row in rows), np.asarray(table["value"][rows])
+
+
+def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
+    """What was compared in the documents of a side; nothing where no text was generated."""
+    table = next((one for one in found.tables if one.name == PAIRS), None)
+    if table is None:
+        return ()
+    rows = zip(table["side"], *(table[name] for name in _PAIR), strict=True)
+    return tuple(Pair(*cells) for name, *cells in rows if name == side)
+
+
+def documents_table(sides: tuple[Side, Side]) -> Table:
+    """The table of the suspect and of the control documents."""
+    (suspect, values), (control, others) = sides
+    columns: dict[str, Any] = {
+        "document": (*suspect, *control),
+        "side": (SUSPECT,) * len(suspect) + (CONTROL,) * len(control),
+        "value": np.concatenate([values, others]).astype(np.float64),
+    }
+    return Table(DOCUMENTS, columns)
+
+
+def pairs_table(pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> Table:
+    """The table of what was compared in the suspect and in the control documents."""
+    every = [*pairs[0], *pairs[1]]
+    columns: dict[str, Any] = {"side": (SUSPECT,) * len(pairs[0]) + (CONTROL,) * len(pairs[1])}
+    return Table(PAIRS, columns | {name: tuple(getattr(one, name) for one in every) for name in _PAIR})
+
+
+def hypothesis(figures: AuditFigures, corpus: str, model: str) -> str:
+    """The null hypothesis of an audit, in one sentence."""
+    named = figures.compared_with
+    against = f", compared with {named}," if named is not None else ""
+    known = f"{model} was not trained on “{corpus}”, so that{against}"
+    if figures.design == "controls":
+        return f"{known} the suspect documents are no easier for it to predict than the control documents."
+    what = "what stands in the suspect documents is no easier for it to predict than what a generator wrote in its "
+    if figures.design == "differences":
+        return f"{known} {what}place, or only by as much as in the control documents."
+    beyond = "" if against else ", beyond what their words explain"
+    if figures.margin:
+        beyond += f", or only by the margin of {figures.margin:.3g}"
+    return f"{known} {what}place{beyond}."
