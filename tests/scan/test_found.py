@@ -13,7 +13,7 @@ from tiny import MORE_WORDS
 
 from pretrace.cli import _called
 from pretrace.runs import load, report_of
-from pretrace.types import Audit, Verdict
+from pretrace.types import Verdict
 
 Call = Callable[..., tuple[int, str]]
 
@@ -108,9 +108,9 @@ def test_an_audit_shows_what_was_found_and_is_the_same(place: Path, model_folder
     assert SAID in said
     assert pages(place / "BESIDE").count(SAID) == 2
     one, other = load(place / "PLAIN"), load(place / "BESIDE")
-    assert isinstance(one, Audit)
-    assert isinstance(other, Audit)
-    assert (one.answer.p, one.outcome, one.reasons) == (other.answer.p, other.outcome, other.reasons)
+    assert isinstance(one, Verdict)
+    assert isinstance(other, Verdict)
+    assert (one.p, one.outcome, one.reasons) == (other.p, other.outcome, other.reasons)
     with (place / "BESIDE" / "documents.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 80
 
