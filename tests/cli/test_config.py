@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,15 @@ def test_a_number_of_the_wrong_kind_is_refused_as_on_the_command_line(config: Pa
     usage: type[Exception] = typer.BadParameter.__mro__[1]
     with pytest.raises(usage, match="integer"):
         taken("posts.jsonl", "--config", config)
+
+
+def test_a_file_has_tables_for_commands_that_were_not_imported(config: Path) -> None:
+    """A command is imported when it is called, so a new Python knows no other."""
+    config.write_text("[flag]\nno-cache = true\n", encoding="utf-8")
+    words = ["score", "nowhere.jsonl", "--model", "smollm2", "--out", str(config.parent / "OUT")]
+    words += ["--config", str(config)]
+    code = f"import sys; sys.argv = ['pretrace', *{words}]; from pretrace.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "there is no command" not in done.stderr
+    assert "nowhere.jsonl" in done.stderr

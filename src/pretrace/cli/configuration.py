@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pretrace.cli.options import Leaf
 
 CONFIG = "config"
-_known: set[str] = set()
-"""The first words of all commands, which tables of a file may be called."""
 OPTION = Option(
     "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
     panel="Output",
@@ -37,7 +35,6 @@ OPTION = Option(
 
 def loader(command: str, leaves: Mapping[str, Leaf]) -> Callable[[typer.Context, Path | None], Path | None]:
     """What --config of a command does before its other options are looked at: the file's options become defaults."""
-    _known.add(command.split()[0])
 
     def load(context: typer.Context, value: Path | None) -> Path | None:
         if value is not None:
@@ -51,10 +48,13 @@ def loader(command: str, leaves: Mapping[str, Leaf]) -> Callable[[typer.Context,
 def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str, Any]:
     """What the file gives for the options of a command, by their names as `leaves` has them. TextsError where it cannot
     be read, ExpressionError for a name that nothing has and for a value of the wrong kind."""
+    from pretrace.cli.commands import every_command
+
     written = _read(path)
+    known = {one.words.split()[0] for one in every_command()}  # which tables of a file may be called
     for name, value in written.items():
-        if isinstance(value, dict) and name not in _known:
-            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, _known)}.")
+        if isinstance(value, dict) and name not in known:
+            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
     flat = {name: value for name, value in written.items() if not isinstance(value, dict)}
     own = written
     for word in command.split():
