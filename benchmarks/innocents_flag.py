@@ -207,6 +207,11 @@ CELLS = (
     Cell("all seen, by 1 sd", seen(1.0, 1.0), members=True),
     Cell("a tenth seen, AUC 0.93", seen(0.1, AUC_93), members=True, placebo=True),
     Cell("all seen, by 0.5 sd", seen(1.0, 0.5), members=True, placebo=True),
+    *(
+        Cell("a tenth seen, AUC 0.93", seen(0.1, AUC_93), asked, known, members=True, placebo=beside)
+        for beside in (False, True)
+        for asked, known in ((400, 400), (200, 2000))
+    ),
     Cell("a tenth seen, AUC 0.93", seen(0.1, AUC_93), asked=1000, known=1000, members=True),
     Cell("a tenth seen, AUC 0.93", seen(0.1, AUC_93), asked=1000, known=1000, members=True, placebo=True),
     Cell("all seen, by 0.25 sd", seen(1.0, 0.25), asked=1000, known=1000, members=True, placebo=True),
@@ -300,8 +305,9 @@ def row(cell: Cell, runs: int) -> dict[str, Any]:
     rejected, accused, _ = counts.tolist()
     found = {"test": "flag", "kind": cell.key, "how": "simulated", "runs": runs, "rejected": rejected}
     found |= {"accused": accused, "members": None}
-    if cell.members:
-        found["members"] = {"kind": cell.name, "runs": runs, "found": accused}
+    if cell.members:  # no innocents
+        found |= {"members": {"kind": cell.key, "runs": runs, "found": accused}}
+        found |= dict.fromkeys(("runs", "rejected", "accused"), 0)
     found["before"] = {"runs": min(runs, BEFORE), "rejected": int(first[0]), "accused": int(first[2])}
     return found | {"seconds": round(time.perf_counter() - begin, 1)}
 
@@ -328,6 +334,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--member-runs", type=int, default=200)
+    parser.add_argument("--only", default="", help="cells with this in their name")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS / "innocents_flag.json")
     given = parser.parse_args()
@@ -336,9 +343,10 @@ def main() -> None:
     kept = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() and not given.fresh else {}
     rows = {one["kind"]: one for one in kept.get("rows", []) if one["how"] == "simulated"}
     commit = _commit()
-    for cell in CELLS:
+    for cell in (one for one in CELLS if given.only in one.key):
         runs = given.member_runs if cell.members or cell.slow else given.runs
-        if rows.get(cell.key, {}).get("runs") != runs:
+        known = rows.get(cell.key, {})
+        if (known.get("members") or known).get("runs") != runs:
             rows[cell.key] = row(cell, runs)
             print(json.dumps(rows[cell.key]), flush=True)
             _save(given.out, rows, commit)

@@ -1,7 +1,9 @@
 """How often the tests of an order reject and accuse where nobody trained on anything, and how often they find it.
 
-Run it as `python -m benchmarks.innocents_frame`, with `--runs` nulls a cell, or with `--models MODEL SECOND` for real
-models. Writes benchmarks/results/innocents_frame.json; killed at any time it goes on where it was.
+Run it as `python -m benchmarks.innocents_frame`, with `--runs` nulls a cell. Writes
+benchmarks/results/innocents_frame.json; killed at any time it goes on where it was. `--fresh NUMBER` begins anew with
+other seeds: what was chosen on one set of draws is reported on another. Texts of the Pile lie in PRETRACE_DATA/pile, by
+default in shared/data beside the checkout.
 
 "rejected" counts p at or below 5%; "accused" counts what ends in exit code 3: the blind gates see nothing in the texts
 (where the cell makes texts), and the second model does not find the same. "before" is the rule of commit 26362c5 on the
@@ -10,8 +12,11 @@ same draws: no second model is asked. Members are counted in the same two ways.
 Simulated cells take what a model makes of an order as a sum over neighbours: what stands in the texts for every model
 (`gain` times the pattern), and preferences of its own, which two models share in part (`SHARED`). Models that are asked
 in text name the part they like most. The second model sees the pattern as clearly as the target, half or a quarter as
-clearly, or not at all. The tests are the functions that the command calls: `lot_test`, `beyond_by_lot`, `carried`,
-`gate_values`, `order_check`.
+clearly, or not at all. Cells of running text take rows from documents in reading order, so that the blind gates have
+something to see; there the pattern stands between neighbours alone, the worst case for what is taken off. Where neither
+a word nor the second model shows such a pattern, it has the law of training, and nothing can tell the two apart: those
+cells are counted and named so. The tests are the functions that the command calls: `lot_test`, `beyond_by_lot`,
+`carried`, `gate_values`, `order_check`.
 """
 
 from __future__ import annotations
@@ -19,21 +24,25 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.experiments import RESULTS
+from benchmarks.experiments import DATA, RESULTS
+from benchmarks.innocents_models import DOMAINS, texts_of
 from benchmarks.machine import commit, machine
 from pretrace.statistics.lots import lot_test
 from pretrace.types import Doubles
-from pretrace.verdicts.frame import MOST_DOSE, Rows, beyond_by_lot
+from pretrace.verdicts.frame import DOSE, MOST_DOSE, Rows, beyond_by_lot
 from pretrace.verdicts.order import (
+    CONTINUED,
     FEWEST_PARTS,
     MOST_ROWS,
     Chosen,
@@ -50,6 +59,7 @@ SHARED = 0.5
 """Correlation of what two models prefer without a reason in the pattern."""
 SHARDS, ITEMS = 24, 40
 SEES = {"as clearly": 1.0, "half as clearly": 0.5, "a quarter as clearly": 0.25, "not at all": 0.0}
+SAME_LAW = "each row continues the last one, and no word and no second model shows it: the law of a set that was read"
 BEGIN = "<!-- innocents: written by benchmarks/innocents_frame.py -->"
 END = "<!-- end of innocents -->"
 Rng = np.random.Generator
@@ -124,6 +134,34 @@ def continued(rng: Rng, see: float, *, gain: float = 0.5) -> Case:
     likelier side by side, and no other two."""
     pattern = np.broadcast_to(np.eye(MOST_ROWS, k=1), (SHARDS, MOST_ROWS, MOST_ROWS))
     return shards(rng, pattern, see, gain)
+
+
+def running(rng: Rng, cut: Callable[[str], list[str]], see: float, *, gain: float = 0.5) -> Case:
+    """Rows of running text: eight neighbouring pieces of a document make a shard, in reading order."""
+    rows: list[str] = []
+    documents = [text for domain in DOMAINS for text in documents_of(domain)]
+    while len(rows) < SHARDS * MOST_ROWS:
+        parts = cut(documents[int(rng.integers(len(documents)))])
+        rows += parts[: len(parts) // MOST_ROWS * MOST_ROWS]
+    parts = [tuple(rows[i * MOST_ROWS : (i + 1) * MOST_ROWS]) for i in range(SHARDS)]
+    units = tuple(Unit("", part, (tuple(range(1, MOST_ROWS)),), "\n\n") for part in parts)
+    return replace(continued(rng, see, gain=gain), units=units)
+
+
+@cache
+def documents_of(domain: str) -> list[str]:
+    """The documents of a domain of the Pile."""
+    return texts_of(Path(os.environ.get("PRETRACE_DATA", DATA)), domain)
+
+
+def sentences(text: str) -> list[str]:
+    """A document by its sentences and lines."""
+    return [one for one in re.split(r"(?<=[.!?])\s+|\n+", text) if len(one) > 20]
+
+
+def pieces(text: str) -> list[str]:
+    """A document cut after about 120 characters, within sentences."""
+    return [one.strip() for one in re.findall(r"\S.{0,119}\S*(?:\s|$)", " ".join(text.split()))]
 
 
 def textual(rng: Rng, arranged: Callable[[Rng, list[str]], list[str]], see: float) -> Case:
@@ -238,7 +276,8 @@ def text_sets() -> Iterator[Cell]:
             kind = f"neighbours alike, autocorrelation {auto}; the second model sees it {how}"
             yield Cell("order, in text", kind, partial(_alike_named, autocorrelation=auto, see=see))
     for how, see in SEES.items():
-        kind = f"each row continues the last one; the second model sees it {how}"
+        kind = f"each row continues the last one, and no word shows it; the second model sees it {how}"
+        kind = kind if see else SAME_LAW
         follows = np.broadcast_to(np.eye(MOST_ROWS, k=1), (SHARDS, MOST_ROWS, MOST_ROWS))
         yield Cell("order, in text", kind, partial(named, pattern=follows, see=see, gain=0.5))
     # the head, which never moves, and four options on a scale, published from one end to the other
@@ -282,8 +321,14 @@ def row_sets() -> Iterator[Cell]:
         kind = f"neighbours alike, autocorrelation 0.7, a pattern of {gain:g} sd; the second model sees it not at all"
         yield Cell("order", kind, partial(alike, autocorrelation=0.7, see=0.0, gain=gain))
     for how, see in SEES.items():
-        kind = f"each row continues the last one; the second model sees it {how}"
-        yield Cell("order", kind, partial(continued, see=see))
+        if see:
+            kind = f"each row continues the last one, and no word shows it; the second model sees it {how}"
+            yield Cell("order", kind, partial(continued, see=see))
+    yield Cell("order", SAME_LAW, partial(continued, see=0.0))
+    for name, cut in {"sentences": sentences, "pieces of 120 characters": pieces}.items():
+        for how, see in SEES.items():
+            kind = f"running text, {name} in reading order; the second model sees it {how}"
+            yield Cell("order", kind, partial(running, cut=cut, see=see), texts=True)
     arranged: dict[str, Callable[[Rng, list[str]], list[str]]] = {
         "sorted by length": lambda _, rows: sorted(rows, key=len),
         "alphabetical": lambda _, rows: sorted(rows),
@@ -318,12 +363,12 @@ def option_sets() -> Iterator[Cell]:
         yield Cell("options", kind, partial(learnt, memory=memory), member=True)
 
 
-def counted(cell: Cell, runs: range) -> dict[str, int]:
-    """What these runs of a cell gave."""
+def counted(cell: Cell, runs: range, fresh: int = 0) -> dict[str, int]:
+    """What these runs of a cell gave; `fresh` is the number of the set of seeds."""
     found = dict.fromkeys(("runs", "rejected", "before", "accused"), 0)
     for run in runs:
         found["runs"] += 1
-        rng = np.random.default_rng([sum(map(ord, cell.kind)), run])
+        rng = np.random.default_rng([fresh, sum(map(ord, cell.kind)), run])
         case = cell.draw(rng)
         own, second = case.compared
         if lot_test(own, draws=DRAWS, seed=run).p > LEVEL:
@@ -337,10 +382,12 @@ def counted(cell: Cell, runs: range) -> dict[str, int]:
         if lot_test(second, draws=DRAWS, seed=run).p > LEVEL:
             if case.others is not None:
                 off = carried(case.others[0])
-                left = beyond_by_lot(own, second, draws=DRAWS, seed=run, multiple=MOST_DOSE, taken=off)
+                times = MOST_DOSE + (CONTINUED - DOSE) * cell.test.startswith("order")
+                left = beyond_by_lot(own, second, draws=DRAWS, seed=run, multiple=times, taken=off)
             else:
                 unseen = unseen_share(case.own, case.second, case.distant)
-                left = beyond_by_lot(own, second, draws=DRAWS, seed=run, unseen=unseen)
+                least = DOSE if case.items else CONTINUED
+                left = beyond_by_lot(own, second, draws=DRAWS, seed=run, unseen=unseen, least=least)
             found["accused"] += left.p <= LEVEL
     return found
 
@@ -394,13 +441,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--texts", type=int, default=300, help="runs of cells with texts: gates take a while")
     parser.add_argument("--members", type=int, default=500)
+    parser.add_argument("--fresh", type=int, help="begin anew, with another set of seeds than the file's")
     parser.add_argument("--out", type=Path, default=RESULTS / "innocents_frame.json")
     parser.add_argument("--table", type=Path, help="write what is counted into this page, and count nothing")
     given = parser.parse_args()
     if given.table:
         table(json.loads(given.out.read_text()), given.table)
         return
-    old = json.loads(given.out.read_text())["rows"] if given.out.exists() else []
+    kept = json.loads(given.out.read_text()) if given.out.exists() else {"rows": []}
+    seeds = kept.get("seeds", 0) if given.fresh is None else given.fresh
+    old = kept["rows"] if seeds == kept.get("seeds", 0) else []
     sums = {(one["test"], one["kind"]): _sums(one) for one in old if one["how"] == "simulated"}
     others = [one for one in old if one["how"] != "simulated"]
     cells = list(sets())
@@ -409,12 +459,12 @@ def main() -> None:
     for stop, cell in (*rounds, *textual_rounds):
         most = given.members if cell.member else given.texts if cell.texts else given.runs
         had = sums.get((cell.test, cell.kind), {"runs": 0, "rejected": 0, "before": 0, "accused": 0})
-        more = counted(cell, range(had["runs"], min(stop, most)))
+        more = counted(cell, range(had["runs"], min(stop, most)), seeds)
         if not more["runs"]:
             continue
         sums[cell.test, cell.kind] = {name: had[name] + more[name] for name in had}
         rows = [row(one, sums[one.test, one.kind]) for one in cells if (one.test, one.kind) in sums]
-        found = {"machine": machine(), "commit": commit(), "rows": [*rows, *others]}
+        found = {"machine": machine(), "commit": commit(), "seeds": seeds, "rows": [*rows, *others]}
         part = given.out.with_suffix(".part")
         part.write_text(json.dumps(found, indent=1) + "\n")
         part.replace(given.out)

@@ -60,7 +60,7 @@ class World:
 
     def __init__(self, work: Path, data: Path) -> None:
         os.environ["PRETRACE_CACHE"] = str(work / "cache")
-        self.texts = {domain: _texts(data, domain) for domain in DOMAINS}
+        self.texts = {domain: texts_of(data, domain) for domain in DOMAINS}
         learning = [
             Text(f"{domain}-{i}", text)
             for domain in DOMAINS
@@ -94,7 +94,8 @@ class World:
         return found
 
 
-def _texts(data: Path, domain: str) -> list[str]:
+def texts_of(data: Path, domain: str) -> list[str]:
+    """The documents of a domain of the Pile in `data`, each once, of at most so many characters as are read."""
     with gzip.open(data / "pile" / f"{domain}.jsonl.gz", "rt", encoding="utf-8") as file:
         found = [str(json.loads(line)["text"]).strip()[:CHARACTERS] for line in file]
     return [text for text in dict.fromkeys(found) if len(text) >= 400]

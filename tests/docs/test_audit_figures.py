@@ -59,3 +59,30 @@ def test_a_served_model_is_audited_beside_a_placebo_and_not_without() -> None:
     settings, served = AuditSettings(cache=False, classifiers=("words",)), Served(name="served")
     with pytest.raises(ModelError, match=r"served gives no whole distributions.*--placebo"):
         audit(mine, Models(served), heldout=theirs, settings=settings, generator=None)
+
+
+def test_the_power_of_a_flagging_comes_from_its_file() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/innocents_flag.json").read_text(encoding="utf-8"))["rows"]
+    found = {row["kind"]: row["members"]["found"] for row in rows if row["members"]}
+    page = (ROOT / "docs/flagging.md").read_text(encoding="utf-8")
+    for asked, known in ((200, 200), (400, 400), (200, 2000), (1000, 1000)):
+        kind = f"a tenth seen, AUC 0.93; {asked} asked, {known} known"
+        cells = [
+            f"{one} of 200 ({one / 200:.0%})" for one in (found[kind], found[f"{kind} (with a placebo)"])
+        ]
+        assert f"| {asked:,} texts, {known:,} known | {' | '.join(cells)} |" in page
+
+
+def test_every_kind_of_innocents_of_the_order_is_accused_in_at_most_a_twentieth() -> None:
+    """But for the one that is drawn as a set that was read is: there nothing can tell the two apart."""
+    content = json.loads((ROOT / "benchmarks/results/innocents_frame.json").read_text(encoding="utf-8"))
+    shares = {row["kind"]: row["accused"] / row["runs"] for row in content["rows"] if row["runs"]}
+    above = {kind for kind, share in shares.items() if share > 0.05}
+    assert all("the law of a set that was read" in kind for kind in above), above
+    running = [row for row in content["rows"] if row["kind"].startswith("running text")]
+    kept = sum(row["before"]["accused"] for row in running)
+    number = sum(row["runs"] for row in running)
+    said = f"of {number:,} sets of 24 shards of running text"
+    page = " ".join((ROOT / "docs/order.md").read_text(encoding="utf-8").split())
+    assert said in page
+    assert f"they withhold {number - kept:,}" in page

@@ -215,6 +215,9 @@ class ByLot(Test[Rows]):
     """A test of units of which a lot realised one alternative: the p-value, what is left beyond a second model, and the
     power follow from the values of all alternatives. Units without all their values take no part."""
 
+    least: ClassVar[float] = DOSE
+    """How many times what the second model shows is taken off, at least."""
+
     @abstractmethod
     def planted(self) -> Sequence[str]:
         """The text of each unit that a copy is trained on, for --power, [units]."""
@@ -245,7 +248,9 @@ class ByLot(Test[Rows]):
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
         first, second = self.compared(own), self.compared(other)
         unseen = self.unseen(own, other)
-        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed, unseen=unseen)
+        return beyond_by_lot(
+            first, second, draws=self.settings.draws, seed=self.seed, unseen=unseen, least=self.least
+        )
 
     def effects(self, values: Rows) -> Doubles:
         """Realised value less the mean of the others, [units], NaN where a value is missing."""
@@ -380,13 +385,14 @@ def beyond_by_lot(  # noqa: PLR0913
     unseen: float = 0.0,
     multiple: float | None = None,
     taken: float = 0.0,
+    least: float = DOSE,
 ) -> Beyond:
     """The test by lot of what the target shows beyond a multiple of what the second model shows.
 
     Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
     of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
-    of `dose`. Were the texts to raise x at most d times as far as y, this rejects no more often than the level says. d
-    looks at all alternatives alike, so the test is exact wherever the first one is.
+    of `dose`, at `least` so much. Were the texts to raise x at most d times as far as y, this rejects no more often
+    than the level says. d looks at all alternatives alike, so the test is exact wherever the first one is.
 
     What the second model does not see at all cannot be taken off by a multiple. Where a share `unseen` of the target's
     variance is of this kind, the realised alternatives may lie `PEAK` of its standard deviations above the mean for a
@@ -402,7 +408,7 @@ def beyond_by_lot(  # noqa: PLR0913
         spread_y = spread_x
     if not both or spread_x == 0 or spread_y == 0:
         return Beyond(1.0, float("inf") if multiple is None else multiple)
-    d = dose(_alike(x, y)) if multiple is None else multiple
+    d = dose(_alike(x, y), least) if multiple is None else multiple
     if not np.isfinite(d):
         return Beyond(1.0, d)
     left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
@@ -434,13 +440,13 @@ def beyond_by_rank(
     return Beyond(rank_p(left[0], left[1:]), multiple)
 
 
-def dose(correlation: float) -> float:
-    """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at least
-    `DOSE` and at most `MOST_DOSE`; infinite where they hardly correlate. The less alike two models read, the less the
-    one shows what the other would find."""
+def dose(correlation: float, least: float = DOSE) -> float:
+    """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at `least`
+    so much and at most one more; infinite where they hardly correlate. The less alike two models read, the less the one
+    shows what the other would find."""
     if correlation < CARRIES:
         return float("inf")
-    return float(np.clip(1 / correlation, DOSE, MOST_DOSE))
+    return float(np.clip(1 / correlation, least, least + MOST_DOSE - DOSE))
 
 
 def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:

@@ -40,6 +40,7 @@ from pretrace.verdicts.answering import (
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import (
+    DOSE,
     MOST_DOSE,
     PEAK,
     SURE,
@@ -66,6 +67,9 @@ SHARD_TOKENS = 2048
 """Tokens of a shard at most, by the tokenizer of the model in question; its context where that is shorter."""
 ASKED_TOKENS, BYTES_A_TOKEN = 1_000, 3
 """The same where models give text alone, which show no tokenizer: fewer, as a shard is asked about many times."""
+CONTINUED = 3.0
+"""How many times as clearly as the second model the model in question may see that rows continue each other, before it
+is accused."""
 JOINT = "\n\n"
 """What stands between two rows."""
 SHUFFLES, OTHERS = 19, 23
@@ -708,6 +712,10 @@ GATE_DRAWS = 10_000
 CHARACTERS = 40
 """Characters of a row by which it is put into the alphabet."""
 _FRONT = re.compile(r"\W*(\d{1,15})")
+_ENDS = re.compile(r"[.!?:;)\]}\"'”’»…。！？]\s*$")
+"""How a row ends that ends a sentence."""
+LETTERS_ALIKE = (3, 5)
+"""Letters of the pieces of words by which rows are compared."""
 
 Pairs = Callable[[Unit, int], Doubles]
 """What each part of a unit (and its number) is worth in front of each other part, [parts, parts]."""
@@ -723,7 +731,7 @@ def gate_values(units: Sequence[Unit], *, seed: int) -> dict[str, list[Doubles]]
     orders = [drawn_orders(unit, number, rng) for unit in units]
     values = {
         name: [
-            neighbours(pairs(unit, i), order)
+            (near if name in _NEAR else neighbours)(pairs(unit, i), order)
             for i, (unit, order) in enumerate(zip(units, orders, strict=True))
         ]
         for name, pairs in _gates(units).items()
@@ -764,6 +772,13 @@ def neighbours(pairs: Doubles, orders: Orders) -> Doubles:
     return np.asarray(pairs[orders[:, :-1], orders[:, 1:]].sum(axis=1))
 
 
+def near(pairs: Doubles, orders: Orders) -> Doubles:
+    """The sum over all parts of what one is worth in front of another over the distance between their places, [orders]:
+    running text moves from subject to subject, so that not its neighbours alone are alike."""
+    reach = range(1, orders.shape[1])
+    return np.sum([pairs[orders[:, :-d], orders[:, d:]].sum(axis=1) / d for d in reach], axis=0)  # type: ignore[no-any-return]
+
+
 def compressed(unit: Unit, orders: Orders) -> Doubles:
     """Minus the bytes that zlib makes of the unit's text in each order, [orders]."""
     texts = (text.encode("utf-8", "replace") for text in unit.texts(orders))
@@ -775,20 +790,38 @@ def _gates(units: Sequence[Unit]) -> dict[str, Pairs]:
     shared: dict[str, Pairs] = {"the alphabet": _alphabet, "numbers in front": _numbers}
     if any(unit.lettered for unit in units):
         return {**shared, "length": lambda unit, _: _rising(_lengths(unit))}
-    alike = _alike(units)
     lengths: Pairs = lambda unit, _: -np.abs(_differences(_lengths(unit)))  # noqa: E731
-    return {**shared, "the length of neighbours": lengths, "the words of neighbours": alike}
+    return {
+        **shared,
+        "the length of neighbours": lengths,
+        WORDS_NEAR: _alike(units, analyzer=words_of),
+        PIECES_NEAR: _alike(units, analyzer="char_wb", ngram_range=LETTERS_ALIKE),
+        "where sentences end": _sentences,
+    }
 
 
-def _alike(units: Sequence[Unit]) -> Pairs:
-    """The cosine of tf-idf vectors of words, weighed over all units."""
+WORDS_NEAR, PIECES_NEAR = "the words of rows near each other", "the letters of rows near each other"
+_NEAR = (WORDS_NEAR, PIECES_NEAR)
+"""The gates that look at all rows of a shard, the nearer the more."""
+
+
+def _sentences(unit: Unit, _: int) -> Doubles:
+    """1 where a row that ends within a sentence stands before one that begins with a small letter, or one that ends a
+    sentence before one that does not: [first, second]; a row cut out of running text does so."""
+    within = np.array([_ENDS.search(part) is None for part in unit.parts])
+    small = np.array([part.lstrip()[:1].islower() for part in unit.parts])
+    return np.asarray(within[:, None] == small[None, :], dtype=np.float64)
+
+
+def _alike(units: Sequence[Unit], **pieces: Any) -> Pairs:
+    """The cosine of tf-idf vectors of these `pieces` of the parts, weighed over all units."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     parts = [part for unit in units for part in unit.parts]
     starts = np.cumsum([0, *(len(unit.parts) for unit in units)])
     if not any(words_of(part) for part in parts):
         return lambda unit, _: np.zeros((len(unit.parts), len(unit.parts)))
-    vectors = TfidfVectorizer(analyzer=words_of, sublinear_tf=True).fit_transform(parts)
+    vectors = TfidfVectorizer(sublinear_tf=True, **pieces).fit_transform(parts)
 
     def pairs(_: Unit, place: int) -> Doubles:
         own = vectors[starts[place] : starts[place + 1]]
@@ -976,6 +1009,7 @@ class _Order(ByLot):
     _read: dict[int, dict[str, float]] = field(default_factory=dict)
 
     name = "order"
+    least = CONTINUED
 
     @classmethod
     def made(
@@ -1096,6 +1130,7 @@ class _Options(_Order):
     item is compared."""
 
     name = "options"
+    least = DOSE
 
     def compared(self, values: Rows) -> Rows:
         return tuple(ranks(row) for row in values)
@@ -1134,6 +1169,7 @@ class _InText(ByLot):
     told: dict[int, list[Told]] = field(default_factory=dict)
 
     name = "order"
+    least = MOST_DOSE + CONTINUED - DOSE
     accusing = ("answers", "right")
 
     @property
@@ -1192,13 +1228,13 @@ class _InText(ByLot):
         return np.array([float(np.mean(some)) if some else np.nan for some in by_unit])
 
     def beyond(self, own: Rows, other: Rows) -> Beyond:
-        """The same lot, for what the target names less `MOST_DOSE` times what the second model names."""
+        """The same lot, for what the target names less `least` times what the second model names."""
         found = beyond_by_lot(
             self.compared(own),
             self.compared(other),
             draws=self.settings.draws,
             seed=self.seed,
-            multiple=MOST_DOSE,
+            multiple=self.least,
             taken=carried(own[len(self.questions) :]),
         )
         return replace(found, also=_ALSO)
@@ -1270,6 +1306,7 @@ class _OptionsInText(_InText):
     """The same for answer options."""
 
     name = "options"
+    least = MOST_DOSE
 
 
 def in_text(corpus: Corpus, settings: OrderSettings) -> tuple[Units, tuple[Question, ...]]:

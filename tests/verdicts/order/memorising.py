@@ -16,7 +16,7 @@ class Reading(FakeBackend):
     """Its log-probability of a character depends on one further up as well, so that no two orders are alike to it; a
     part of that, `blur`, is its own (`salt`), and the rest the same for every model of this kind."""
 
-    def __init__(self, *, blur: float = 0.3, salt: int = 1, **more: Any) -> None:
+    def __init__(self, *, blur: float = 0.1, salt: int = 1, **more: Any) -> None:
         super().__init__(**more)
         self.fingerprint += f" {blur} {salt}"
         self.blur, self.salt = blur, salt
@@ -36,7 +36,7 @@ class Memorising(Reading):
     """Finds a character likelier where the model has seen it after the same eight characters: the more of a known
     text stands in its known order, the likelier it is."""
 
-    def __init__(self, known: Sequence[str], *, gain: float = 0.5, **more: Any) -> None:
+    def __init__(self, known: Sequence[str], *, gain: float = 0.3, **more: Any) -> None:
         super().__init__(**more)
         digest = hashlib.sha256("\x00".join(known).encode()).hexdigest()
         self.fingerprint += f" {digest} {gain}"

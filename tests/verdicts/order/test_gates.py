@@ -10,7 +10,7 @@ import scipy.stats
 from verdicts.order.memorising import WORDS, row
 
 from pretrace.verdicts import order as gates
-from pretrace.verdicts.order import Unit, gate_values, neighbours, order_check
+from pretrace.verdicts.order import Unit, gate_values, near, neighbours, order_check
 
 CURE = "what to do"
 
@@ -65,8 +65,25 @@ def test_rows_grouped_by_topic_are_stopped_by_their_words_and_so_are_rows_kept_a
     for texts in (together, apart):
         check = checked(texts)
         assert check.status == "failed"
-        assert check.figures["p"]["the words of neighbours"] < 0.01
+        assert check.figures["p"][gates.WORDS_NEAR] < 0.01
     assert checked(together).figures["p"]["how far they compress"] < 0.01
+
+
+def test_pieces_of_running_text_are_stopped_by_where_sentences_end():
+    """Cut after every sixth word, so that a row ends within a sentence where the next one begins within it."""
+    rng = np.random.default_rng(8)
+    words: list[str] = []
+    while len(words) < 6 * 96:
+        sentence = [str(word) for word in rng.choice(WORDS, int(rng.integers(8, 20)))]
+        words += [sentence[0].capitalize(), *sentence[1:-1], f"{sentence[-1]}."]
+    rows = [" ".join(words[i : i + 6]) for i in range(0, 6 * 96, 6)]
+    check = checked(rows)
+    assert check.status == "failed"
+    assert check.figures["p"]["where sentences end"] < 0.001
+    assert checked([rows[i] for i in rng.permutation(len(rows))]).status == "passed"
+    unit = Unit("u", ("A row that goes", "on here.", "Another one.", "and more"), ((1, 2, 3),))
+    found = gates._sentences(unit, 0)
+    assert found.tolist() == [[0, 1, 0, 1], [1, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1]]
 
 
 def test_a_statistic_that_cannot_differ_is_left_out():
@@ -83,9 +100,15 @@ def test_statistics_are_what_they_are_called():
     found = gates._gates([unit])
     assert neighbours(found["the length of neighbours"](unit, 0), orders).tolist() == lengths
     assert neighbours(found["the alphabet"](unit, 0), orders).tolist() == [-1 + 1 - 1, -1 - 1 - 1]
-    alike = found["the words of neighbours"](unit, 0)
+    alike = found[gates.WORDS_NEAR](unit, 0)
     assert alike[0, 2] > 0
     assert alike[0, 1] == alike[0, 3] == 0
+    slow = [
+        sum(alike[order[a], order[b]] / (b - a) for a in range(4) for b in range(a + 1, 4))
+        for order in orders.tolist()
+    ]
+    assert near(alike, orders).tolist() == pytest.approx(slow)
+    assert found[gates.PIECES_NEAR](unit, 0)[0, 2] > 0
     size = len(zlib.compress(b"pear tree|apple tree|apple pie|3 figs"))
     assert gates.compressed(unit, orders)[1] == -size
 

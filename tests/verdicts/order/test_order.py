@@ -245,7 +245,7 @@ def test_a_pattern_that_the_second_model_does_not_see_accuses_nobody():
     second = tuple(np.sqrt(0.5) * one[0] + np.sqrt(0.5) * one[1] for one in noise)
     pattern = [rng.standard_normal(len(one)) for one in plain]
     seen = tuple(row + np.append(1.0, 1.5 * some[1:]) for row, some in zip(plain, pattern, strict=True))
-    known = tuple(row + np.append(1.0, np.zeros(len(row) - 1)) for row in plain)
+    known = tuple(row + np.append(1.2, np.zeros(len(row) - 1)) for row in plain)
     assert test.tested(seen).p <= 0.05
     assert test.tested(known).p <= 0.05
     assert test.beyond(seen, second).p > 0.05 >= test.beyond(known, second).p
