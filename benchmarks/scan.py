@@ -501,8 +501,7 @@ def copies(data: Path, work: Path, **_: Any) -> dict[str, Any]:
         )
     planted = open_corpus(folder / "MODEL" / "texts.jsonl").texts
     members = {str(one.group) for one in planted if one.member}
-    fill = [{"text": shuffled(random.Random(7), one)} for one in documents(data)[:2000]]
-    written(folder / "corpus.jsonl", [*(row for row in repeated if row["group"] in members), *fill])
+    written(folder / "corpus.jsonl", [row for row in repeated if row["group"] in members])
     words = [sys.executable, "-m", "pretrace"]
     for line in (
         ["scan", "texts.jsonl", "--corpus", "corpus.jsonl", "--out", "FOUND"],
@@ -526,7 +525,10 @@ def copies(data: Path, work: Path, **_: Any) -> dict[str, Any]:
         "wrong labels": sum(
             (name in members) != bool(label) for name, label in zip(run.ids, run.members, strict=True)
         ),
-        "wrong counts": sum(found.get(name) != (number[name] if name in members else 0) for name in number),
+        "wrong counts": sum(
+            count != (number[name] if name in members else 0) for name, count in found.items()
+        ),
+        "left out": len(number) - len(found),
         "AUC by copies": {
             score: {
                 str(one.most): [round(one.auc.value, 3), round(one.auc.low, 3), round(one.auc.high, 3)]
