@@ -230,7 +230,7 @@ def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[s
     read = TIMES * (held if kind != "parquet" else sum(_text_bytes(path)))
     folder = work / f"speed-{kind}"
     folder.mkdir(exist_ok=True)
-    names = [folder / f"c{k}{path.name[path.name.index('.'):]}" for k in range(TIMES)]
+    names = [folder / f"c{k}{path.name[path.name.index('.') :]}" for k in range(TIMES)]
     for name in names:
         if not name.exists():
             os.link(path, name)
