@@ -47,6 +47,8 @@ SIZES = (40, 400, 1500, 20_000)
 FORMATS = ("jsonl", "zst", "parquet")
 MEGABYTES = 256
 """Of the file that is searched for speed."""
+TIMES = 4
+"""How often that file is searched in one scan, under other names."""
 SMALL = 32
 """Of the part of it that slower programs are given."""
 PIECE = 32
@@ -221,34 +223,44 @@ def kills(data: Path, work: Path, **_: Any) -> dict[str, Any]:
 
 
 def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[str, Any]:
-    """MB a second of one core, the best of three scans of a file, from opening it to the finished result."""
+    """MB a second of one core, the best of three scans of a GB, from opening it to the finished result: the same file
+    under four names. `processor` is by the time that the processor spent, which other programs hardly change."""
     path, wanted = corpus(data, work, kind, MEGABYTES), texts(data, number)
     held = sum(len(line) for line in corpus(data, work, "jsonl", MEGABYTES).open("rb"))
-    read = held if kind != "parquet" else sum(_text_bytes(path))
+    read = TIMES * (held if kind != "parquet" else sum(_text_bytes(path)))
+    folder = work / f"speed-{kind}"
+    folder.mkdir(exist_ok=True)
+    names = [folder / f"c{k}{path.name[path.name.index('.') :]}" for k in range(TIMES)]
+    for name in names:
+        if not name.exists():
+            os.link(path, name)
     path.read_bytes()  # into the memory of the system: what is measured is no disk
-    taken = []
+    taken, spent, found = [], [], None
     for k in range(RUNS + 1):  # the first one compiles
         shutil.rmtree(work / "speed.parts", ignore_errors=True)
-        search = asked(wanted, path)
-        began = time.perf_counter()
+        search = asked(wanted, *names)
+        began, before = time.perf_counter(), time.process_time()
         table = Table.of(search.texts.contents)
-        made = time.perf_counter() - began
-        began = time.perf_counter()
+        made, made_in = time.perf_counter() - began, time.process_time() - before
+        began, before = time.perf_counter(), time.process_time()
         found = room.scan(search, work / "speed.parts")
         taken.append(time.perf_counter() - began)
+        spent.append(time.process_time() - before)
         if not k:
             taken.clear()
+            spent.clear()
     assert found is not None
-    best = min(taken)
     return {
         "texts": number,
         "text MB": round(sum(map(len, search.texts.contents)) / 1e6, 2),
         "blocks": len(table.keys),
         "MB": round(read / 1e6, 1),
         "seconds": [round(one, 3) for one in taken],
+        "processor seconds": [round(one, 3) for one in spent],
         "seconds for the table": round(made, 3),
-        "MB/s": round(read / 1e6 / best, 1),
-        "MB/s of the search alone": round(read / 1e6 / max(1e-9, best - made), 1),
+        "MB/s": round(read / 1e6 / min(taken), 1),
+        "processor MB/s": round(read / 1e6 / min(spent), 1),
+        "processor MB/s without the table": round(read / 1e6 / max(1e-9, min(spent) - made_in), 1),
         "found": found.figures["found"],
     }
 
@@ -501,8 +513,7 @@ def copies(data: Path, work: Path, **_: Any) -> dict[str, Any]:
         )
     planted = open_corpus(folder / "MODEL" / "texts.jsonl").texts
     members = {str(one.group) for one in planted if one.member}
-    fill = [{"text": shuffled(random.Random(7), one)} for one in documents(data)[:2000]]
-    written(folder / "corpus.jsonl", [*(row for row in repeated if row["group"] in members), *fill])
+    written(folder / "corpus.jsonl", [row for row in repeated if row["group"] in members])
     words = [sys.executable, "-m", "pretrace"]
     for line in (
         ["scan", "texts.jsonl", "--corpus", "corpus.jsonl", "--out", "FOUND"],
@@ -526,7 +537,10 @@ def copies(data: Path, work: Path, **_: Any) -> dict[str, Any]:
         "wrong labels": sum(
             (name in members) != bool(label) for name, label in zip(run.ids, run.members, strict=True)
         ),
-        "wrong counts": sum(found.get(name) != (number[name] if name in members else 0) for name in number),
+        "wrong counts": sum(
+            count != (number[name] if name in members else 0) for name, count in found.items()
+        ),
+        "left out": len(number) - len(found),
         "AUC by copies": {
             score: {
                 str(one.most): [round(one.auc.value, 3), round(one.auc.low, 3), round(one.auc.high, 3)]

@@ -27,6 +27,10 @@ DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.j
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
 INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of innocents -->"
 
+SEARCH = Path(__file__).with_name("scan.md")
+SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
+SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
+
 INTRO = """\
 # Scores
 
@@ -257,6 +261,78 @@ def _share(row: dict[str, typing.Any] | None, name: str) -> str:
     return f"{row[name]:,} of {row['runs']:,} ({row[name] / row['runs']:.1%})"
 
 
+def searched() -> str:
+    """What a scan was measured to find and to take, from benchmarks/results/scan.json: the parts that were measured."""
+    found = json.loads(SEARCHED.read_text(encoding="utf-8"))
+    parts, machine, said = found["parts"], found["machine"], []
+    if one := parts.get("recall"):
+        low, high = one["bytes"]
+        said.append(
+            f"Of {one['planted']:,} planted runs of {low} to {high} bytes, with case, white space and line ends "
+            f"changed, {one['missed']:,} were missed; of the {one['runs']:,} runs that were reported "
+            f"{one['false']:,} were false."
+        )
+    if one := parts.get("kills"):
+        said.append(
+            f"Of {one['scans']:,} scans that were killed at different moments and started again, {one['equal']:,} gave "
+            "the tables of one that was not."
+        )
+    speeds = {
+        name: one for name, one in parts.items() if name.startswith("speed-") and "processor MB/s" in one
+    }
+    if speeds:
+        size = next(iter(speeds.values()))["MB"] / 1000
+        head = "| format | texts | MB/s of a core | without the table of the texts | that table, seconds |\n"
+        head += "|---|--:|--:|--:|--:|\n"
+        lines = "".join(
+            f"| {name.split('-')[1]} | {one['texts']:,} | {one['processor MB/s']:.0f} "
+            f"| {one['processor MB/s without the table']:.0f} | {one['seconds for the table']:.1f} |\n"
+            for name, one in speeds.items()
+        )
+        said.append(
+            f"MB of a corpus of {size:.1f} GB that were searched in a second of processor time, on one core of "
+            f"{machine['cpu'].replace('(R)', '')} that other programs shared:\n\n{head}{lines}".rstrip()
+        )
+    beside = [
+        f"{label} {one['MB/s']:.0f} MB/s with {one['texts']:,} texts"
+        for kind, label in (("grep", "`grep -F -f`"), ("aho", "pyahocorasick"))
+        for name, one in parts.items()
+        if name.startswith(f"{kind}-") and "MB/s" in one
+    ]
+    if beside:
+        said.append(f"Beside it, for pieces of the texts alone: {'; '.join(beside)}.")
+    if one := parts.get("memory"):
+        said.append(f"Peak memory with the larger corpus was {one['ratio']} of that with 1 GB.")
+    if one := parts.get("ray"):
+        said.append(f"Two workers on Ray searched {one['ratio']} times as fast as one.")
+    if one := parts.get("copies"):
+        said.append(_by_copies(one).rstrip())
+    planned = {
+        "speed-zst": "zst", "speed-parquet": "parquet", "grep": "`grep -F -f`", "aho": "an Aho-Corasick library",
+        "infini-gram": "infini-gram", "memory": "memory from 1 to 10 GB", "ray": "two workers on Ray",
+    }  # fmt: skip
+    missing = [words for start, words in planned.items() if not any(name.startswith(start) for name in parts)]
+    if missing:
+        said.append(f"Not measured yet: {', '.join(missing)}.")
+    return "\n\n".join(said) + "\n"
+
+
+def _by_copies(one: dict[str, typing.Any]) -> str:
+    counts = list(next(iter(one["AUC by copies"].values())))
+    head = f"| score | {' | '.join('1 copy' if n == '1' else f'{n} copies' for n in counts)} |\n"
+    head += f"|---|{'--:|' * len(counts)}\n"
+    lines = "".join(
+        f"| `{score}` | {' | '.join('{:.2f} ({:.2f} to {:.2f})'.format(*found[n]) for n in counts)} |\n"
+        for score, found in one["AUC by copies"].items()
+    )
+    return (
+        f"AUC by the number of copies, with 95% intervals: {one['model']} over {one['members']:,} of {one['texts']:,} "
+        f"texts of {one['characters']} characters, each 1, 2, 4 or 8 times in the file. The scan gave "
+        f"{one['wrong labels']} wrong labels and {one['wrong counts']} wrong numbers of copies; {one['left out']} "
+        f"texts that share passages with others were left out.\n\n{head}{lines}"
+    )
+
+
 def _note(source: dict[str, typing.Any]) -> str:
     return f" {source['note']}" if "note" in source else ""
 
@@ -286,3 +362,5 @@ if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
     whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
     AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")
+    page = SEARCH.read_text(encoding="utf-8")
+    SEARCH.write_text(with_tests(page, searched(), SCAN), encoding="utf-8")

@@ -157,13 +157,14 @@ def at_a_terminal(answers: str) -> tuple[int, str]:
 
 def test_at_a_terminal_it_asks() -> None:
     # 60 documents, "many" refused and asked again, 40 of them unseen; the rest by Enter
-    code, out = at_a_terminal("60\nmany\n40\n" + "\n" * 6 + "y\n\n")
+    code, out = at_a_terminal("60\nmany\n40\n" + "\n" * 6 + "y\n\n" + "CORPUS\n")
     assert code == 0
     assert "This can be made now:\n  Control documents and an earlier checkpoint (conditional)" in out
+    assert "$ pretrace scan TEXTS.jsonl --corpus CORPUS --out FOUND" in out
 
 
 def test_enter_alone_means_none() -> None:
-    code, out = at_a_terminal("\n" * 10)
+    code, out = at_a_terminal("\n" * 11)
     assert code == 4
     assert "No verdict is possible with this." in out
 
@@ -171,3 +172,12 @@ def test_enter_alone_means_none() -> None:
 def test_the_end_of_input_stops_without_a_traceback() -> None:
     code, out = at_a_terminal("60\n\x04")
     assert (code, out.strip()) == (130, "")  # a prompt leaves a blank on standard output
+
+
+def test_with_training_data_that_can_be_read_a_search_is_advised(ask: Ask, texts: Path) -> None:
+    code, out, _ = ask(texts, "--corpus", "A B", "--corpus", "C", "--access", "text", "--json")
+    told = json.loads(out)
+    assert (code, told["search"]) == (0, f"pretrace scan {texts} --corpus 'A B' --corpus C --out FOUND")
+    code, out, _ = ask(texts, "--access", "text", "--corpus", "C")
+    assert code == 0
+    assert "First, without a model:" in out

@@ -348,6 +348,12 @@ def test_the_tables_of_tests_are_those_that_advise_goes_by() -> None:
     assert table.count("\n| ") >= len(make.CHOICES)
 
 
+def test_what_was_measured_of_scans_is_in_the_file() -> None:
+    make = generator()
+    text = make.SEARCH.read_text(encoding="utf-8")
+    assert make.with_tests(text, make.searched(), make.SCAN) == text, "run: python docs/generate.py"
+
+
 def test_the_table_of_innocents_is_that_of_the_file() -> None:
     make = generator()
     text, table = make.AUDITS.read_text(encoding="utf-8"), make.innocents()

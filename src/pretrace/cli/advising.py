@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -86,6 +87,13 @@ class AdviseInputs:
     """The file to look at, names for the commands, and how the answer is printed."""
 
     model: str = option("MODEL", "The model in question, for the commands.", essential=True)
+    corpus: tuple[str, ...] = option(
+        (),
+        "Training data of the model that can be read: files, a folder or an address. What stands there is found by a "
+        "search, without a test. May be given more than once.",
+        path="in",
+        essential=True,
+    )
     json: bool = option(False, "Print the answer as JSON, and nothing else.", essential=True)
     columns: Columns = field(default_factory=Columns)
 
@@ -107,9 +115,10 @@ def advise(
     told, seen = settings.told, Seen(Situation(), Names(), ())
     if texts is not None:
         seen = look(texts, inputs.columns)
-    asked = not told and texts is None and not inputs.json and asks() and sys.stderr.isatty()
+    corpus = inputs.corpus
+    asked = not told and texts is None and not corpus and not inputs.json and asks() and sys.stderr.isatty()
     if asked:
-        told = _answers()
+        told, corpus = _answers()
     found = advised(
         _with(seen.situation, told),
         texts if texts not in (None, "-") else Names().texts,
@@ -117,13 +126,25 @@ def advise(
         names=seen.names,
     )
     informed = asked or bool(told) or texts is not None
+    named = texts if texts not in (None, "-") else Names().texts
+    search = _search(named or "", seen.names, corpus) if corpus else ""
+    possible = found.possible or bool(search)
     return Answer(
-        say=partial(_print, found, seen.said, informed=informed),
-        outcome="possible" if found.possible else "cannot answer",
-        code=CANNOT_ANSWER if informed and not found.possible else 0,
-        statement=_closing(found),
-        own=plain(found, seen.said),
+        say=partial(_print, found, seen.said, informed=informed or bool(search), search=search),
+        outcome="possible" if possible else "cannot answer",
+        code=CANNOT_ANSWER if informed and not possible else 0,
+        statement=SEARCH if search and not found.possible else _closing(found),
+        own={**plain(found, seen.said), "search": search or None},
     )
+
+
+SEARCH = "A search is possible: it is certain which texts stand in that corpus, and says nothing of data outside it."
+
+
+def _search(texts: str, names: Names, corpus: tuple[str, ...]) -> str:
+    """The command that searches training data for the texts."""
+    sources = [part for one in corpus for part in ("--corpus", one)]
+    return f"pretrace scan {shlex.join([texts, *names.columns, *sources])} --out FOUND"
 
 
 def _with(seen: Situation, told: dict[str, Any]) -> Situation:
@@ -159,12 +180,18 @@ def plain(advice: Advice, seen: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _print(advice: Advice, seen: tuple[str, ...], console: Console, *, informed: bool) -> None:
+def _print(
+    advice: Advice, seen: tuple[str, ...], console: Console, *, informed: bool, search: str = ""
+) -> None:
     for sentence in seen:
         console.print(Plain(sentence), soft_wrap=True)
     if seen:
         console.print(Plain("Nobody can see from a file whether its order is random: say --rows N if it is."))
         console.print()
+    if search:
+        console.print(Plain("First, without a model:", style="bold"))
+        console.print(Plain(f"  {SEARCH}"), soft_wrap=True)
+        console.print(Plain(f"    $ {search}"), soft_wrap=True)
     state = ""
     for row in advice.rows:
         if informed and row.state != state:
@@ -223,8 +250,9 @@ _QUESTIONS = {
 }
 
 
-def _answers() -> dict[str, Any]:
-    """What the one at the terminal has, a question a line; leaves with the code of a stop at Ctrl-C or Ctrl-D."""
+def _answers() -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What the one at the terminal has, and the training data that can be read, a question a line; leaves
+    with the code of a stop at Ctrl-C or Ctrl-D."""
     try:
         typer.echo("Enter alone means none.", err=True)
         told: dict[str, Any] = {name: _asked(question) for name, question in _QUESTIONS.items()}
@@ -235,9 +263,13 @@ def _answers() -> dict[str, Any]:
         told["access"] = typer.prompt(
             offers, default="weights", show_default=False, value_proc=_offer, err=True
         )
+        public = (
+            "Training data of the model that can be read (a file, folder or address)? Enter alone means none."
+        )
+        corpus = typer.prompt(public, default="", show_default=False, err=True).strip()
     except typer.Abort:
         raise typer.Exit(STOPPED) from None
-    return told
+    return told, (corpus,) if corpus else ()
 
 
 def _asked(question: str) -> int:

@@ -69,6 +69,26 @@ class Searched:
         essential=True,
     )
 
+    def check(self) -> None:
+        """ExpressionError where the corpus or the folder of the result is missing, OutputError where a folder cannot be
+        written."""
+        if not self.corpus:
+            raise ExpressionError(
+                "name what is searched with --corpus: files, folders, patterns or addresses."
+            )
+        if self.out is None and not self.plan:
+            raise ExpressionError(
+                "name the folder of the result with --out, or ask for the plan alone with --plan."
+            )
+        if self.out is not None:
+            check_writable(self.out, VERDICTS.of("scan"))
+        if self.out is not None and self.clean is not None:
+            mine, other = self.clean.resolve(), self.out.resolve()
+            if mine.is_relative_to(other) or other.is_relative_to(mine):
+                raise OutputError(
+                    f"--clean {self.clean} and --out {self.out} lie in each other: name two folders."
+                )
+
     def crew(self, settings: ScanSettings) -> EngineSettings:
         """Who searches; ExpressionError for --shard and --engine ray at once."""
         ray = self.engine == "ray"
@@ -91,21 +111,9 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
     from pretrace.scan.cleaning import check_clean, clean
     from pretrace.scan.corpus import files_of
 
-    if not searched.corpus:
-        raise ExpressionError("name what is searched with --corpus: files, folders, patterns or addresses.")
-    if searched.out is None and not searched.plan:
-        raise ExpressionError(
-            "name the folder of the result with --out, or ask for the plan alone with --plan."
-        )
+    searched.check()
     engine = searched.crew(settings)
-    if searched.out is not None:
-        check_writable(searched.out, VERDICTS.of("scan"))
-    if searched.out is not None and searched.clean is not None:
-        mine, other = searched.clean.resolve(), searched.out.resolve()
-        if mine.is_relative_to(other) or other.is_relative_to(mine):
-            raise OutputError(
-                f"--clean {searched.clean} and --out {searched.out} lie in each other: name two folders."
-            )
+    _check_places(searched)
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
     heldout = open_corpus(searched.heldout, columns) if searched.heldout else None
@@ -178,3 +186,15 @@ def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
 
     with said(line):
         yield told
+
+
+def _check_places(searched: Searched) -> None:
+    """OutputError where what is written would replace something else, or lie in each other."""
+    if searched.out is not None:
+        check_writable(searched.out, VERDICTS.of("scan"))
+    if searched.out is not None and searched.clean is not None:
+        mine, other = searched.clean.resolve(), searched.out.resolve()
+        if mine.is_relative_to(other) or other.is_relative_to(mine):
+            raise OutputError(
+                f"--clean {searched.clean} and --out {searched.out} lie in each other: name two folders."
+            )

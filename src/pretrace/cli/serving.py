@@ -67,7 +67,7 @@ def _ready(address: str, settings: ServeSettings) -> None:
 
 def forms() -> dict[str, Form]:
     """The commands that can be started from the page, with their essential options."""
-    from pretrace.cli import auditing, checking, collecting, cutoff, flagging, ordering, scoring
+    from pretrace.cli import auditing, checking, collecting, cutoff, flagging, ordering, scanning, scoring
 
     commands: tuple[Callable[..., Answered], ...] = (
         scoring.score,
@@ -78,6 +78,7 @@ def forms() -> dict[str, Form]:
         collecting.collections,
         cutoff.cutoff,
         checking.canaries,
+        scanning.scan,
     )
     return {command.__name__: _form(command) for command in commands}
 

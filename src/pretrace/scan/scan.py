@@ -501,7 +501,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         units=len(usable),
         unit="text",
         question=f"Do the texts of {texts.corpus.name} stand in this corpus?",
-        compared=_compared(texts, files, documents, size),
+        compared=(*_compared(texts, files, documents, size), *_compared_words(asked.settings)),
         trust=_trust(beside),
         effect=Estimate(coverage, coverage, coverage),
         effect_unit="of a text's characters found, on average",
@@ -600,6 +600,16 @@ def _compared(texts: Texts, files: Sequence[CorpusFile], documents: int, size: i
         f"({size / 1e6:,.0f} MB). The whole corpus was read; nothing was sampled.",
         f"A passage counts where {RUN} or more characters stand in a document in the same order. {how} Each "
         "passage was compared letter by letter, so none was found by mistake, and none of this length was missed.",
+    )
+
+
+def _compared_words(settings: ScanSettings) -> tuple[str, ...]:
+    """How words were compared, where they were."""
+    if not (settings.near or settings.overlap):
+        return ()
+    return (
+        "Sequences of words were compared by hashes of 64 bits, in lower case and without punctuation, and not "
+        "letter by letter.",
     )
 
 

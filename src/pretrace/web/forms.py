@@ -42,6 +42,11 @@ _LABELS = {
     "controls": "Control collections",
     "stated": "How the order came about",
     "power": "Measure the power",
+    "corpus": "Training data to search",
+    "near": "Name near copies",
+    "overlap": "Count sequences of 13 words",
+    "match": "How letters are compared",
+    "corpus-column": "Column of the text there",
 }
 _TYPED = {
     ", given as TEXTS is": "",
@@ -121,6 +126,16 @@ class Form:
         """The form with other defaults, by field."""
         made = [replace(one, default=given.get(one.name) or one.default) for one in self.fields]
         return replace(self, fields=tuple(made))
+
+    def offering(self, name: str, choices: tuple[str, ...]) -> Form:
+        """The form with a field whose value is one of those that whoever serves the page has named."""
+        made = [
+            replace(one, kind="choice", choices=choices, default=choices[0], required=True)
+            if one.name == name
+            else one
+            for one in self.fields
+        ]
+        return replace(self, fields=tuple(sorted(made, key=lambda one: not one.required)))
 
     def arguments(
         self, values: Values, path_of: Callable[[str], str], models: Models = Models()

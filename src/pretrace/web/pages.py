@@ -42,6 +42,11 @@ class Desk:
         return Models(settings.model, settings.any_model)
 
     @property
+    def corpora(self) -> tuple[str, ...]:
+        """The training data that visitors may search."""
+        return self.doors.settings.corpus
+
+    @property
     def most_kept(self) -> int:
         """The bytes of a workspace from which on nothing more is taken in."""
         return self.doors.settings.most_kept * 1_000_000

@@ -47,6 +47,13 @@ class ServeSettings:
         "more than once. Where any is listed, and on every page that other machines reach, visitors can name no other.",
         essential=True,
     )
+    corpus: tuple[str, ...] = option(
+        (),
+        "Training data that visitors may search for their texts: a file, a folder, a pattern or an address, as for "
+        "`pretrace scan`. May be given more than once; without it nothing can be searched from the page.",
+        path="in",
+        essential=True,
+    )
     key_host: tuple[str, ...] = option(
         (),
         f"A host, or host:port, that is given the key in {KEYS[0]} when a model is named there. May be given more than "

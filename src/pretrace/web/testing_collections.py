@@ -20,7 +20,9 @@ from pretrace.web.uploads import Upload, facts_of, seen, take, texts_of, upload_
 from pretrace.web.workspace import RequestError, fresh, slug
 
 router = APIRouter()
+SEARCH = "scan"
 _OTHERS = {
+    SEARCH: "Search training data for these texts: which of them stand there, and where?",
     "score": "Scores alone: a row a text, without a verdict",
     "evaluate": "Measure scores on labelled texts: how well do they tell members from non-members?",
 }
@@ -86,7 +88,13 @@ def setup(desk: Here, request: Request, name: str, test: str) -> HTMLResponse:
     filled = (
         prefilled(wanted, row, facts, given)
         if row
-        else wanted.filled({"model": given.get("model", ""), "text-column": facts.text_column})
+        else wanted.filled(
+            {
+                "model": given.get("model", ""),
+                "text-column": facts.text_column,
+                "heldout": given.get("controls", ""),
+            }
+        )
     )
     return desk.page(
         "setup.html",
@@ -117,7 +125,8 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
     job = desk.jobs.add(
         f"{wanted.command}: {found.name}", (wanted.command, *paths, *options), out, texts=found.id
     )
-    desk.workspace.remember(line(form, "model"))
+    if test != SEARCH:
+        desk.workspace.remember(line(form, "model"))
     return go(f"/jobs/{job.id}")
 
 
@@ -125,7 +134,14 @@ def _form(desk: Desk, test: str) -> Form:
     command = COMMANDS.get(test, test if test in _OTHERS else "")
     if command not in desk.forms:
         raise RequestError("There is no such test here.", 404)
-    return desk.forms[command]
+    if command != SEARCH:
+        return desk.forms[command]
+    if not desk.corpora:
+        raise RequestError(
+            "Nothing can be searched on this page: whoever serves it names training data with pretrace serve --corpus.",
+            403,
+        )
+    return desk.forms[command].offering("corpus", desk.corpora)
 
 
 def _given(query: Mapping[str, str]) -> dict[str, str]:
