@@ -32,7 +32,7 @@ def test_the_line_names_the_step_and_the_time_left_of_the_whole() -> None:
         )
         now[0] = 30.0
         on_step(TrainingStep(step=2, steps=4, epoch=1, epochs=1, loss=1.0, tokens_per_second=1.0))
-        assert "3 min 50 s left" in shown.line("training the generator")
+        assert "2 min 30 s left" in shown.line("training the generator")  # faster than guessed, all of it
         now[0] = 50.0
     with shown.passes("writing continuations") as passes:
         passes.begin(6)
@@ -125,6 +125,20 @@ def test_a_line_says_texts_done_speed_and_time_left() -> None:
     now[0] = 110.0
     reading.advance(1_000, 50_000, 10.0, True)
     assert reading.line() == "reading · 11,000 of 30,000 texts · 5,000 tokens/s · 3 min 10 s left"
+
+
+def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed() -> None:
+    """The longest texts are read first: ten of a hundred texts are done, and half of the tokens."""
+    now = [0.0]
+    reading = PassesLine("reading", lambda: now[0])
+    reading.begin(200)
+    reading.weigh(100, 2_000)
+    reading.advance(10, 1_000, 50.0, True)
+    now[0] = 50.0
+    assert "10 of 200 texts" in reading.line()
+    assert reading.line().endswith("2 min 30 s left")  # 3,000 tokens: the other hundred texts count as these
+    reading.weigh(100, 0)  # which are all in the store
+    assert reading.line().endswith("50 s left")
 
 
 def test_training_and_counting_have_their_lines() -> None:

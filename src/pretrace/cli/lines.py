@@ -17,35 +17,41 @@ class PassesLine:
 
     def __init__(self, what: str, clock: Clock = time.monotonic) -> None:
         self.what, self._clock = what, clock
-        self.total = self.done = 0
-        self._fresh, self._tokens, self._seconds = 0, 0, 0.0
+        from pretrace.scoring.evidence import Work
+
+        self._work = Work()
+        self._tokens, self._seconds = 0, 0.0
         self._since = clock()
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
-        self.total += texts
+        self._work.begin(texts)
+
+    def weigh(self, texts: int, tokens: int) -> None:
+        """So many of them have so many tokens."""
+        self._work.weigh(texts, tokens)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done."""
-        self.done += texts
+        self._work.advance(texts, tokens, fresh=fresh)
         if fresh:
-            self._fresh += texts
             self._tokens += tokens
             self._seconds += seconds
-        elif not self._fresh:
+        elif not self._work.fresh:
             self._since = self._clock()
 
     def line(self) -> str:
         """Nothing before there is something to read, then such as
         "reading · 1,024 of 30,000 texts · 5,300 tokens/s · 4 min 10 s left"."""
-        if not self.total:
+        work = self._work
+        if not work.total:
             return ""
-        parts = [self.what, f"{self.done:,} of {self.total:,} texts"]
+        parts = [self.what, f"{work.done:,} of {work.total:,} texts"]
         if self._seconds:
             parts.append(f"{self._tokens / self._seconds:,.0f} tokens/s")
-        if self._fresh:
-            pace = (self._clock() - self._since) / self._fresh
-            parts.append(f"{duration(pace * max(0, self.total - self.done))} left")
+        left = work.left(self._clock() - self._since)
+        if left is not None:
+            parts.append(f"{duration(left)} left")
         return " · ".join(parts)
 
 

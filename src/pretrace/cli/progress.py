@@ -17,7 +17,7 @@ from pretrace.cli.lines import BytesLine, PassesLine, TrainingLine, duration
 from pretrace.cli.notes import note, quiet, said_at
 from pretrace.cli.progress_file import EVERY, Noted, note_share, progress_file
 from pretrace.cli.streams import say
-from pretrace.scoring.evidence import Progress
+from pretrace.scoring.evidence import Progress, Work
 from pretrace.verdicts.audit.watch import Outlook, Stage
 
 if TYPE_CHECKING:
@@ -31,22 +31,32 @@ class Bar:
     def __init__(self, progress: rich.Progress, task: rich.TaskID) -> None:
         self.progress = progress
         self.task = task
-        self.total = 0
+        self.work = Work()
         self.tokens = 0
         self.seconds = 0.0
+        self.since = time.monotonic()
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
-        self.total += texts
-        self.progress.update(self.task, total=self.total)
+        self.work.begin(texts)
+        self.progress.update(self.task, total=self.work.total)
+
+    def weigh(self, texts: int, tokens: int) -> None:
+        """So many of them have so many tokens."""
+        self.work.weigh(texts, tokens)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        """So many are done; what came from the store does not count for the speed."""
+        """So many are done; what came from the store does not count for the speed and the time left."""
+        self.work.advance(texts, tokens, fresh=fresh)
         if fresh:
             self.tokens += tokens
             self.seconds += seconds
+        elif not self.work.fresh:
+            self.since = time.monotonic()
         rate = f"{self.tokens / self.seconds:,.0f} tokens/s" if self.seconds else "from the cache"
-        self.progress.update(self.task, advance=texts, rate=rate)
+        left = self.work.left(time.monotonic() - self.since)
+        said = "" if left is None else f"{duration(left)} left"
+        self.progress.update(self.task, advance=texts, rate=rate, left=said)
 
 
 @contextmanager
@@ -65,10 +75,10 @@ def watched(what: str) -> Iterator[Progress]:
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
         rich.TextColumn("{task.fields[rate]}"),
-        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[left]}"),
     )
     with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
-        yield Bar(progress, progress.add_task(what, rate="", total=None))
+        yield Bar(progress, progress.add_task(what, rate="", left="", total=None))
 
 
 @contextmanager
@@ -228,14 +238,17 @@ class _Share:
     """Passes over texts as a share of a stage."""
 
     def __init__(self, outlook: Outlook) -> None:
-        self.outlook, self.total, self.done = outlook, 0, 0
+        self.outlook, self.work = outlook, Work()
 
     def begin(self, texts: int) -> None:
-        self.total += texts
+        self.work.begin(texts)
+
+    def weigh(self, texts: int, tokens: int) -> None:
+        self.work.weigh(texts, tokens)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        self.done += texts
-        self.outlook.advance(self.done / max(1, self.total))
+        self.work.advance(texts, tokens, fresh=fresh)
+        self.outlook.advance(self.work.share)
 
 
 @contextmanager

@@ -56,22 +56,28 @@ class Noted:
 
     def __init__(self, said: str) -> None:
         self.said = said
-        self.total = self.done = self.fresh = 0
+        from pretrace.scoring.evidence import Work  # every command imports this file
+
+        self._work = Work()
         self._begun = time.monotonic()
         self._last = 0.0
         note_share(0.0, None, said)
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
-        self.total += texts
+        self._work.begin(texts)
+
+    def weigh(self, texts: int, tokens: int) -> None:
+        """So many of them have so many tokens."""
+        self._work.weigh(texts, tokens)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done; what came from the store does not count for the speed."""
         now = time.monotonic()
-        self.done += texts
-        self.fresh += texts if fresh else 0
-        if now - self._last < EVERY and self.done < self.total:
+        work = self._work
+        work.advance(texts, tokens, fresh=fresh)
+        if now - self._last < EVERY and work.done < work.total:
             return
         self._last = now
-        left = (self.total - self.done) * (now - self._begun) / self.fresh if self.fresh else None
-        note_share(self.done / max(1, self.total), left, self.said)
+        share = work.share if work.fresh else work.done / max(1, work.total)
+        note_share(share, work.left(now - self._begun), self.said)

@@ -17,7 +17,7 @@ from pretrace.jobs.worker import Worker
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.scoring.detect import Options, recorded
-from pretrace.scoring.evidence import Progress
+from pretrace.scoring.evidence import Progress, Weighed
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software
 from pretrace.types import Backend
@@ -192,6 +192,11 @@ class Ahead:
 
     def begin(self, texts: int) -> None:
         """Nothing: it was announced."""
+
+    def weigh(self, texts: int, tokens: int) -> None:
+        """So many of them have so many tokens."""
+        if isinstance(self._progress, Weighed):
+            self._progress.weigh(texts, tokens)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done."""

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -44,6 +44,50 @@ class Progress(Protocol):
     def begin(self, texts: int) -> None: ...
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None: ...
+
+
+@runtime_checkable
+class Weighed(Progress, Protocol):
+    """Progress that counts work in tokens: told of texts that are about to be read, and of their tokens, without those
+    whose answers are in the store. The longest texts are read first, so that a text is no measure of the time left."""
+
+    def weigh(self, texts: int, tokens: int) -> None: ...
+
+
+class Work:
+    """How much of the passes that must be made is done: by tokens, and by texts where nobody weighed them."""
+
+    def __init__(self) -> None:
+        self.total = self.done = self.fresh = 0
+        self._weighed = self._tokens = self._read = 0
+
+    def begin(self, texts: int) -> None:
+        """So many more passes over a text lie ahead."""
+        self.total += texts
+
+    def weigh(self, texts: int, tokens: int) -> None:
+        """So many of them have so many tokens that must be read; those that are not weighed yet count as they do."""
+        self._weighed += texts
+        self._tokens += tokens
+
+    def advance(self, texts: int, tokens: int, *, fresh: bool) -> None:
+        """So many are done, `fresh` where they did not come from the store."""
+        self.done += texts
+        if fresh:
+            self.fresh += texts
+            self._read += tokens
+
+    @property
+    def share(self) -> float:
+        """The share that is done of what does not come from the store, from 0 to 1."""
+        if self._tokens:
+            return min(1.0, self._read * self._weighed / (self._tokens * max(self.total, self._weighed)))
+        left = max(0, self.total - self.done)
+        return self.fresh / (self.fresh + left) if self.fresh else 0.0
+
+    def left(self, gone: float) -> float | None:
+        """Seconds left where what is done took so many; None where nothing is done."""
+        return gone * (1 - self.share) / self.share if self.share else None
 
 
 class Silent:
@@ -163,9 +207,12 @@ def trace(
         if traces[i] is None and not e.predicted:
             traces[i] = _empty(e, want.quantity)
             progress.advance(1, lengths[i], 0.0, False)
+    batches = remaining_batches(backend, encoded, traces)
+    if isinstance(progress, Weighed):
+        progress.weigh(len(texts), sum([lengths[i] for batch in batches for i in batch]))
     begin = time.perf_counter()
     # closed whatever happens: a batch that is under way elsewhere does not outlive the call
-    with closing(_passes(backend, encoded, remaining_batches(backend, encoded, traces), want)) as passes:
+    with closing(_passes(backend, encoded, batches, want)) as passes:
         for batch, made in passes:
             store.put([keys[i] for i in batch], made)
             for i, one in zip(batch, made, strict=True):

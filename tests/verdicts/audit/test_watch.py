@@ -64,10 +64,15 @@ def test_a_stage_under_way_is_judged_by_its_pace(clock: Hands) -> None:
     outlook.begin("training")
     clock.now = 50
     outlook.advance(0.5)
-    assert outlook.left() == pytest.approx(50 + 50)
+    assert outlook.left() == pytest.approx(50 + 10 * 50)  # ten times the guess, and so for the stages ahead
     clock.now = 2
     outlook.advance(0.05)  # half of a tenth: its pace (38 s left) and the guess (8 s left) count alike
-    assert outlook.left() == pytest.approx((38 + 8) / 2 + 50)
+    assert outlook.left() == pytest.approx((38 + 8) / 2 + 2 * 50)
+    outlook.end()
+    outlook.begin("writing")  # a fifth of the guess was measured: the guesses ahead are divided by five
+    outlook.advance(0.5)
+    clock.now += 20
+    assert outlook.left() == pytest.approx(20 + 30 * 22 / 20)  # 22 seconds for what was guessed at 20
 
 
 def test_stages_are_skipped_added_and_entered_again(clock: Hands) -> None:

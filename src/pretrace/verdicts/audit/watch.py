@@ -115,8 +115,9 @@ class Timed:
 class Outlook:
     """How far a plan of stages has come and how many seconds are left of the whole.
 
-    What a finished stage really took corrects the guesses of those ahead: they are multiplied by the seconds
-    measured over the seconds guessed. A stage under way is judged by its own pace from a tenth of it on.
+    What finished stages really took, and the one under way so far, corrects the guesses of those ahead: they are
+    multiplied by the seconds measured over the seconds guessed. A stage under way is judged by its own pace from a
+    tenth of it on; up to there its guess and its pace count in part.
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
@@ -165,7 +166,7 @@ class Outlook:
     def left(self) -> float:
         """Seconds left of the whole, as far as is known."""
         ahead = self.stages[0 if self.current is None else self.current + 1 :]
-        return self._rest() + self._factor() * sum(stage.seconds for stage in ahead)
+        return self._rest() + self._pace() * sum(stage.seconds for stage in ahead)
 
     def _rest(self) -> float:
         """Seconds left of the stage under way: by its pace, and as long as there is little of it by the guess."""
@@ -179,7 +180,19 @@ class Outlook:
         return weight * gone * (1 - self.share) / self.share + (1 - weight) * guess
 
     def _factor(self) -> float:
+        """Seconds measured over seconds guessed, of finished stages alone."""
         return self._measured / self._guessed if self._guessed > 0 else 1.0
+
+    def _pace(self) -> float:
+        """The same with what is done of the stage under way; of its first tenth as far as it is done, beside so much of
+        the guesses where nothing else was measured."""
+        if self.current is None or not 0 < self.share < 1:
+            return self._factor()
+        guess, weight = self._stage().seconds, min(1.0, self.share / _TRUSTED)
+        known = 0.0 if self._guessed > 0 else (1 - weight) * guess * _TRUSTED
+        guessed = self._guessed + weight * self.share * guess + known
+        measured = self._measured + weight * (self.clock() - self._began) + known
+        return measured / guessed if guessed > 0 else self._factor()
 
     def _stage(self) -> Stage:
         assert self.current is not None, "no stage has begun"
