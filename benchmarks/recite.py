@@ -2,6 +2,7 @@
 
     python -m benchmarks.recite p        # chances of windows against 2,000 samples each (--generate: by generate)
     python -m benchmarks.recite copies   # a model trained on texts at 1, 4, 16, 64 copies: scores and the test
+    python -m benchmarks.recite famous   # texts that everyone has, asked of a real model
     python -m benchmarks.recite nulls    # boilerplate, verse, code, licences, dates and famous texts that nobody read
 
 All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
@@ -24,7 +25,8 @@ import numpy as np
 import scipy.stats
 import torch
 
-from benchmarks.machine import machine
+from benchmarks.famous import controls, famous
+from benchmarks.machine import commit, machine
 from pretrace import open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
@@ -53,6 +55,28 @@ def keep(part: str, found: dict[str, Any]) -> None:
     atomic_text(
         OUT, json.dumps({**kept(), "machine": machine(), part: found}, indent=1, sort_keys=True) + "\n"
     )
+
+
+def shared() -> None:
+    """Write what nulls and copies gave to results/innocents_recite.json, as `benchmarks.designs` reads it."""
+    found, rows = kept(), []
+    own = {"test": "recite", "how": "tiny models"}
+    for kind, one in found.get("nulls", {}).get("counts", {}).items():
+        if one["of"]:
+            counts = {"runs": one["of"], "rejected": one["rejected"], "accused": one["accused"]}
+            rows.append({**own, "kind": kind, **counts, "members": None, "before": None})
+    for name, one in found.get("copies", {}).get("counts", {}).items():
+        number, _, how = name.partition(" ")
+        counts = {"runs": one["of"], "rejected": one["rejected"], "accused": one["accused"]}
+        if number == "never,":
+            rows.append({**own, "kind": f"never read, {how}", **counts, "members": None, "before": None})
+            continue
+        members = {"kind": name, "runs": one["of"], "found": one["accused"], "units": DOCUMENTS}
+        members |= {"copies": int(number)} if how == "copies, weights" else {}
+        none = {"runs": 0, "rejected": 0, "accused": 0}
+        rows.append({**own, "kind": name, **none, "members": members, "before": None})
+    whole = {"machine": machine(), "commit": commit(), "rows": rows}
+    atomic_text(OUT.with_name("innocents_recite.json"), json.dumps(whole, indent=1) + "\n")
 
 
 @torch.inference_mode()
@@ -281,6 +305,7 @@ def copies(worlds: int) -> None:
             for name in rows[0]
         }
         keep("copies", {"documents": DOCUMENTS, "counts": counts, "worlds": rows})
+        shared()
         print(
             f"world {seed}: {time.monotonic() - began:.0f} s",
             {n: c["accused"] for n, c in counts.items()},
@@ -404,14 +429,49 @@ def nulls(runs: int) -> None:
                 for tested in [[one[how] for one in some if one[how]["p"] is not None]]
             }
             keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
+            shared()
             print(f"{kind} {seed}: {time.monotonic() - began:.0f} s", counts[f"{kind}, weights"],
                   counts[f"{kind}, text alone"], flush=True)  # fmt: skip
+
+
+LESS = {"without its last layer": 1, "without its last three layers": 3}
+"""Second models that are made of the model in question: one that knows nearly as much, and one that knows less."""
+
+
+def famous_texts(name: str) -> None:
+    """Texts that everyone has, asked of a real model, with second models that know them as well, or less well."""
+    import copy
+
+    target = open_model(name)
+    assert isinstance(target, HuggingFace)
+    found = kept().get("famous", {})
+    for title, layers in {"the same model": 0, **LESS}.items():
+        net = copy.deepcopy(target.model)
+        if layers:
+            net.model.layers = net.model.layers[:-layers]
+            net.config.num_hidden_layers -= layers
+        second = HuggingFace(net, target.tokenizer, name=title, weights=title, settings=ModelSettings())
+        for text in (False, True):
+            settings = ReciteSettings(cache=True, samples=0)
+            models = Models(target, placebos=(second,))
+            verdict = recite(famous(), models, settings, controls=controls(), text=text)
+            printed = verdict.table("windows").columns
+            own = [v for v, kind in zip(printed["printed"], printed["set"], strict=True) if kind == "texts"]
+            found[f"{title}, {'text alone' if text else 'weights'}"] = {
+                "p": verdict.p,
+                "outcome": verdict.outcome,
+                "printed": float(np.nanmean(own)),
+                "failed": [one.name for one in verdict.checks if one.status == "failed"],
+                **{key: value for key, value in verdict.figures.items() if key.startswith("p ")},
+            }
+            keep("famous", found)
+            print(title, text, found[f"{title}, {'text alone' if text else 'weights'}"], flush=True)
 
 
 def main() -> None:
     """One part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("p", "copies", "nulls"))
+    parser.add_argument("part", choices=("p", "copies", "nulls", "famous"))
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--windows", type=int, default=20)
     parser.add_argument("--samples", type=int, default=2000)
@@ -425,8 +485,10 @@ def main() -> None:
         by_pass(given.model, given.windows, given.samples, generate=given.generate)
     elif given.part == "copies":
         copies(given.worlds)
-    else:
+    elif given.part == "nulls":
         nulls(given.runs)
+    else:
+        famous_texts(given.model)
 
 
 if __name__ == "__main__":

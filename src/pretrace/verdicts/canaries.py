@@ -21,8 +21,15 @@ from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.lots import centred, lot_test
 from pretrace.statistics.permutation import share_reached
-from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
-from pretrace.verdicts.answering import Continues, answers_check, check_without_reference, continued, draws_of
+from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
+from pretrace.verdicts.answering import (
+    Continues,
+    alike,
+    answers_check,
+    check_without_reference,
+    continued,
+    draws_of,
+)
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.choices import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
@@ -563,7 +570,11 @@ class _InText(_Canaries):
         return beyond_by_lot(own, other, draws=self.settings.draws, seed=self.seed, multiple=MOST_DOSE)
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
-        had = sum(bool(np.isfinite(row).all()) for row in values)
+        same = alike([[Written(one)] for one in self.told[id(self.models.target)]])
+        had = sum(
+            bool(np.isfinite(row).all()) and not (no and row[0] == 0)
+            for row, (no,) in zip(values, same, strict=True)
+        )
         return (*super().checks(values), answers_check([("strings", had, len(values))]))
 
     def words(self, values: Rows) -> Words:
