@@ -320,8 +320,9 @@ FAMOUS = {
     "famous, the second model read them half as often": 0.5,
 }
 """Texts that everyone has, in each suspect document and in no control; and how often the second model read them."""
-LENGTH, SETS, FEW, READ = 110, 150, 8, 3600
-"""Words of a document, pairs of sets for each pair of models, documents of a set, and those that a model reads."""
+LENGTH, SETS, FEW, READ, KEPT = 110, 150, 8, 3600, 10
+"""Words of a document, pairs of sets for each pair of models, documents of a set, those that a model reads, and the
+sets after which the file is written."""
 
 
 def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa: C901 - one branch a kind
@@ -337,8 +338,10 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
     forms = [some(3) for _ in range(30)]
     days, years = [f"{i:02d}" for i in range(1, 100)], [str(year) for year in range(1950, 2050)]
 
-    def pieces(name: list[str], start: int, year: str) -> Iterator[list[str]]:
-        form = int(rng.integers(len(forms)))
+    def pieces(draw: np.random.Generator) -> Iterator[list[str]]:
+        name = [words[int(i)] for i in draw.integers(len(words), size=2)]
+        start, year = int(draw.integers(300)), str(draw.choice(years))
+        form = int(draw.integers(len(forms)))
         for i in itertools.count(start):
             if kind == "boilerplate":  # the same phrases in the same order, each with the name
                 yield [*forms[i % len(forms)], *name]
@@ -350,11 +353,11 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
                 yield [days[i % 28], days[i // 28 % 12], year, "came"]
             else:  # clauses, each followed by one of two others
                 yield [*forms[form], name[0], year]
-                form = (2 * form + int(rng.integers(2))) % len(forms)
+                form = (2 * form + int(draw.integers(2))) % len(forms)
 
-    def document() -> str:
+    def document(draw: np.random.Generator) -> str:
         made: list[str] = []
-        for piece in pieces(some(2), int(rng.integers(300)), str(rng.choice(years))):
+        for piece in pieces(draw):
             made += piece
             if len(made) >= LENGTH:
                 return " ".join(made[:LENGTH])
@@ -363,29 +366,30 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
     return sorted({*words, *days, *years, "(", ")", ",", "came"}), document
 
 
-def innocent(kind: str, seed: int) -> list[dict[str, Any]]:
-    """What recite says of sets that neither model read, of one pair of models."""
+def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
+    """What recite says of sets that neither model read, of one pair of models, after so many that are done."""
     rng = np.random.default_rng([25, seed, *kind.encode()])
     famous = FAMOUS.get(kind)
     words, document = maker(kind, rng)
-    known = [document() for _ in range(16)] if famous is not None else []
+    known = [document(rng) for _ in range(16)] if famous is not None else []
     tokenizer = tokenizer_of(words)
     reads = [round(64 * share) for share in (1.0, famous or 0.0)]
     models = [
         trained(
             tokenizer,
-            [*(document() for _ in range(READ)), *(one for one in known for _ in range(times))],
+            [*(document(rng) for _ in range(READ)), *(one for one in known for _ in range(times))],
             100 * seed + number,
             f"{kind} {seed}, model {number}",
         )
         for number, times in enumerate(reads)
     ]
-    found = []
-    for run in range(SETS):
+    for run in range(done, SETS):
         own = np.random.default_rng([26, seed, run])
-        texts = [known[int(i)] for i in own.permutation(len(known))[:FEW]] or [document() for _ in range(FEW)]
+        texts = [known[int(i)] for i in own.permutation(len(known))[:FEW]] or [
+            document(own) for _ in range(FEW)
+        ]
         suspects = Corpus("suspects", tuple(Text(f"s{i}", one) for i, one in enumerate(texts)))
-        controls = Corpus("controls", tuple(Text(f"c{i}", document()) for i in range(FEW)))
+        controls = Corpus("controls", tuple(Text(f"c{i}", document(own)) for i in range(FEW)))
         row = {}
         for text in (False, True):
             settings = ReciteSettings(cache=False, samples=0, draws=1999)
@@ -402,8 +406,7 @@ def innocent(kind: str, seed: int) -> list[dict[str, Any]]:
                 "outcome": verdict.outcome,
                 "printed": float(printed),
             }
-        found.append(row)
-    return found
+        yield row
 
 
 def nulls(runs: int) -> None:
@@ -416,22 +419,28 @@ def nulls(runs: int) -> None:
             if len(had) >= (seed + 1) * SETS:
                 continue
             began = time.monotonic()
-            rows[kind] = had[: seed * SETS] + innocent(kind, seed)
-            counts = {
-                f"{name}, {how}": {
-                    "of": len(tested),
-                    "printed": float(np.mean([one["printed"] for one in tested] or [np.nan])),
-                    "rejected": sum(one["p"] <= 0.05 for one in tested),
-                    "accused": sum(one["outcome"] == "consistent" for one in tested),
-                }
-                for name, some in rows.items()
-                for how in ("weights", "text alone")
-                for tested in [[one[how] for one in some if one[how]["p"] is not None]]
-            }
-            keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
-            shared()
-            print(f"{kind} {seed}: {time.monotonic() - began:.0f} s", counts[f"{kind}, weights"],
-                  counts[f"{kind}, text alone"], flush=True)  # fmt: skip
+            for number, one in enumerate(innocent(kind, seed, len(had) - seed * SETS), len(had) + 1):
+                rows.setdefault(kind, []).append(one)
+                if number % KEPT == 0 or number == (seed + 1) * SETS:
+                    _counted(rows)
+                    print(f"{kind}: {number} sets, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _counted(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Keep the rows of all kinds, and how many of them were rejected and accused."""
+    counts = {
+        f"{name}, {how}": {
+            "of": len(tested),
+            "printed": float(np.mean([one["printed"] for one in tested] or [0.0])),
+            "rejected": sum(one["p"] <= 0.05 for one in tested),
+            "accused": sum(one["outcome"] == "consistent" for one in tested),
+        }
+        for name, some in rows.items()
+        for how in ("weights", "text alone")
+        for tested in [[one[how] for one in some if one[how]["p"] is not None]]
+    }
+    keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
+    shared()
 
 
 LESS = {"without its last layer": 1, "without its last three layers": 3}

@@ -228,7 +228,7 @@ def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step |
     model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
     question = f"was {model} trained on {Path(source.texts).name}?"
     named = (operand(source.texts), *seen.names.columns, "--model", model)
-    beside = ("--placebo", inputs.before) if inputs.before else ()
+    beside: tuple[str, ...] = ("--placebo", inputs.before) if inputs.before else ()
     in_text = ("--access", "text") if text_kind(model) == "chat" else ()
     if row.choice.name == "canaries":
         return Step(

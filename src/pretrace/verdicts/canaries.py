@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -439,7 +439,7 @@ class _Canaries(ByLot):
     _cut: dict[str, int] = field(default_factory=dict)
 
     name = "canaries"
-    accusing = ("few", "known")
+    accusing: ClassVar[tuple[str, ...]] = ("few", "known")
 
     @property
     def matters(self) -> Mapping[str, Any]:
@@ -541,7 +541,7 @@ class _InText(_Canaries):
 
     told: dict[int, list[str]] = field(default_factory=dict)
 
-    accusing = ("few", "known", "answers")
+    accusing: ClassVar[tuple[str, ...]] = ("few", "known", "answers")
 
     @property
     def matters(self) -> Mapping[str, Any]:
