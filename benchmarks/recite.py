@@ -2,6 +2,7 @@
 
     python -m benchmarks.recite p        # chances of windows against 2,000 samples each (--generate: by generate)
     python -m benchmarks.recite copies   # a model trained on texts at 1, 4, 16, 64 copies: scores and the test
+    python -m benchmarks.recite famous   # texts that everyone has, asked of a real model
     python -m benchmarks.recite nulls    # boilerplate, verse, code, licences, dates and famous texts that nobody read
 
 All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
@@ -24,7 +25,8 @@ import numpy as np
 import scipy.stats
 import torch
 
-from benchmarks.machine import machine
+from benchmarks.famous import controls, famous
+from benchmarks.machine import commit, machine
 from pretrace import open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
@@ -53,6 +55,28 @@ def keep(part: str, found: dict[str, Any]) -> None:
     atomic_text(
         OUT, json.dumps({**kept(), "machine": machine(), part: found}, indent=1, sort_keys=True) + "\n"
     )
+
+
+def shared() -> None:
+    """Write what nulls and copies gave to results/innocents_recite.json, as `benchmarks.designs` reads it."""
+    found, rows = kept(), []
+    own = {"test": "recite", "how": "tiny models"}
+    for kind, one in found.get("nulls", {}).get("counts", {}).items():
+        if one["of"]:
+            counts = {"runs": one["of"], "rejected": one["rejected"], "accused": one["accused"]}
+            rows.append({**own, "kind": kind, **counts, "members": None, "before": None})
+    for name, one in found.get("copies", {}).get("counts", {}).items():
+        number, _, how = name.partition(" ")
+        counts = {"runs": one["of"], "rejected": one["rejected"], "accused": one["accused"]}
+        if number == "never,":
+            rows.append({**own, "kind": f"never read, {how}", **counts, "members": None, "before": None})
+            continue
+        members = {"kind": name, "runs": one["of"], "found": one["accused"], "units": DOCUMENTS}
+        members |= {"copies": int(number)} if how == "copies, weights" else {}
+        none = {"runs": 0, "rejected": 0, "accused": 0}
+        rows.append({**own, "kind": name, **none, "members": members, "before": None})
+    whole = {"machine": machine(), "commit": commit(), "rows": rows}
+    atomic_text(OUT.with_name("innocents_recite.json"), json.dumps(whole, indent=1) + "\n")
 
 
 @torch.inference_mode()
@@ -281,6 +305,7 @@ def copies(worlds: int) -> None:
             for name in rows[0]
         }
         keep("copies", {"documents": DOCUMENTS, "counts": counts, "worlds": rows})
+        shared()
         print(
             f"world {seed}: {time.monotonic() - began:.0f} s",
             {n: c["accused"] for n, c in counts.items()},
@@ -295,8 +320,9 @@ FAMOUS = {
     "famous, the second model read them half as often": 0.5,
 }
 """Texts that everyone has, in each suspect document and in no control; and how often the second model read them."""
-LENGTH, SETS, FEW, READ = 110, 150, 8, 3600
-"""Words of a document, pairs of sets for each pair of models, documents of a set, and those that a model reads."""
+LENGTH, SETS, FEW, READ, KEPT = 110, 150, 8, 3600, 10
+"""Words of a document, pairs of sets for each pair of models, documents of a set, those that a model reads, and the
+sets after which the file is written."""
 
 
 def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa: C901 - one branch a kind
@@ -312,8 +338,10 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
     forms = [some(3) for _ in range(30)]
     days, years = [f"{i:02d}" for i in range(1, 100)], [str(year) for year in range(1950, 2050)]
 
-    def pieces(name: list[str], start: int, year: str) -> Iterator[list[str]]:
-        form = int(rng.integers(len(forms)))
+    def pieces(draw: np.random.Generator) -> Iterator[list[str]]:
+        name = [words[int(i)] for i in draw.integers(len(words), size=2)]
+        start, year = int(draw.integers(300)), str(draw.choice(years))
+        form = int(draw.integers(len(forms)))
         for i in itertools.count(start):
             if kind == "boilerplate":  # the same phrases in the same order, each with the name
                 yield [*forms[i % len(forms)], *name]
@@ -325,11 +353,11 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
                 yield [days[i % 28], days[i // 28 % 12], year, "came"]
             else:  # clauses, each followed by one of two others
                 yield [*forms[form], name[0], year]
-                form = (2 * form + int(rng.integers(2))) % len(forms)
+                form = (2 * form + int(draw.integers(2))) % len(forms)
 
-    def document() -> str:
+    def document(draw: np.random.Generator) -> str:
         made: list[str] = []
-        for piece in pieces(some(2), int(rng.integers(300)), str(rng.choice(years))):
+        for piece in pieces(draw):
             made += piece
             if len(made) >= LENGTH:
                 return " ".join(made[:LENGTH])
@@ -338,29 +366,30 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
     return sorted({*words, *days, *years, "(", ")", ",", "came"}), document
 
 
-def innocent(kind: str, seed: int) -> list[dict[str, Any]]:
-    """What recite says of sets that neither model read, of one pair of models."""
+def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
+    """What recite says of sets that neither model read, of one pair of models, after so many that are done."""
     rng = np.random.default_rng([25, seed, *kind.encode()])
     famous = FAMOUS.get(kind)
     words, document = maker(kind, rng)
-    known = [document() for _ in range(16)] if famous is not None else []
+    known = [document(rng) for _ in range(16)] if famous is not None else []
     tokenizer = tokenizer_of(words)
     reads = [round(64 * share) for share in (1.0, famous or 0.0)]
     models = [
         trained(
             tokenizer,
-            [*(document() for _ in range(READ)), *(one for one in known for _ in range(times))],
+            [*(document(rng) for _ in range(READ)), *(one for one in known for _ in range(times))],
             100 * seed + number,
             f"{kind} {seed}, model {number}",
         )
         for number, times in enumerate(reads)
     ]
-    found = []
-    for run in range(SETS):
+    for run in range(done, SETS):
         own = np.random.default_rng([26, seed, run])
-        texts = [known[int(i)] for i in own.permutation(len(known))[:FEW]] or [document() for _ in range(FEW)]
+        texts = [known[int(i)] for i in own.permutation(len(known))[:FEW]] or [
+            document(own) for _ in range(FEW)
+        ]
         suspects = Corpus("suspects", tuple(Text(f"s{i}", one) for i, one in enumerate(texts)))
-        controls = Corpus("controls", tuple(Text(f"c{i}", document()) for i in range(FEW)))
+        controls = Corpus("controls", tuple(Text(f"c{i}", document(own)) for i in range(FEW)))
         row = {}
         for text in (False, True):
             settings = ReciteSettings(cache=False, samples=0, draws=1999)
@@ -377,8 +406,7 @@ def innocent(kind: str, seed: int) -> list[dict[str, Any]]:
                 "outcome": verdict.outcome,
                 "printed": float(printed),
             }
-        found.append(row)
-    return found
+        yield row
 
 
 def nulls(runs: int) -> None:
@@ -391,27 +419,68 @@ def nulls(runs: int) -> None:
             if len(had) >= (seed + 1) * SETS:
                 continue
             began = time.monotonic()
-            rows[kind] = had[: seed * SETS] + innocent(kind, seed)
-            counts = {
-                f"{name}, {how}": {
-                    "of": len(tested),
-                    "printed": float(np.mean([one["printed"] for one in tested] or [np.nan])),
-                    "rejected": sum(one["p"] <= 0.05 for one in tested),
-                    "accused": sum(one["outcome"] == "consistent" for one in tested),
-                }
-                for name, some in rows.items()
-                for how in ("weights", "text alone")
-                for tested in [[one[how] for one in some if one[how]["p"] is not None]]
+            for number, one in enumerate(innocent(kind, seed, len(had) - seed * SETS), len(had) + 1):
+                rows.setdefault(kind, []).append(one)
+                if number % KEPT == 0 or number == (seed + 1) * SETS:
+                    _counted(rows)
+                    print(f"{kind}: {number} sets, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _counted(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Keep the rows of all kinds, and how many of them were rejected and accused."""
+    counts = {
+        f"{name}, {how}": {
+            "of": len(tested),
+            "printed": float(np.mean([one["printed"] for one in tested] or [0.0])),
+            "rejected": sum(one["p"] <= 0.05 for one in tested),
+            "accused": sum(one["outcome"] == "consistent" for one in tested),
+        }
+        for name, some in rows.items()
+        for how in ("weights", "text alone")
+        for tested in [[one[how] for one in some if one[how]["p"] is not None]]
+    }
+    keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
+    shared()
+
+
+LESS = {"without its last layer": 1, "without its last three layers": 3}
+"""Second models that are made of the model in question: one that knows nearly as much, and one that knows less."""
+
+
+def famous_texts(name: str) -> None:
+    """Texts that everyone has, asked of a real model, with second models that know them as well, or less well."""
+    import copy
+
+    target = open_model(name)
+    assert isinstance(target, HuggingFace)
+    found = kept().get("famous", {})
+    for title, layers in {"the same model": 0, **LESS}.items():
+        net = copy.deepcopy(target.model)
+        if layers:
+            net.model.layers = net.model.layers[:-layers]
+            net.config.num_hidden_layers -= layers
+        second = HuggingFace(net, target.tokenizer, name=title, weights=title, settings=ModelSettings())
+        for text in (False, True):
+            settings = ReciteSettings(cache=True, samples=0)
+            models = Models(target, placebos=(second,))
+            verdict = recite(famous(), models, settings, controls=controls(), text=text)
+            printed = verdict.table("windows").columns
+            own = [v for v, kind in zip(printed["printed"], printed["set"], strict=True) if kind == "texts"]
+            found[f"{title}, {'text alone' if text else 'weights'}"] = {
+                "p": verdict.p,
+                "outcome": verdict.outcome,
+                "printed": float(np.nanmean(own)),
+                "failed": [one.name for one in verdict.checks if one.status == "failed"],
+                **{key: value for key, value in verdict.figures.items() if key.startswith("p ")},
             }
-            keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
-            print(f"{kind} {seed}: {time.monotonic() - began:.0f} s", counts[f"{kind}, weights"],
-                  counts[f"{kind}, text alone"], flush=True)  # fmt: skip
+            keep("famous", found)
+            print(title, text, found[f"{title}, {'text alone' if text else 'weights'}"], flush=True)
 
 
 def main() -> None:
     """One part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("p", "copies", "nulls"))
+    parser.add_argument("part", choices=("p", "copies", "nulls", "famous"))
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--windows", type=int, default=20)
     parser.add_argument("--samples", type=int, default=2000)
@@ -425,8 +494,10 @@ def main() -> None:
         by_pass(given.model, given.windows, given.samples, generate=given.generate)
     elif given.part == "copies":
         copies(given.worlds)
-    else:
+    elif given.part == "nulls":
         nulls(given.runs)
+    else:
+        famous_texts(given.model)
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def test_without_an_option_and_a_terminal_the_whole_table_is_printed(
     code, out, _ = ask()
     assert code == 0
     assert (
-        out.count("    needs: ") == out.count("    $ pretrace ") - 3 == 11
+        out.count("    needs: ") == out.count("    $ pretrace ") - 3 == 12
     )  # marks take two commands, triggers three
     assert "missing" not in out
     assert json.loads(ask("--json")[1])["tests"]

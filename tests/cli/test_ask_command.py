@@ -79,6 +79,27 @@ def test_where_nothing_can_be_answered_it_names_what_is_missing_and_writes_nothi
     assert call(*words[:3], "chat:http://127.0.0.1:9", *words[4:], "--unseen", few)[0] == 4
 
 
+def test_a_model_that_gives_text_alone_is_asked_to_recite(call: Call, tmp_path: Path) -> None:
+    for name in ("texts", "controls"):
+        (tmp_path / name).mkdir()
+        for i in range(6):
+            said = " ".join(f"{name}{i}x{k}" for k in range(90))
+            (tmp_path / name / f"{i}.txt").write_text(said)
+    words = (
+        "ask",
+        tmp_path / "texts",
+        "--unseen",
+        tmp_path / "controls",
+        "--model",
+        "chat:http://127.0.0.1:9#m",
+    )
+    code, out, error = call(*words, "--plan")
+    assert code == 0, error
+    assert "pretrace recite" in out
+    assert "--access text" in out
+    assert "Recitation" in out
+
+
 def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_tested(
     call: Call, mine: Path, tmp_path: Path, model_folder: Path
 ) -> None:

@@ -30,6 +30,7 @@ ENOUGH: dict[str, dict[str, Any]] = {
     "controls-placebo": {"unseen": 20, "checkpoint": True},
     "controls": {"unseen": 20},
     "flag": {"unseen": 20},
+    "recite": {"unseen": 5},
     "cutoff": {"dated": 115, "months": 23.0},
     "placebo": {"checkpoint": True},
 }
@@ -41,9 +42,8 @@ def row(name: str, situation: Situation) -> Any:
 
 
 def test_every_test_of_a_verdict_is_in_the_list() -> None:
-    # of the logs of a harness; of folders of an earlier pretrace; without measured error rates and power; an audit is
-    # listed by what there is to compare with
-    others = {"samples", "twins", "recite", "audit"}
+    # of the logs of a harness; of folders of an earlier pretrace; audits stand there by their controls
+    others = {"samples", "twins", "audit"}
     assert set(get_args(VerdictTest)) - others <= {choice.name for choice in CHOICES} == set(ENOUGH)
 
 
@@ -93,12 +93,16 @@ def test_documents_in_question_alone_are_no_beginning() -> None:
     assert row("controls-placebo", Situation(checkpoint=True)).begun
 
 
-def test_text_alone_leaves_trigger_sentences() -> None:
+def test_text_alone_leaves_what_can_be_asked_in_text() -> None:
     everything: dict[str, Any] = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
     found = advise(Situation(**everything, access="text"))
-    assert [one.choice.name for one in found.rows if one.state == "applies"] == ["triggers"]
+    applies = [one for one in found.rows if one.state == "applies"]
+    assert [one.choice.name for one in applies] == ["triggers", "canaries", "order", "options", "recite"]
+    assert all("--access text" in one.commands[0] for one in applies[1:])
     assert {one.state for one in found.rows} == {"applies", "cannot"}
-    assert all("only text" in one.missing or "weights" in one.missing for one in found.rows[1:])
+    assert all("only text" in one.missing or "weights" in one.missing for one in found.rows[5:])
+    assert "--access" not in row("order", Situation(rows=20)).commands[0]
+    assert "--access text" in row("recite", Situation(unseen=5, access="logprobs")).commands[0]
 
 
 def test_log_probabilities_leave_all_but_what_needs_weights() -> None:
@@ -109,8 +113,8 @@ def test_log_probabilities_leave_all_but_what_needs_weights() -> None:
 
 def test_what_applies_comes_first_and_exact_tests_before_others() -> None:
     names = [one.choice.name for one in advise(Situation(unseen=20, rows=20)).rows]
-    assert names[:3] == ["order", "controls", "flag"]
-    assert names[3:5] == ["marks", "triggers"]
+    assert names[:4] == ["order", "controls", "flag", "recite"]
+    assert names[4:6] == ["marks", "triggers"]
     kinds = [choice.kind for choice in CHOICES]
     assert kinds == sorted(kinds, key=["exact", "exact if", "conditional"].index)
 
@@ -120,7 +124,7 @@ def test_what_applies_comes_first_and_exact_tests_before_others() -> None:
     [
         (EMPTY, "controls"),
         (Situation(collections=7), "collections"),
-        (Situation(unseen=19), "controls"),
+        (Situation(unseen=4), "controls"),
         (Situation(access="logprobs"), "collections"),
         (Situation(access="text"), "triggers"),
     ],

@@ -30,7 +30,7 @@ from pretrace.cli.paths import Source
 from pretrace.cli.streams import asks, say
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import operand
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
@@ -40,7 +40,7 @@ from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.looking import Seen, look
 
 Call = Callable[[Sequence[str]], int]
-RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "placebo")
+RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "recite", "placebo")
 """The tests that need no more than what `ask` is given, the first that applies is made; the others need a word of the
 owner, such as how an order came about."""
 COMPARING = ("controls-placebo", "controls")
@@ -154,6 +154,7 @@ def _check_places(place: Path, inputs: AskInputs) -> None:
     if inputs.model is not None:
         check_writable(place / "audit", AUDIT)
         check_writable(place / "canaries", VERDICTS.of("canaries"))
+        check_writable(place / "recite", VERDICTS.of("recite"))
 
 
 def _start() -> bool:
@@ -177,6 +178,8 @@ def _steps(source: Source, inputs: AskInputs, seen: Seen) -> tuple[list[Step], l
     if inputs.model is not None:
         advice = _advised(source, inputs, seen)
         able = {row.choice.name: row for row in advice.rows if row.state == "applies"}
+        if "recite" in able and not _recitable(source, inputs):
+            del able["recite"]
         chosen = next((able[name] for name in RUN_BY_ITSELF if name in able), None)
         found = None if chosen is None else _step(source, inputs, seen, chosen)
         if isinstance(found, Step):
@@ -210,7 +213,11 @@ def _missing(advice: Advice) -> list[str]:
     said = [
         f"No test can answer with this. Most easily had: {easiest.choice.title}. Missing: {easiest.missing}."
     ]
-    others = [row.choice.title for row in advice.rows if row.state == "applies"]
+    others = [
+        row.choice.title
+        for row in advice.rows
+        if row.state == "applies" and row.choice.name not in RUN_BY_ITSELF
+    ]
     if others:
         said.append(f"With a word of yours these could be made (pretrace advise): {'; '.join(others)}.")
     return said
@@ -221,10 +228,18 @@ def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step |
     model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
     question = f"was {model} trained on {Path(source.texts).name}?"
     named = (operand(source.texts), *seen.names.columns, "--model", model)
+    beside: tuple[str, ...] = ("--placebo", inputs.before) if inputs.before else ()
+    in_text = ("--access", "text") if text_kind(model) == "chat" else ()
     if row.choice.name == "canaries":
-        return Step("canaries", named, question, test, _chance(row, seen.situation.canaries))
-    beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()),)
-    beside += ("--placebo", inputs.before) if inputs.before else ()
+        return Step(
+            "canaries", (*named, *in_text, *beside), question, test, _chance(row, seen.situation.canaries)
+        )
+    beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()), *beside)
+    if row.choice.name == "recite":
+        asked = ("--access", "text") if text_kind(model) or served_kind(model) else ()
+        return Step(
+            "recite", (*named, *beside, *asked), question, test, _chance(row, seen.situation.documents)
+        )
     beside += () if row.choice.accuses else ("--power",)
     plan = _planned(source, inputs, power=not row.choice.accuses)
     if plan.design is None:
@@ -232,6 +247,20 @@ def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step |
     fewer = min(plan.documents, plan.control_documents) if plan.control_documents else plan.documents
     took = "" if plan.seconds is None else f"about {duration(max(1.0, plan.seconds))}, a guess."
     return Step("audit", (*named, *beside), question, test, _chance(row, fewer), took)
+
+
+def _recitable(source: Source, inputs: AskInputs) -> bool:
+    """Whether texts and control documents are long enough for the windows of `recite`."""
+    from pretrace.verdicts.recite import FEWEST, windows_of
+
+    columns = replace(source.columns, label=source.columns.label or "")
+    try:
+        found = windows_of(
+            open_corpus(source.texts, columns), open_corpus(inputs.unseen, columns) if inputs.unseen else None
+        )
+    except TextsError:
+        return False
+    return len(found.documents(control=True)) >= FEWEST
 
 
 def _planned(source: Source, inputs: AskInputs, *, power: bool) -> AuditPlan:

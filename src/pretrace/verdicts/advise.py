@@ -156,11 +156,17 @@ def _advised(choice: Choice, situation: Situation, names: Names) -> Advised:
     lack = choice.lack(situation)
     barred = _OFFERS.index(situation.access) < _OFFERS.index(choice.reads)
     missing = _BARRED[choice.reads] if barred else lack.words if lack else ""
+    text = " --access text"
+    # a server's log-probabilities do not tell which tokens are the likeliest, so that recite asks it for text
+    asked = {
+        "asked": text if situation.access == "text" else "",
+        "written": text if situation.access != "weights" else "",
+    }
     return Advised(
         choice=choice,
         state="cannot" if barred else "could" if lack else "applies",
         missing=missing,
         begun=lack is not None and lack.begun,
         needed=needed()[choice.name],
-        commands=tuple(command.format_map(names.quoted) for command in choice.commands),
+        commands=tuple(command.format_map({**names.quoted, **asked}) for command in choice.commands),
     )

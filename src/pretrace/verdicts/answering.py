@@ -5,6 +5,7 @@ What the tests with `--access text` share: `recite`, `order` with rows or option
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
@@ -12,6 +13,7 @@ from pretrace.cache.generated import Draw
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
+from pretrace.statistics.overlap import Worded
 from pretrace.types import Backend, Check, Sampling, Written
 
 TOKENS = 80
@@ -64,7 +66,19 @@ def continued(
 
     completer = Completer(model)
     made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
-    return [[Written(text) for text in some] for some in zip(*made, strict=True)]
+    return [[Written(text, ended=False) for text in some] for some in zip(*made, strict=True)]
+
+
+SAME, FIRST = 3, 5
+"""Prompts that are answered with the same first words, at least, and these words: then nobody continued a text."""
+
+
+def alike(written: Sequence[Sequence[Written]]) -> list[list[bool]]:
+    """Which answers begin with the same words as those to two or more other prompts, as refusals do in any language;
+    `written` holds the answers of each prompt, and prompts are different."""
+    first = [[Worded.of(one.text).words[:FIRST] for one in some] for some in written]
+    prompts = Counter(words for some in first for words in set(some) if words)
+    return [[prompts[words] >= SAME for words in some] for some in first]
 
 
 def check_without_reference(models: Models) -> None:

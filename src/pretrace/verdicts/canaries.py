@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,8 +21,15 @@ from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.lots import centred, lot_test
 from pretrace.statistics.permutation import share_reached
-from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
-from pretrace.verdicts.answering import Continues, answers_check, check_without_reference, continued, draws_of
+from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
+from pretrace.verdicts.answering import (
+    Continues,
+    alike,
+    answers_check,
+    check_without_reference,
+    continued,
+    draws_of,
+)
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.choices import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
@@ -432,7 +439,7 @@ class _Canaries(ByLot):
     _cut: dict[str, int] = field(default_factory=dict)
 
     name = "canaries"
-    accusing = ("few", "known")
+    accusing: ClassVar[tuple[str, ...]] = ("few", "known")
 
     @property
     def matters(self) -> Mapping[str, Any]:
@@ -534,7 +541,7 @@ class _InText(_Canaries):
 
     told: dict[int, list[str]] = field(default_factory=dict)
 
-    accusing = ("few", "known", "answers")
+    accusing: ClassVar[tuple[str, ...]] = ("few", "known", "answers")
 
     @property
     def matters(self) -> Mapping[str, Any]:
@@ -563,7 +570,11 @@ class _InText(_Canaries):
         return beyond_by_lot(own, other, draws=self.settings.draws, seed=self.seed, multiple=MOST_DOSE)
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
-        had = sum(bool(np.isfinite(row).all()) for row in values)
+        same = alike([[Written(one)] for one in self.told[id(self.models.target)]])
+        had = sum(
+            bool(np.isfinite(row).all()) and not (no and row[0] == 0)
+            for row, (no,) in zip(values, same, strict=True)
+        )
         return (*super().checks(values), answers_check([("strings", had, len(values))]))
 
     def words(self, values: Rows) -> Words:

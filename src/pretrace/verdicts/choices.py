@@ -10,6 +10,7 @@ from typing import Literal
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Situation
 from pretrace.verdicts.cutoff import FEWEST, MONTHS, fewest_steps
+from pretrace.verdicts.recite import FEWEST as FEWEST_RECITED
 
 LEVEL = 0.05
 """The level at which the fewest units are counted."""
@@ -88,6 +89,13 @@ def _unseen(has: Situation) -> Lack | None:
     return fewer(has.unseen, FEW_DOCUMENTS, "control documents")
 
 
+def _recited(has: Situation) -> Lack | None:
+    known = fewer(has.unseen, FEWEST_RECITED, "control documents")
+    if has.documents and has.documents < FEWEST_RECITED:
+        return both(known, fewer(has.documents, FEWEST_RECITED, "documents in question"))
+    return known
+
+
 def _checkpoint(has: Situation) -> Lack | None:
     return None if has.checkpoint else Lack("an earlier checkpoint of the model, or its base")
 
@@ -159,8 +167,9 @@ CHOICES: tuple[Choice, ...] = (
         lambda has: fewer(
             has.canaries, FEWEST_STRINGS, "random strings in the texts, such as hashes and UUIDs of version 4"
         ),
-        ("pretrace canaries {texts} --model {model} --out CANARIES",),
+        ("pretrace canaries {texts} --model {model}{asked} --out CANARIES",),
         7,
+        reads="text",
     ),
     Choice(
         "order",
@@ -169,8 +178,9 @@ CHOICES: tuple[Choice, ...] = (
         "exact if",
         "The order in which the rows were published was random.",
         lambda has: fewer(has.rows, FEWEST_ROWS, "rows of a set that was published in random order"),
-        ('pretrace order {texts} --model {model} --stated "HOW THE ORDER CAME ABOUT" --out ORDER',),
+        ('pretrace order {texts} --model {model}{asked} --stated "HOW THE ORDER CAME ABOUT" --out ORDER',),
         8,
+        reads="text",
     ),
     Choice(
         "options",
@@ -180,10 +190,11 @@ CHOICES: tuple[Choice, ...] = (
         "The order in which the options of an item were published was random.",
         lambda has: fewer(has.items, FEWEST_CHOICES, "multiple-choice items with options in random order"),
         (
-            "pretrace order {texts} --options {options} --model {model} "
+            "pretrace order {texts} --options {options} --model {model}{asked} "
             '--stated "HOW THE ORDER CAME ABOUT" --out OPTIONS',
         ),
         9,
+        reads="text",
     ),
     Choice(
         "collections",
@@ -230,6 +241,18 @@ CHOICES: tuple[Choice, ...] = (
         _unseen,
         ("pretrace flag {texts} --nonmembers {controls} --model {model} --out FLAGS",),
         3,
+    ),
+    Choice(
+        "recite",
+        "Recitation",
+        f"{FEWEST_RECITED} or more texts of the same kind that are known to be unseen; a model that gives only text "
+        "can be asked, too",
+        "conditional",
+        "Texts and controls are of one kind: apart from training, a model prints as much of either.",
+        _recited,
+        ("pretrace recite {texts} --heldout {controls} --model {model}{written} --out RECITED",),
+        12,
+        reads="text",
     ),
     Choice(
         "cutoff",

@@ -1140,8 +1140,8 @@ LOGP = "log-probability of the text in nats"
 
 
 _ALSO = (
-    "what a pattern could bring: where the published part was not listed, a model that sees a pattern names "
-    f"the one published after it, and {PEAK:g} times as much was taken off, with {SURE:g} standard error more"
+    f"{PEAK:g} times what a pattern could bring (how often the part published after it is named where the published "
+    f"one is not listed, and {SURE:g} standard error more)"
 )
 
 

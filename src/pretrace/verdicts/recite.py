@@ -45,7 +45,7 @@ from pretrace.types import (
     Verdict,
     Written,
 )
-from pretrace.verdicts.answering import TOKENS, Continues, answers_check, continued, draws_of
+from pretrace.verdicts.answering import TOKENS, Continues, alike, answers_check, continued, draws_of
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
 from pretrace.verdicts.outcome import null_of
@@ -520,12 +520,13 @@ class _Recite(Test[Recited]):
         )
 
     def _answers(self, values: Recited) -> Check:
-        """Whether the model answered for both sets alike."""
+        """Whether the model answered for both sets alike; what looks like a refusal is no answer."""
         sets = []
+        refuses = refusing(self.windows.found, values.written)
         for name, control in (("the texts", False), ("the controls", True)):
             some = [
-                any(answer.text for answer in written)
-                for one, written in zip(self.windows.found, values.written, strict=True)
+                any(answer.text and not no for answer, no in zip(written, says, strict=True))
+                for one, written, says in zip(self.windows.found, values.written, refuses, strict=True)
                 if one.control == control
             ]
             sets.append((f"windows of {name}", sum(some), len(some)))
@@ -659,6 +660,7 @@ class _Recite(Test[Recited]):
         own = own[np.isfinite(own)]
         asked = zip(values.written, some.tolist(), strict=True)
         answers = [one for written, chosen in asked if chosen for one in written]
+        refuses = zip(refusing(self.windows.found, values.written), some.tolist(), strict=True)
         shares = (
             {f"words of the {name} printed in runs of five or more": float(own.mean())} if len(own) else {}
         )
@@ -666,6 +668,9 @@ class _Recite(Test[Recited]):
             **shares,
             f"tries for the {name}": len(answers),
             f"refused or filtered for the {name}": sum(not one.text for one in answers),
+            f"look like a refusal for the {name}": sum(
+                no for says, chosen in refuses if chosen for no in says
+            ),
         }
 
     def _table(self, values: Recited) -> Table:
@@ -733,6 +738,22 @@ WRITTEN = 8
 GATE = 0.1
 """How often fair texts are withheld: each score without a model is tested at this level over their number."""
 _DRAWS = 999
+
+
+def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:
+    """Which answers look like a refusal, in any language: none of the end's runs of 5 words stands in them, and they
+    begin as answers to two or more other windows do, or the model ended them by itself before half as many words."""
+    same = alike(written)
+    found = []
+    for one, some, likes in zip(windows, written, same, strict=True):
+        end = Worded.of(one.suffix)
+        row = []
+        for answer, like in zip(some, likes, strict=True):
+            said = Worded.of(answer.text)
+            early = answer.ended and 2 * len(said.words) < len(end.words)
+            row.append(bool(answer.text) and (like or early) and not share_covered(end, [said.grams]))
+        found.append(row)
+    return found
 
 
 def _places_of(text: str, other: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from tiny import MORE_WORDS, WORDS
+from verdicts.answering import Answering
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
@@ -17,7 +19,7 @@ from pretrace.results.verdicts import load_verdict
 from pretrace.runs import save_verdict
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Quantity, Text
+from pretrace.types import Corpus, Quantity, Text, Written
 from pretrace.verdicts import recite as room
 from pretrace.verdicts.frame import watched
 from pretrace.verdicts.recite import PIECE, ReciteSettings, end_logp, pieces, printed, recite, windows_of
@@ -210,3 +212,34 @@ def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_acc
     assert test.beyond(values(test, 4.0, 0.0), values(test, 1.5, 0.0)).p < 0.05
     assert test.beyond(values(test, 4.0, 0.0), values(test, 2.5, 0.0)).p > 0.05  # more than half as far
     assert test.beyond(values(test, 4.0, 4.0), nothing).p > 0.05
+
+
+def test_refusals_are_told_in_any_language_by_what_they_share():
+    ends = ["uno dos tres cuatro cinco seis siete ocho nueve diez once doce"] * 2
+    ends += ["one two three four five six seven eight nine ten eleven twelve"] * 2
+    windows = [room.Window(f"d{i}", 0, f"beginning {i}", end, "other") for i, end in enumerate(ends)]
+    no = Written("Lo siento, pero no puedo continuar ese texto porque es de otros y tiene derechos.")
+    short = Written("Das darf ich nicht.")
+    cut = Written("Das darf ich nicht.", ended=False)
+    good = Written("uno dos tres cuatro cinco seis.")
+    other = Written("and so the cat went on to sit on that other mat until the end of it came")
+    written = [[no, good], [no, other], [no, short], [cut, Written("")]]
+    assert room.refusing(windows, written) == [[True, False], [True, False], [True, True], [False, False]]
+    assert room.refusing(windows[:2], written[:2]) == [[False, False]] * 2  # two alike may be chance
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_model_that_refuses_in_another_language_is_told(models, refused):
+    def answer(prompt: str) -> str:
+        number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
+        return (
+            "对不起，我不能继续这段文字。"
+            if refused
+            else " ".join(np.random.default_rng(number).choice(ALL, 60))
+        )
+
+    target = Answering(answer, chats=True)
+    found = recite(TEXTS, replace(models, target=target), SETTINGS, controls=CONTROLS, text=True)
+    assert check(found, "answers") == ("failed" if refused else "passed")
+    assert found.figures["look like a refusal for the texts"] == (16 if refused else 0)
+    assert found.outcome == "inconclusive"
