@@ -18,7 +18,7 @@ PUBLISHED = Path(__file__).parent / "published"
 COLUMNS = ["corpus", "score", "setting", "model", "metric", "value"]
 KINDS = ("detection", "inference", "gap", "quality", "other")
 Figures = tuple["Figure", ...]
-_NAME = re.compile(r"(table|figure)([A-Z]?)(\d+)([a-z]?)")
+_NAME = re.compile(r"(table|figure)([A-Z]?)(\d+)([a-z]?)|reference")  # "reference": rows that a paper lacks
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _PARTS = (ast.Name, ast.Load, ast.Call, ast.keyword, ast.Constant, ast.Tuple, ast.UnaryOp, ast.USub)
 
@@ -98,7 +98,7 @@ def _paper(path: Path) -> Iterator[Table]:
 def _table(path: Path, name: str, entry: dict[str, Any], *, paper: str, figures: Figures) -> Table:
     where = f"{path} [{name}]"
     if not _NAME.fullmatch(name):
-        raise TextsError(f"{where}: name it as table1, tableA3, figure4 or figure3b.")
+        raise TextsError(f"{where}: name it as table1, tableA3, figure4, figure3b or reference.")
     for field in ("what", "kind", "here", "runs"):
         if not isinstance(entry.get(field), str):
             raise TextsError(f"{where} wants a text for {field}, found {entry.get(field)!r}.")
@@ -174,4 +174,4 @@ def _parsed(expression: str) -> ast.expr | None:
 def _place(name: str) -> tuple[object, ...]:
     paper, _, table = name.partition(".")
     ((kind, appendix, number, part),) = _NAME.findall(table)
-    return paper, appendix, kind != "table", int(number), part
+    return paper, appendix, kind != "table", int(number or 0), part

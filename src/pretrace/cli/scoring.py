@@ -156,7 +156,12 @@ class _Command:
             return run
         how = self.how
         return measure(
-            run, parts.test, seed=self.settings.seed, resamples=how.resamples, validation=how.validation
+            run,
+            parts.test,
+            seed=self.settings.seed,
+            resamples=how.resamples,
+            validation=how.validation,
+            unlearned=how.unlearned,
         )
 
     def _in_shards(self, stream: TextStream, plan: ScorePlan) -> Answered:

@@ -254,7 +254,11 @@ def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: Evaluati
         },
         evaluation=None
         if evaluation is None
-        else {"resamples": evaluation.resamples, "validation": evaluation.validation},
+        else {
+            "resamples": evaluation.resamples,
+            "validation": evaluation.validation,
+            **({"unlearned": evaluation.unlearned} if evaluation.unlearned is not None else {}),
+        },
     )
 
 

@@ -16,15 +16,24 @@ from pretrace.jobs.merge import Merged, manifests
 from pretrace.jobs.rows import in_order, texts_at
 from pretrace.results.run import control_columns
 from pretrace.results.tables import texts_of
-from pretrace.scoring.evaluation import OfTexts, evaluate_rows
+from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
 from pretrace.scoring.holdout import drawn_documents
+from pretrace.scoring.unlearning import reread
 from pretrace.types import Bools, Control, Doubles, Ints, Missing, Run
 
 BLIND_TEXTS = 20_480
 """Texts that the blind classifier learns from and judges, drawn by document."""
 
 
-def evaluated(merged: Merged, stream: TextStream, *, seed: int, resamples: int, validation: float) -> Merged:
+def evaluated(
+    merged: Merged,
+    stream: TextStream,
+    *,
+    seed: int,
+    resamples: int,
+    validation: float,
+    unlearned: float | None = None,
+) -> Merged:
     """The run with its evaluation. Labels, numbers of documents, scores and controls of all rows are in memory, the
     texts of those alone that the blind classifier judges. TextsError where labels are missing or of one class."""
     job, parts = merged.job, merged.parts
@@ -34,6 +43,8 @@ def evaluated(merged: Merged, stream: TextStream, *, seed: int, resamples: int, 
     counted = {text.id: text.copies for text in stream.texts() if text.copies is not None}
     beside = replace(beside, judged=judged, copies=_copies(counted, job, parts) if counted else None)
     found = evaluate_rows(everything, beside, seed=seed, resamples=resamples, validation=validation)
+    if unlearned is not None:
+        found = reread(found, unlearned, placebo_name(merged.run.settings))
     run = replace(merged.run, evaluation=found)
     if counted:
         run = replace(run, copies=np.array([counted[name] for name in run.ids], dtype=np.int32))

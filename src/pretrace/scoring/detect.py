@@ -142,19 +142,30 @@ def check_leaks(corpus: Corpus, models: Models) -> None:
 
 
 def evaluate(
-    run: Run, corpus: Corpus, *, seed: int = 0, resamples: int = 1000, validation: float = 0.2
+    run: Run,
+    corpus: Corpus,
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    validation: float = 0.2,
+    unlearned: float | None = None,
 ) -> Run:
     """The run with its `evaluation`: metrics with 95% intervals, and the blind baseline beside them.
 
     `corpus` is the one that was scored. `validation` is the share of documents on which accuracy
-    thresholds are chosen. Raises TextsError where labels are missing or all of one class.
+    thresholds are chosen. `unlearned` is the margin of AUC within which a model that was to forget the members counts
+    as the placebo, a model retrained without them. Raises TextsError where labels are missing or all of one class.
     """
     from pretrace.scoring.evaluation import evaluate as measure
+    from pretrace.scoring.evaluation import placebo_name
+    from pretrace.scoring.unlearning import reread
 
     check_labels(corpus)
     by_id = {text.id: text.text for text in corpus.texts}
     texts = [by_id[name] for name in run.ids]
     found = measure(run, texts, seed=seed, resamples=resamples, validation=validation)
+    if unlearned is not None:
+        found = reread(found, unlearned, placebo_name(run.settings))
     return replace(run, evaluation=found)
 
 

@@ -97,7 +97,7 @@ def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, valid
         nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
         blind_note=_note(judged),
-        placebo=_placebo_name(run.settings),
+        placebo=placebo_name(run.settings),
         shuffles=shuffles(run),
         partial=_partial(run, parts),
     )
@@ -185,7 +185,7 @@ def _partial(run: Run, parts: Parts) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _placebo_name(settings: Mapping[str, Any]) -> str:
+def placebo_name(settings: Mapping[str, Any]) -> str:
     """What the run records as the placebo's name; of a folder its last part; "" where it records none."""
     models = settings.get("models")
     facts = models.get(PLACEBO) if isinstance(models, Mapping) else None

@@ -25,6 +25,7 @@ from pretrace.settings import (
 from pretrace.tuning.methods import methods
 
 DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
+RETRAINED = "--unlearned compares with a model retrained without the texts: name it with --placebo."
 TARGET = (
     "--placebo {} is the target itself: name a model that cannot have seen the texts, such as an earlier checkpoint "
     "(--placebo-revision), the base that the target was tuned from, or a sibling."
@@ -148,6 +149,14 @@ class EvaluationSettings:
         path="in",
         essential=True,
     )
+    unlearned: float | None = option(
+        None,
+        "TEXTS with label 1 were unlearned, and --placebo is a model retrained without them: the difference of AUC "
+        "within which the two count as the same. The reading is two-sided: still known, over-unlearned, as retrained.",
+        panel=CONTROLS,
+        least=0.001,
+        most=0.5,
+    )
     resamples: int = option(1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100)
     validation: float = option(
         0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95
@@ -239,6 +248,8 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
         raise ExpressionError(
             "--reference names reference texts, --reference-share draws them from TEXTS: give one of the two."
         )
+    if evaluation.unlearned is not None and not (evaluation.placebo or evaluation.placebo_revision):
+        raise ExpressionError(RETRAINED)
     methods.make(evaluation.method)
     for name, value, use, kind in (
         ("--tune-share", evaluation.tune_share, "tuned", "fsd(ppl)"),

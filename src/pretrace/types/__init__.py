@@ -44,6 +44,7 @@ from pretrace.types.results import (
     Skipped,
     Survival,
     TablePart,
+    Unlearned,
     Whole,
 )
 from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Selective, TokenTable
@@ -142,6 +143,7 @@ __all__ = [
     "TokenTable",
     "Trace",
     "Tuned",
+    "Unlearned",
     "Verdict",
     "VerdictTest",
     "View",

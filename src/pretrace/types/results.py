@@ -112,6 +112,30 @@ class ByCopies:
     auc: Estimate
 
 
+Forgotten = Literal["still known", "over-unlearned", "as retrained", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unlearned:
+    """How far the AUC of a score on a model that was to forget the members lies from that on a model retrained without
+    them: `difference`, with its 95% interval over documents, and the `margin` within which both count as the same."""
+
+    score: str
+    margin: float
+    difference: Estimate
+
+    @property
+    def reading(self) -> Forgotten:
+        """Two-sided. "as retrained" where the whole interval lies within the margin (two one-sided tests at 2.5% each);
+        else "still known" or "over-unlearned" where it lies above or below 0; else "inconclusive"."""
+        low, high = self.difference.low, self.difference.high
+        if -self.margin < low and high < self.margin:
+            return "as retrained"
+        if low > 0:
+            return "still known"
+        return "over-unlearned" if high < 0 else "inconclusive"
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """How well each score told members from non-members, beside the controls."""
@@ -130,6 +154,8 @@ class Evaluation:
     scores, and in an evaluation from before comparisons were recorded."""
     by_copies: tuple[ByCopies, ...] = ()
     """AUC by the number of copies of the members, where a scan counted them (`evaluate --labels`)."""
+    unlearned: tuple[Unlearned, ...] = ()
+    """Whether the members were forgotten, by each score, where `evaluate --unlearned` asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,16 @@ import pytest
 from huggingface_hub import constants
 
 from pretrace.corpora import known_corpora, open_corpus
-from pretrace.corpora.benchmarks import books_and_papers, built, training_splits, wikimia
+from pretrace.corpora.benchmarks import books_and_papers, built, known_training, training_splits, wikimia
 from pretrace.corpora.hub import _unreachable
 from pretrace.errors import TextsError
 from pretrace.types import Card
 
-ROOMS = (books_and_papers, built, training_splits, wikimia)
+ROOMS = (books_and_papers, built, known_training, training_splits, wikimia)
 CARDS = [found for room in ROOMS for found in vars(room).values() if isinstance(found, Card)]
 NAMES = {
     "arxiv_mia", "arxivtection", "bookmia", "booktection", "ccnewspdd", "dolma_paloma", "patentmia", "pile", "wikimia",
+    "checkmia", "copyright_traps", "hubble", "panorama", "toaa",
 }  # fmt: skip
 ROOT = Path(__file__).parents[3]
 
@@ -71,7 +72,18 @@ def dead_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["wikimia(64)", "bookmia", "arxivtection", "arxiv_mia", "pile('ArXiv')"]
+    "expression",
+    [
+        "wikimia(64)",
+        "bookmia",
+        "arxivtection",
+        "arxiv_mia",
+        "pile('ArXiv')",
+        "hubble('passages_wikipedia')",
+        "copyright_traps",
+        "checkmia('pythia_dedupe_mia_0-90000_90010-90025')",
+        "panorama",
+    ],
 )
 def test_without_a_network_the_cure_comes_at_once(dead_hub: None, expression: str) -> None:
     start = time.perf_counter()

@@ -1,0 +1,444 @@
+"""Texts of which others know from the training itself whether a model read them, and how often.
+
+Hubble, Train Once Answer All and the copyright traps were put into training at random, a known number of times; what
+CheckMIABench takes stands before or after a checkpoint; PANORAMA is made up, for fine-tunes of one's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pretrace.corpora.benchmarks.labelled_by_path import (
+    MEMBERS,
+    NONMEMBERS,
+    PathLabels,
+    labelled,
+    read_by_path,
+)
+from pretrace.corpora.benchmarks.published import (
+    Cells,
+    Schema,
+    carded,
+    joined,
+    kept,
+    one_table,
+    published,
+    stem,
+    tables,
+)
+from pretrace.corpora.columns import kind_of
+from pretrace.corpora.opening import shown
+from pretrace.errors import TextsError
+from pretrace.registry import corpora, require
+from pretrace.types import Card, Corpus
+
+HUBBLE_HUB = "allegrolab"
+HUBBLE_KINDS = (
+    "passages_gutenberg_popular",
+    "passages_gutenberg_unpopular",
+    "passages_wikipedia",
+    "paraphrases_mrpc",
+    "paraphrases_paws",
+    "biographies_yago",
+    "biographies_ecthr",
+    "chats_personachat",
+    "testset_popqa",
+    "testset_mmlu",
+    "testset_hellaswag",
+    "testset_piqa",
+    "testset_winogrande-mcq",
+    "testset_winogrande-infill",
+    "testset_munch",
+    "testset_ellie",
+)
+HUBBLE_CARD = Card(
+    title="Hubble",
+    what="English texts of one kind (book passages, biographies, test sets and others). Members were put into the "
+    "training of the perturbed models at random places 1, 4, 16, 64 or 256 times; non-members, drawn from the same "
+    "source, were put into none.",
+    size="16 kinds with some 700 to 8,000 texts each; models of 1 and 8 billion parameters that read 100 and 500 "
+    "billion tokens.",
+    licence="See the page of each data set on the hub; the texts are under the licences of their sources.",
+    citation="Wei et al. 2025, Hubble: a Model Suite to Advance the Study of LLM Memorization (arXiv:2510.19811)",
+    home=f"{HUBBLE_HUB}/KIND on the hub; models {HUBBLE_HUB}/hubble-1b-100b_toks-perturbed-hf and the like",
+    flaws=(
+        "Labels hold for perturbed models alone. The standard model of the same size and tokens read none of the "
+        "texts: take it as --reference-model or as --placebo (the authors' README).",
+        "Popular books and articles are all over the web: the authors searched the corpus for the texts, yet "
+        "quotations and other editions may remain, in the standard model too (scripts/decontamination of their "
+        "repository).",
+        "A single copy is next to invisible at this scale: Min-K%++ has an AUC of 0.509 to 0.580 at one copy in models "
+        "of 500 billion tokens, so that hundreds to thousands of texts a side are needed (the paper's table of "
+        "scores).",
+        "Passages of one book or article are kept together only where the file says its title.",
+    ),
+)
+_HUBBLE_FILES = PathLabels(members=("train",), nonmembers=("test",))
+
+
+def _whole(value: object, column: str, least: int = 0) -> int:
+    """A number of copies; ValueError in words that fit after "row 3: "."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{column} should hold a whole number and holds {kind_of(value)}")
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if number != int(number) or number < least:
+        raise ValueError(
+            f"{column} should hold a whole number, {least} or more, and holds {str(value)[:40]!r}"
+        )
+    return int(number)
+
+
+def _hubble(cells: Cells) -> Cells:
+    """Copies and label from `duplicates`, and the title of what a passage was cut from, where `meta` has one."""
+    duplicates = _whole(cells["duplicates"], "duplicates")
+    meta: Any = cells.get("meta")
+    if isinstance(meta, str):
+        try:
+            meta = json.loads(meta)
+        except ValueError:
+            meta = None
+    title = meta.get("title") if isinstance(meta, Mapping) else None
+    return {
+        "copies": duplicates,
+        "member": "1" if duplicates else "0",
+        "document": title if isinstance(title, str) else "",
+    }
+
+
+_HUBBLE = Schema(
+    "Hubble",
+    text="text",
+    label="member",
+    group="document",
+    needed=("duplicates",),
+    meta=("duplicates", "copies"),
+    used=("meta",),
+    derive=_hubble,
+    derived=("member", "document", "copies"),
+)
+
+
+@corpora.add("hubble")
+def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Corpus:
+    """Texts put into the Hubble models 1 to 256 times, against texts put into none (Wei et al. 2025).
+
+    `kind` is the name of the data set, as 'passages_wikipedia' or 'biographies_yago'. `copies` keeps the members of so
+    many copies (1, 4, 16, 64 or 256), and all non-members. `path` is a folder of files whose names begin with train and
+    test, or one file, of the columns `text` and `duplicates`. The column `duplicates` goes to the results, and
+    `evaluate` measures by copies. Raises ExpressionError for another kind, TextsError where the texts cannot be had.
+    """
+    known = ", ".join(HUBBLE_KINDS)
+    require(kind in HUBBLE_KINDS, f"hubble: kind must be one of {known}; found {kind!r}.")
+    if path is None:
+        home = f"{HUBBLE_HUB}/{kind}"
+        parts = {side: published(f"{home}::{split}", _HUBBLE) for side, split in _SPLITS.items()}
+        corpus = joined(parts, "hubble", f"hub:{home}")
+    else:
+        folder = Path(path) / kind if (Path(path) / kind).is_dir() else Path(path)
+        files = tables(folder)
+        if len(files) == 1:
+            corpus = published(files[0], _HUBBLE)
+        else:
+            corpus = read_by_path(folder, _HUBBLE_FILES, _HUBBLE)
+            corpus = _by_copies(corpus)
+    _two_sides(corpus, "duplicates above 0", "duplicates of 0")
+    corpus = _of_copies(corpus, copies, "hubble")
+    return carded(corpus, replace(HUBBLE_CARD, title=f"Hubble, {kind}"), "hubble")
+
+
+_SPLITS = {MEMBERS: "train", NONMEMBERS: "test"}
+
+
+def _by_copies(corpus: Corpus) -> Corpus:
+    """The labels that follow from the copies, whatever the files are called; TextsError where a name says another."""
+    odd = [text.id for text in corpus.texts if text.member is not (text.copies != 0)]
+    if odd:
+        raise TextsError(
+            f"{corpus.source}: the duplicates of {odd[0]!r} do not fit the name of its file, where train holds members "
+            "and test none: give the files as published."
+        )
+    return corpus
+
+
+def _two_sides(corpus: Corpus, members: str, nonmembers: str) -> None:
+    for side, words in ((True, members), (False, nonmembers)):
+        if not any(text.member is side for text in corpus.texts):
+            raise TextsError(f"{corpus.source} holds no text with {words}: give both sides, as published.")
+
+
+def _of_copies(corpus: Corpus, copies: int | None, name: str) -> Corpus:
+    """All non-members, and of the members those of so many copies; ExpressionError for a number that no member has."""
+    if copies is None:
+        return corpus
+    have = sorted({text.copies or 0 for text in corpus.texts if text.member})
+    require(copies in have, f"{name}: copies must be one of {', '.join(map(str, have))}, found {copies}.")
+    return kept(corpus, lambda text: not text.member or text.copies == copies, f"{copies} copies, or none")
+
+
+TOAA_HUB = "sbordt/TOAA-Membership-Inference"
+TOAA_TOKENIZER = "allenai/OLMo-2-0425-1B"
+TOAA_CARD = Card(
+    title="Train Once, Answer All",
+    what="Short made-up conversations in English with a suffix of 0, 1, 8 or 32 tokens: rare ones, random ones, or "
+    "ones "
+    "that a model wrote. Members were put into the training of the Exp models 1, 4 or 16 times, non-members, made in "
+    "the same way, never.",
+    size="About 1.16 million sequences in 30 conditions; a target and a model that never saw them at 179M and other "
+    "sizes.",
+    licence="ODC-BY, as stated on its page on the hub; the conversations are those of allenai/soda.",
+    citation="Bordt et al. 2025, Train Once, Answer All: Many Pretraining Experiments for the Cost of One "
+    "(arXiv:2509.23383)",
+    home=f"{TOAA_HUB} on the hub; target sbordt/OLMo-2-179M-Exp, reference sbordt/OLMo-2-179M",
+    flaws=(
+        "In conditions of rare tokens all members share one token and non-members draw theirs from a pool: compare "
+        "with "
+        "the reference model, never the target alone (the authors' scoring script).",
+        "The suffix carries nearly all of the trace, and pretrace scores the whole text: a figure here is lower than "
+        "one "
+        "of the suffix alone (the same script).",
+        "Published are token ids. They are turned into text here and cut into tokens again by the model; sequences "
+        "that "
+        "do not come back the same are left out, and a note counts them.",
+        "Each sequence began with an end-of-text token in training: score with --start always.",
+    ),
+)
+
+
+def _toaa(decode: Callable[[list[int]], str | None]) -> Callable[[Cells], Cells]:
+    def derive(cells: Cells) -> Cells:
+        ids, member = cells["input_ids"], str(cells["membership"])
+        if not isinstance(ids, list) or not all(isinstance(one, int) for one in ids) or not ids:
+            raise ValueError(f"input_ids should hold a list of whole numbers and holds {kind_of(ids)}")
+        if member not in ("0", "1"):
+            raise ValueError(f"membership should hold 1 or 0 and holds {member[:40]!r}")
+        copies = _whole(cells["duplication"], "duplication", 1) if member == "1" else 0
+        found = decode(ids)
+        name = f"{cells['condition']}/{member}/{cells['example_idx']}"
+        return {
+            "decoded": found or "",
+            "copies": copies,
+            "name": name,
+            "round": "0" if found is None else "1",
+        }
+
+    return derive
+
+
+@corpora.add("toaa")
+def toaa(condition: str, path: str | None = None, tokenizer: str = TOAA_TOKENIZER) -> Corpus:
+    """Sequences put into training 1 to 16 times, and others like them (TOAA, Bordt et al. 2025).
+
+    `condition` as published: 'plain_16x', 'rare_8tok_4x', 'random_32tok_1x', 'model_based_8tok_16x'. `path` is a
+    parquet file as published, or a folder with it; `tokenizer` the tokenizer of the ids, a hub id or a folder with
+    tokenizer.json. Raises TextsError where the texts or the tokenizer cannot be had.
+    """
+    decode = _decoder(tokenizer)
+    schema = Schema(
+        "TOAA",
+        text="decoded",
+        label="membership",
+        id="name",
+        needed=("condition", "input_ids", "duplication", "example_idx"),
+        meta=("condition", "copies", "round"),
+        used=("suffix_type", "n_suffix_tokens"),
+        derive=_toaa(decode),
+        derived=("decoded", "copies", "name", "round"),
+    )
+    corpus = published(f"{TOAA_HUB}::train" if path is None else one_table(Path(path)), schema)
+    conditions = sorted({text.meta["condition"] for text in corpus.texts})
+    require(
+        condition in conditions,
+        f"toaa: condition must be one of {', '.join(conditions)}; found {condition!r}.",
+    )
+    corpus = kept(corpus, lambda text: text.meta["condition"] == condition, f"condition {condition}")
+    corpus = kept(corpus, lambda text: text.meta["round"] == "1", "the same tokens when read again as text")
+    _two_sides(corpus, "membership 1", "membership 0")
+    texts = tuple(
+        replace(text, meta={name: text.meta[name] for name in ("condition", "copies")})
+        for text in corpus.texts
+    )
+    card = replace(TOAA_CARD, title=f"Train Once, Answer All, {condition}")
+    return carded(replace(corpus, texts=texts), card, "toaa")
+
+
+def _decoder(name: str) -> Callable[[list[int]], str | None]:
+    """From token ids to text, without start and end tokens; None where the text is not cut into the same tokens."""
+    from tokenizers import Tokenizer
+
+    place = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
+    try:
+        made = Tokenizer.from_file(str(place)) if place.is_file() else Tokenizer.from_pretrained(name)
+    except Exception as error:  # noqa: BLE001 - the library raises a bare Exception for anything
+        reason = " ".join(str(error).split())[:200]
+        raise TextsError(
+            f"toaa: the tokenizer {name!r} cannot be had ({reason}): give tokenizer='FOLDER', with a tokenizer.json."
+        ) from None
+    special = {number for number, token in made.get_added_tokens_decoder().items() if token.special}
+
+    def decode(ids: list[int]) -> str | None:
+        own = [one for one in ids if one not in special]
+        text: str = made.decode(own, skip_special_tokens=False)
+        return text if text and made.encode(text, add_special_tokens=False).ids == own else None
+
+    return decode
+
+
+TRAPS_HUB = "imperial-cpg/copyright-traps"
+TRAP_LENGTHS, TRAP_COPIES = (25, 50, 100), (10, 100, 1000)
+TRAPS_CARD = Card(
+    title="Copyright traps",
+    what="Made-up sentences of 25, 50 or 100 tokens that LLaMA-2 7B wrote, in ten ranges of perplexity. Members were "
+    "put "
+    "into books of CroissantLLM's training data 10, 100 or 1,000 times, non-members were made in the same way and put "
+    "nowhere.",
+    size="About 1,000 sentences a length and number of copies, half of them members.",
+    licence="Not stated on what could be read of its page on the hub; the code is under Apache-2.0.",
+    citation="Meeus et al. 2024, Copyright Traps for Large Language Models (ICML 2024, arXiv:2402.09363)",
+    home=f"{TRAPS_HUB} on the hub; target croissantllm/CroissantLLMBase",
+    flaws=(
+        "The authors' score compares with LLaMA-2 7B, the model that wrote the sentences: as a reference it knows them "
+        "too well, members and non-members alike (their README).",
+        "All copies of a sentence stand in one and the same book, so that 1,000 of them are not 1,000 documents (their "
+        "README).",
+        "At 100 copies no existing score finds sentences of medium length, at 1,000 the best AUC is 0.75 (the paper's "
+        "abstract).",
+    ),
+)
+
+
+@corpora.add("copyright_traps")
+def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = None) -> Corpus:
+    """Sentences hidden in CroissantLLM's training 10 to 1,000 times, and others (Meeus et al. 2024).
+
+    `length` is 25, 50 or 100 tokens. `path` is a folder of files whose names begin with seq_len_100_n_rep_1000 and the
+    like, or one such file, of the columns `text`, `label` and `perplexity_bucket`, which goes to the results. Raises
+    TextsError where the texts cannot be had, ExpressionError for another length or number of copies.
+    """
+    require(length in TRAP_LENGTHS, f"copyright_traps: length must be 25, 50 or 100, found {length}.")
+    require(copies in TRAP_COPIES, f"copyright_traps: copies must be 10, 100 or 1000, found {copies}.")
+    split = f"seq_len_{length}_n_rep_{copies}"
+    schema = Schema(
+        "the copyright traps",
+        text="text",
+        needed=("perplexity_bucket",),
+        meta=("perplexity_bucket", "copies"),
+        derive=lambda cells: {"copies": copies if str(cells["label"]) == "1" else 0},
+        derived=("copies",),
+    )
+    source = f"{TRAPS_HUB}::{split}" if path is None else _named(Path(path), split)
+    corpus = published(source, schema)
+    _two_sides(corpus, "label 1", "label 0")
+    card = replace(TRAPS_CARD, title=f"Copyright traps of {length} tokens, {copies} copies")
+    return carded(corpus, card, "copyright_traps")
+
+
+def _named(path: Path, beginning: str) -> Path:
+    """The one file whose name begins so, as the hub's files do; a file that was named itself."""
+    files = tables(path)
+    named = [file for file in files if stem(file).partition("-")[0] == beginning]
+    if path.is_dir() and len(named) != 1:
+        raise TextsError(
+            f"{shown(path)} holds {len(named)} files whose names begin with {beginning}: wanted one."
+        )
+    return named[0] if path.is_dir() else files[0]
+
+
+CHECKMIA_HUB = "jeffreygwang"
+CHECKMIA_CARD = Card(
+    title="CheckMIABench",
+    what="Pieces of the Pile in the order in which a model read them: members stand before a checkpoint, non-members "
+    "after it. The target is that checkpoint of a Pythia model (or OLMo), not the finished model.",
+    size="15,000 pieces a side and checkpoint on the hub; in files of one's own as many as they hold.",
+    licence="Not stated on its page on the hub; the Pile's parts are under licences of their own.",
+    citation="CheckMIABench 2026: firm foundations for membership inference attacks on language models",
+    home=f"{CHECKMIA_HUB}/pythia_dedupe_mia_FIRST-LAST_FIRST-LAST on the hub",
+    flaws=(
+        "Labels hold for the one checkpoint in the name alone: a later one has read the non-members as well.",
+        "Pieces are cut out of a stream of joined documents and name none of them: pieces of one document cannot be "
+        "kept "
+        "together, and one may stand on both sides.",
+        "Members read long before the checkpoint are told apart less well than those read just before it: figures of "
+        "ranges do not compare.",
+        "The owner of the data sets and their names were found on the hub; that they are those of the paper was not "
+        "confirmed. Give the files with path to be sure.",
+    ),
+)
+_CHECKMIA = Schema("CheckMIABench", text="text", label="")
+_CHECKMIA_FILES = PathLabels(members=("member",), nonmembers=("nonmember", "non-member", "non_member"))
+
+
+@corpora.add("checkmia")
+def checkmia(split: str, path: str | None = None) -> Corpus:
+    """Texts a model read before a checkpoint against texts that it read after it (CheckMIABench 2026).
+
+    `split` is the name of the data set, as 'pythia_dedupe_mia_0-90000_90010-90025': steps of members, then steps of
+    non-members. `path` is a folder with files whose names begin with member and with nonmember, of the column `text`.
+    Raises TextsError where the texts cannot be had.
+    """
+    if path is None:
+        home = f"{CHECKMIA_HUB}/{split}"
+        parts = {
+            MEMBERS: labelled(published(f"{home}::member", _CHECKMIA), True),
+            NONMEMBERS: labelled(published(f"{home}::nonmember", _CHECKMIA), False),
+        }
+        corpus = joined(parts, "checkmia", f"hub:{home}")
+    else:
+        corpus = read_by_path(Path(path), _CHECKMIA_FILES, _CHECKMIA)
+    return carded(corpus, replace(CHECKMIA_CARD, title=f"CheckMIABench, {split}"), "checkmia")
+
+
+PANORAMA_HUB = "srirxml/PANORAMA"
+PANORAMA_KINDS = (
+    "Article",
+    "Social Media",
+    "Forum Post",
+    "Online Review",
+    "Blog/News Article Comment",
+    "Online Ad",
+)
+PANORAMA_CARD = Card(
+    title="PANORAMA",
+    what="Made-up posts, articles, reviews and comments in English of made-up people, with names, addresses and "
+    "numbers. "
+    "No text has a label: a model is fine-tuned on some of the people, and those are the members.",
+    size="384,789 texts of 9,674 people.",
+    licence="See its page on the hub, where its terms have to be agreed to.",
+    citation="Selvam et al. 2025, PANORAMA: a synthetic PII-laced dataset for studying sensitive data memorization in "
+    "LLMs (arXiv:2505.12238)",
+    home=f"{PANORAMA_HUB} on the hub",
+    flaws=(
+        "All texts were written by one model: they are more alike, and likelier to any model, than people's own posts.",
+        "Texts of one person share names and numbers: divide by person, as the group here does, or a non-member "
+        "repeats a member.",
+        "A fine-tune reads little else: figures do not carry over to pretraining, where the same texts are diluted.",
+    ),
+)
+_PANORAMA = Schema(
+    "PANORAMA", text="text", label="", group="id", needed=("content-type",), meta=("content-type",)
+)
+
+
+@corpora.add("panorama")
+def panorama(kind: str | None = None, path: str | None = None) -> Corpus:
+    """Posts and articles of made-up people, for fine-tunes of one's own (Selvam et al. 2025).
+
+    `kind` is the content-type, as 'Social Media', None for all. The group is the person: `pretrace plant` then
+    divides people, never their texts. `path` is a file as published, or a folder with it, of the columns `id`,
+    `content-type` and `text`. Raises TextsError where the texts cannot be had, ExpressionError for another kind.
+    """
+    known = ", ".join(map(repr, PANORAMA_KINDS))
+    require(
+        kind is None or kind in PANORAMA_KINDS,
+        f"panorama: kind must be one of {known} or None; found {kind!r}.",
+    )
+    corpus = published(f"{PANORAMA_HUB}::train" if path is None else one_table(Path(path)), _PANORAMA)
+    if kind is not None:
+        corpus = kept(corpus, lambda text: text.meta["content-type"] == kind, f"content-type {kind}")
+    return carded(corpus, PANORAMA_CARD, "panorama")

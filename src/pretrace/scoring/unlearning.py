@@ -1,0 +1,58 @@
+"""Were the members forgotten? An evaluation read in both directions, beside a model that was retrained without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.scoring.control_findings import survival
+from pretrace.scoring.figures import listed, shown
+from pretrace.scoring.findings import others
+from pretrace.scoring.settings import RETRAINED
+from pretrace.statistics.controls import PLACEBO
+from pretrace.types import Evaluation, Unlearned
+
+
+def reread(evaluation: Evaluation, margin: float, retrained: str) -> Evaluation:
+    """The evaluation of a model that was to forget the members, with the reading of each score, whose placebo is the
+    model `retrained` without them. `margin` is the difference of AUC within which the two count as the same.
+
+    Sentences on scores that point the wrong way, or survive a placebo, give way to what is said of forgetting.
+    ExpressionError for a margin out of range, TextsError without a placebo.
+    """
+    require(0 < margin <= 0.5, f"the margin of --unlearned lies above 0 and is at most 0.5, found {margin}.")
+    found = tuple(
+        Unlearned(row.name, margin, row.lead)
+        for row in evaluation.rows
+        if row.kind == PLACEBO and row.lead is not None
+    )
+    if not found:
+        raise TextsError(RETRAINED)
+    scores = [row for row in evaluation.rows if row.kind == "score"]
+    gone = {*others(scores), *survival(evaluation.rows, retrained)}
+    kept = (sentence for sentence in evaluation.findings if sentence not in gone)
+    return replace(evaluation, unlearned=found, findings=(*sentences(found, retrained), *kept))
+
+
+def sentences(found: Sequence[Unlearned], retrained: str) -> list[str]:
+    """Whether the members were forgotten: by the score that was named first, and what the others say beside it."""
+    first, *more = found
+    than = f"on {retrained or 'the placebo'}, the model retrained without them"
+    by = "the difference is {} (95% interval {} to {})".format(*shown(first.difference, edges=(0.0,)))
+    margin = f"the margin of {first.margin:g} that was given"
+    how = {
+        "still known": f"The members are not forgotten: the AUC of {first.score} is higher than {than}; {by}.",
+        "over-unlearned": f"The model is over-unlearned: the AUC of {first.score} is lower than {than}; {by}. It finds "
+        "the members less likely than a model that never saw them does, so that they still stand out.",
+        "as retrained": f"By {first.score} the members are as good as never read: its AUC is that {than}, within "
+        f"{margin}; {by}. Another score, or another way of asking, may still find them.",
+        "inconclusive": f"Whether the members are forgotten cannot be said: the AUC of {first.score} neither differs "
+        f"from that {than} nor lies within {margin}; {by}. Give more documents.",
+    }
+    told = [how[first.reading]]
+    if more:
+        readings = listed([f"{one.score}: {one.reading}" for one in more])
+        told.append(f"Beside it ({readings}): these were looked at together, and the first score decides.")
+    return told

@@ -1,0 +1,137 @@
+"""Planted, unlearned by gradient ascent, retrained without: a two-sided reading tells each apart, on tiny models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import WORDS, make_model, make_tokenizer
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.settings import ModelSettings
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.results.run import load_run, save_run
+from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, check_use
+from pretrace.types import Corpus, Estimate, Run, Text, Unlearned
+
+MARGIN = 0.25
+
+
+def texts(seed: int, number: int) -> list[str]:
+    generator = np.random.default_rng(seed)
+    return [" ".join(generator.choice(WORDS, 14)) for _ in range(number)]
+
+
+MEMBERS, UNSEEN, KEPT = texts(1, 40), texts(2, 40), texts(3, 40)
+CORPUS = Corpus(
+    "to forget",
+    tuple(Text(f"{member} {i}", text, member=member) for member, some in ((True, MEMBERS), (False, UNSEEN))
+          for i, text in enumerate(some)),
+)  # fmt: skip
+
+
+def step(model: Any, optimiser: Any, batch: list[str], sign: float) -> None:
+    """One step down the loss of a batch, or up."""
+    tokenizer = make_tokenizer()
+    tokenizer.pad_token = tokenizer.eos_token
+    read = tokenizer(batch, return_tensors="pt", padding=True)
+    labels = read["input_ids"].masked_fill(read["attention_mask"] == 0, -100)
+    optimiser.zero_grad()
+    (sign * model(**read, labels=labels).loss).backward()
+    optimiser.step()
+
+
+def batches(texts: list[str], order: np.random.Generator) -> list[list[str]]:
+    shuffled = [texts[i] for i in order.permutation(len(texts))]
+    return [shuffled[start : start + 8] for start in range(0, len(shuffled), 8)]
+
+
+def trained(on: list[str], *, seed: int = 0) -> Any:
+    """A model that read these texts 25 times."""
+    torch.manual_seed(seed)
+    model, order = make_model("gpt_neox").train(), np.random.default_rng(seed)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for _ in range(25):
+        for batch in batches(on, order):
+            step(model, optimiser, batch, 1.0)
+    return model.eval()
+
+
+def unlearned(model: Any) -> Any:
+    """The same after gradient ascent on the members, with a step down on kept texts after each."""
+    model.train()
+    optimiser, order = torch.optim.AdamW(model.parameters(), lr=1e-3), np.random.default_rng(0)
+    for _ in range(10):
+        for up, down in zip(batches(MEMBERS, order), batches(KEPT, order), strict=True):
+            step(model, optimiser, up, -1.0)
+            step(model, optimiser, down, 1.0)
+    return model.eval()
+
+
+def opened(model: Any, name: str) -> HuggingFace:
+    return HuggingFace(model, make_tokenizer(), name=name, weights=name, settings=ModelSettings())
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, HuggingFace]:
+    return {
+        "planted": opened(trained(MEMBERS + KEPT), "planted"),
+        "ascended": opened(unlearned(trained(MEMBERS + KEPT)), "ascended"),
+        "retrained": opened(trained(KEPT), "retrained"),
+        "again": opened(trained(KEPT, seed=5), "again"),
+    }
+
+
+def judged(models: dict[str, HuggingFace], name: str) -> Run:
+    beside = Models(models[name], placebo=Models(models["retrained"]))
+    run = detect(CORPUS, beside, "loss,min_k", Options(cache=False))
+    return evaluate(run, CORPUS, unlearned=MARGIN, resamples=300)
+
+
+@pytest.mark.parametrize(
+    ("name", "reading", "said"),
+    [
+        ("planted", "still known", "The members are not forgotten"),
+        ("ascended", "over-unlearned", "The model is over-unlearned"),
+        ("again", "as retrained", "By loss the members are as good as never read"),
+    ],
+)
+def test_each_is_told_apart(models, name, reading, said, tmp_path):
+    run = judged(models, name)
+    first, second = run.evaluation.unlearned
+    assert (first.score, second.score, first.margin) == ("loss", "min_k", MARGIN)
+    assert first.reading == reading, first
+    assert run.evaluation.findings[0].startswith(said)
+    assert "retrained" in run.evaluation.findings[0]
+    assert not any("wrong way" in finding for finding in run.evaluation.findings)
+    save_run(run, tmp_path / "run")
+    assert load_run(tmp_path / "run").evaluation.unlearned == run.evaluation.unlearned
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "reading"),
+    [
+        (-0.04, 0.04, "as retrained"),
+        (0.01, 0.04, "as retrained"),  # a difference that is shown, and smaller than the margin
+        (-0.04, 0.05, "inconclusive"),  # the margin itself is not within it
+        (0.01, 0.2, "still known"),
+        (-0.2, -0.01, "over-unlearned"),
+        (-0.2, 0.2, "inconclusive"),
+    ],
+)
+def test_the_reading_follows_from_the_whole_interval(low, high, reading):
+    assert Unlearned("loss", 0.05, Estimate((low + high) / 2, low, high)).reading == reading
+
+
+def test_without_a_retrained_model_there_is_no_reading(models):
+    run = detect(CORPUS, Models(models["planted"]), "loss", Options(cache=False))
+    with pytest.raises(TextsError, match="a model retrained without the texts: name it with --placebo"):
+        evaluate(run, CORPUS, unlearned=MARGIN)
+    with pytest.raises(ExpressionError, match="name it with --placebo"):
+        check_use(ScorePlan.parse("loss"), ScoreSettings(), EvaluationSettings(unlearned=0.1))
+    with pytest.raises(ExpressionError, match="unlearned"):
+        EvaluationSettings(unlearned=0.7)
