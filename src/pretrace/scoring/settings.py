@@ -148,7 +148,9 @@ class EvaluationSettings:
         path="in",
         essential=True,
     )
-    resamples: int = option(1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100)
+    resamples: int = option(
+        1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100, most=1_000_000
+    )
     validation: float = option(
         0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95
     )
