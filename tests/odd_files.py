@@ -329,5 +329,9 @@ FILES: dict[str, Make] = {
     "dates.csv": b"page,date\na.html,9999-12-31\n",
     "-dash.jsonl": lines(ROWS),
     "corpus": folder(a__jsonl=lines(ROWS)),
+    "cutcorpus": folder(a__jsonl__gz=gzip.compress(lines(ROWS))[:-30]),
+    "deep_scan": folder(result__json=b'{"pretrace_verdict": ' + b"[" * 100_000),
+    "cut_scan": folder(result__json=b'{"pretrace_verdict": 1, "test"'),
+    "pipe_scan": folder(result__json=pipe),
     "corpuspipes": folder(a__jsonl=lines(ROWS), b__jsonl=pipe),
 }

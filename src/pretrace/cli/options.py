@@ -23,7 +23,7 @@ from pretrace.cli.configuration import CONFIG, OPTION, loader
 from pretrace.cli.help import show_all
 from pretrace.cli.notes import silenced
 from pretrace.cli.paths import check_outputs
-from pretrace.registry import load_plugin
+from pretrace.registry import load_plugin, require
 from pretrace.settings import Option, option_of
 
 T = TypeVar("T")
@@ -84,7 +84,11 @@ class Leaf(NamedTuple):
         )
 
     def value(self, given: Any) -> Any:
-        """What settings hold, from what was written."""
+        """What settings hold, from what was written; ExpressionError for a word that is none of those there are."""
+        if get_origin(self.hint) is Literal:
+            words = [str(one) for one in get_args(self.hint)]
+            said = f"{', '.join(words[:-1])} or {words[-1]}"
+            require(given in words, f"--{self.name.replace('_', '-')} is {said}, found {given!r}.")
         if self.option.read is not None:
             return self.option.read(given)
         if isinstance(given, list):

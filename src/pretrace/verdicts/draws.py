@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-LEAST_DRAWS = 1000
-"""Draws of a null distribution, at least: with fewer, p itself is a matter of luck."""
+LEAST_DRAWS, MOST_DRAWS = 1000, 10_000_000
+"""Draws of a null distribution: with fewer, p itself is a matter of luck; more than so many no memory holds."""
 _BYTES = 8
 
 

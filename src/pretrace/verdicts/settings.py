@@ -10,7 +10,7 @@ from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
 from pretrace.settings import CONTROLS, LARGEST_SEED, MODEL, cache_option, check_ranges, like, option
 from pretrace.tuning.planting import PlantSettings
-from pretrace.verdicts.draws import LEAST_DRAWS
+from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
 
 TEST = "Test"
 """The group of options on the test itself."""
@@ -30,7 +30,9 @@ class TestSettings:
     """
 
     level: float = option(0.05, "The level of the test.", panel=TEST, essential=True)
-    draws: int = option(10_000, "Draws of the null distribution.", panel=TEST, least=LEAST_DRAWS)
+    draws: int = option(
+        10_000, "Draws of the null distribution.", panel=TEST, least=LEAST_DRAWS, most=MOST_DRAWS
+    )
     power: bool = option(
         False,
         "Measure what this test would have seen: train a copy of the target on the texts and test the copy (needed "

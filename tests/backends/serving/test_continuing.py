@@ -6,8 +6,10 @@ import json
 import re
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
+from backends.serving.test_lying_servers import HEAD, answering
 
 from benchmarks.model_servers import ModelServer
 from pretrace.backends import open_model
@@ -94,6 +96,63 @@ def test_a_key_goes_only_to_its_host(server, monkeypatch):
 def test_addresses_that_are_refused(wrong):
     with pytest.raises(ModelError):
         parse_text_address(wrong)
+
+
+CHOICE = '{"choices": [{"message": %s}]}'
+SHAPES = ["5", "null", "[]", '"a"', "{}", '{"choices": 5}', '{"choices": []}', '{"choices": {"a": 1}}']
+SHAPES += [
+    '{"choices": [null]}',
+    '{"choices": ["abc"]}',
+    CHOICE % "null",
+    CHOICE % "5",
+    CHOICE % '{"content": 5}',
+]
+SHAPES += [CHOICE % '{"content": [{"text": "a"}]}', CHOICE % '{"content": NaN}', CHOICE % ("[" * 100_000)]
+SHAPES += [CHOICE % ("9" * 400), CHOICE % ("9" * 5000), '{"error": {"message": "no"}}', "<html>", ""]
+
+
+def always(body: str) -> Any:
+    content = body.encode()
+    head = HEAD + f"Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
+    return answering(lambda one: one.sendall(head + content))
+
+
+@pytest.mark.parametrize("body", SHAPES, ids=lambda body: body[:40])
+def test_an_answer_of_another_shape_is_refused(body):
+    with always(body) as url:
+        model = open_continuing(f"chat:{url}#x", ModelSettings())
+        with pytest.raises(ModelError, match="does not answer"):
+            model.continued(PROMPTS[:1], DRAWS[:1], Silent())
+        model.client.close()
+
+
+LISTS = [
+    "5",
+    "null",
+    '{"data": 5}',
+    '{"data": true}',
+    '{"data": {"a": 1}}',
+    '{"data": [5]}',
+    '{"data": [{"id": 5}]}',
+]
+LISTS += ['{"data": [{"id": "\\u001b[31mx"}, {"id": "y"}]}', '{"data": %s' % ("[" * 100_000), ""]
+
+
+@pytest.mark.parametrize("body", LISTS, ids=lambda body: body[:40])
+def test_a_list_of_models_of_another_shape_is_refused(body):
+    said = "--served-model|else than a list|does not answer in JSON"
+    with always(body) as url, pytest.raises(ModelError, match=said) as error:
+        open_continuing(f"chat:{url}", ModelSettings())
+    assert "\x1b" not in str(error.value)
+
+
+def test_more_than_was_asked_for_is_not_kept(tmp_path):
+    with always(CHOICE % json.dumps({"content": "word " * 100_000})) as url:
+        [[found]] = open_continuing(f"chat:{url}#x", ModelSettings()).continued(
+            PROMPTS[:1], DRAWS[:1], Silent()
+        )
+    assert found.text == ("word " * 1000)[: 256 * DRAWS[0].tokens]
+    assert not found.ended
 
 
 def test_no_score_reads_text_alone(server):

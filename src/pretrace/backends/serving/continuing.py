@@ -23,7 +23,7 @@ from pretrace.backends.serving.opening import REQUESTS, SECONDS, held_models
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.generated import Draw, open_written
 from pretrace.cache.location import text_key
-from pretrace.errors import ModelError
+from pretrace.errors import ModelError, shown
 from pretrace.types import Encoded, Quantity, States, Trace, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
@@ -34,6 +34,8 @@ INSTRUCTION = (
 """What a chat model is asked; a model behind completions is given the beginning as it stands."""
 BYTES_A_TOKEN = 3
 """Bytes of a prompt counted as a token in what is told of the cost: an upper bound for most languages."""
+LONGEST_TOKEN = 256
+"""Characters that no token has more of."""
 _REFUSES = re.compile(
     r"\W*(i['’]?m sorry|i am sorry|sorry, |i can['’]?t|i cannot|i can not|i['’]?m unable|i am unable|i won['’]?t|"
     r"unfortunately, i)",
@@ -166,7 +168,13 @@ class Continuing:
                 if not waiting:
                     return
                 for done in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    yield waiting.pop(done), *self._read(done)
+                    asked_for = waiting.pop(done)
+                    written, for_good = self._read(done)
+                    # a server that does not stop where it was told: what is longer than any tokens is not kept
+                    most = LONGEST_TOKEN * asked_for[1].tokens
+                    if len(written.text) > most:
+                        written = Written(written.text[:most], ended=False)
+                    yield asked_for, written, for_good
         finally:
             for future in waiting:
                 future.cancel()
@@ -229,6 +237,14 @@ class Continuing:
         return ModelError(f"{self.name} is asked for text alone, and this takes log-probabilities of a text.")
 
 
+def _only_one(url: str, held: Sequence[str]) -> str:
+    """The name of the only model; ModelError where there is none or a choice."""
+    if len(held) == 1:
+        return held[0]
+    listed = f": it holds {', '.join(shown(one)[:200] for one in sorted(held)[:5])}" if held else ""
+    raise ModelError(f"name the model of {url} with --served-model{listed}.")
+
+
 def open_continuing(
     model: str, settings: ModelSettings, *, budget: Budget | None = None, cache: bool = True
 ) -> Continuing:
@@ -240,10 +256,9 @@ def open_continuing(
     )
     name = address.model or settings.served_model or ""
     if not name:
-        held = held_models(address.url, client)
-        if len(held) != 1:
-            listed = f": it holds {', '.join(sorted(held)[:5])}" if held else ""
+        try:
+            name = _only_one(address.url, held_models(address.url, client))
+        except BaseException:
             client.close()
-            raise ModelError(f"name the model of {address.url} with --served-model{listed}.")
-        name = held[0]
+            raise
     return Continuing(TextAddress(address.kind, address.url, name), client, budget or Budget(), cache)

@@ -96,9 +96,20 @@ def _opened(address: Address, client: Client, settings: ModelSettings) -> Served
 
 def held_models(url: str, client: Client) -> list[str]:
     """The names of the models that a server with OpenAI's routes says it holds."""
-    found = client.find("/models")
-    listed = found.get("data") if isinstance(found, dict) else None
-    return [str(one["id"]) for one in listed or () if isinstance(one, dict) and "id" in one]
+    return list(_listed(url, client.find("/models")))
+
+
+def _listed(url: str, found: Any) -> dict[str, Mapping[str, Any]]:
+    """The models of an answer by name, with what it says of each; ModelError where it is no list of models."""
+    listed = found.get("data") if isinstance(found, dict) else found
+    if listed is not None and not isinstance(listed, list):
+        raise ModelError(
+            f"{url} answers the question for its models with something else than a list: check the address and "
+            "the kind of server."
+        )
+    return {
+        one["id"]: one for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)
+    }
 
 
 def _held(address: Address, client: Client) -> dict[str, Mapping[str, Any]]:
@@ -106,18 +117,7 @@ def _held(address: Address, client: Client) -> dict[str, Mapping[str, Any]]:
     if address.kind == "tgi":
         found = client.find("/info")
         return {str(found["model_id"]): found} if isinstance(found, dict) and "model_id" in found else {}
-    found = client.find("/v1/models" if address.kind == "sglang" else "/models")
-    listed = found.get("data") if isinstance(found, dict) else found
-    if listed is not None and not isinstance(listed, list):
-        raise ModelError(
-            f"{address.url} answers the question for its models with something else than a list: check the address and "
-            "the kind of server."
-        )
-    held: dict[str, Mapping[str, Any]] = {
-        str(one["id"]): one
-        for one in listed or ()
-        if isinstance(one, dict) and isinstance(one.get("id"), str)
-    }
+    held = _listed(address.url, client.find("/v1/models" if address.kind == "sglang" else "/models"))
     for one in held.values():
         why = _OTHER_SERVERS.get(str(one.get("owned_by")))
         if why:
