@@ -123,7 +123,9 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
 
     searched.check()
     engine = searched.crew(settings)
-    _check_places(searched)
+    if searched.out is not None:
+        check_writable(searched.out, VERDICTS.of("scan"))
+    _check_apart(searched)
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
     heldout = open_corpus(searched.heldout, columns) if searched.heldout else None
@@ -196,15 +198,3 @@ def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
 
     with said(line):
         yield told
-
-
-def _check_places(searched: Searched) -> None:
-    """OutputError where what is written would replace something else, or lie in each other."""
-    if searched.out is not None:
-        check_writable(searched.out, VERDICTS.of("scan"))
-    if searched.out is not None and searched.clean is not None:
-        mine, other = searched.clean.resolve(), searched.out.resolve()
-        if mine.is_relative_to(other) or other.is_relative_to(mine):
-            raise OutputError(
-                f"--clean {searched.clean} and --out {searched.out} lie in each other: name two folders."
-            )

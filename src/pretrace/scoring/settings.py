@@ -149,7 +149,6 @@ class EvaluationSettings:
         path="in",
         essential=True,
     )
-<<<<<<< HEAD
     unlearned: float | None = option(
         None,
         "TEXTS with label 1 were unlearned, and --placebo is a model retrained without them: the difference of AUC "
@@ -158,12 +157,9 @@ class EvaluationSettings:
         least=0.001,
         most=0.5,
     )
-    resamples: int = option(1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100)
-=======
     resamples: int = option(
         1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100, most=1_000_000
     )
->>>>>>> servers
     validation: float = option(
         0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95
     )
