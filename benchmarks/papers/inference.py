@@ -20,7 +20,8 @@ from benchmarks.papers.detection import Piece
 from pretrace import AuditSettings, Models, audit, gap, open_model
 from pretrace.baselines.classifiers import classifiers
 from pretrace.errors import TextsError
-from pretrace.types import Answer, Backend, Corpus, Text
+from pretrace.types import Backend, Corpus, Text, Verdict
+from pretrace.verdicts.audit.built import SUSPECT, documents_of, figures_of
 from pretrace.verdicts.audit.settings import PROCEDURES
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
@@ -56,14 +57,14 @@ class Bench:
 
     def _audited(
         self, procedure: str, suspects: Corpus, others: Corpus | None, setting: Mapping[str, Any]
-    ) -> Answer:
+    ) -> Verdict:
         if procedure not in PROCEDURES:
             raise TextsError(f"no procedure is called {procedure!r}; there are {', '.join(PROCEDURES)}.")
         snippets = SnippetSettings(most=setting.get("snippets"))
         settings = AuditSettings(procedure=procedure, snippets=snippets)
         generator = None if others is not None else self._model(self.given.generator)
         models = Models(self._model(self.given.model))
-        return audit(suspects, models, generator=generator, heldout=others, settings=settings).answer
+        return audit(suspects, models, generator=generator, heldout=others, settings=settings)
 
     def _model(self, name: str) -> Backend:
         if name not in self._open:
@@ -71,13 +72,15 @@ class Bench:
         return self._open[name]
 
 
-def measured(answer: Answer) -> Row:
+def measured(verdict: Verdict) -> Row:
     """The figures of an answer as the paper's tables have them: AUCs are means over the seeds."""
-    made: Row = {"p": float(f"{answer.p:.4g}"), "documents": answer.documents, "pieces": answer.pieces}
+    found = figures_of(verdict)
+    documents, _ = documents_of(verdict, SUSPECT)
+    made: Row = {"p": float(f"{verdict.p:.4g}"), "documents": len(documents), "pieces": found.pieces}
     names = {"auc_text": "auc text of each seed", "auc_combined": "auc combined of each seed"}
     for name, fact in names.items():
-        if fact in answer.facts:
-            made[name] = round(float(np.mean(answer.facts[fact])), 4)
+        if fact in found.facts:
+            made[name] = round(float(np.mean(found.facts[fact])), 4)
     return made
 
 
