@@ -108,7 +108,7 @@ def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path
         (("--fdr", 0), "above 0"),
         (("--level", 0), "--level lies between 0.001 and 0.5"),
         (("--score", "probe"), "probe is fitted on known members"),
-        (("--score", "ref"), "name one with --reference-model"),
+        (("--score", "ref"), "name it with --reference-model"),
         (("--score", "dc_pdd"), "counts"),
         (
             ("--reference-model", "MODEL"),
