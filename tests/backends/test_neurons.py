@@ -279,7 +279,9 @@ def test_a_mixture_of_experts_is_refused(sentences: list[str]) -> None:
         vocab_size=416,
     )
     backend = opened(transformers.AutoModelForCausalLM.from_config(config))
-    assert backend.offers == Quantity.LOGP | Quantity.MOMENTS | Quantity.HIDDEN | Quantity.DRAWN | Quantity.PEAK
+    assert (
+        backend.offers == Quantity.LOGP | Quantity.MOMENTS | Quantity.HIDDEN | Quantity.DRAWN | Quantity.PEAK
+    )
     with pytest.raises(ModelError, match=r"mixture of experts.*Use a dense model"):
         traces(backend, sentences, Firing())
     assert traces(backend, sentences)[0].logp.size

@@ -47,7 +47,7 @@ def test_everything_is_seen_and_said(tmp_path: Path) -> None:
     made[4]["text"] += f" {UUID.upper()} {SHA} {'7' * 20}"
     found = look(written(tmp_path / "t.jsonl", made), Columns())
     assert found.situation == Situation(
-        documents=12, canaries=2, dated=24, months=23.0, items=24, testable=False
+        documents=12, canaries=2, dated=24, months=23.0, items=24, testable=False, windowed=0
     )
     assert (found.names.date, found.names.options) == ("posted", "choices")
     assert found.said == (
@@ -79,7 +79,7 @@ def test_columns_that_hold_little_of_a_kind_are_passed_over(tmp_path: Path) -> N
         if i % 5 == 0:
             row.update(posted="soon", choices=["alone"])
     found = look(written(tmp_path / "t.jsonl", made), Columns())
-    assert found.situation == Situation(documents=12)
+    assert found.situation == Situation(documents=12, windowed=0)
     assert found.names.date == "date"
 
 

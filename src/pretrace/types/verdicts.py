@@ -58,7 +58,8 @@ class Situation:
     `months` the span of dated texts. `documents` are the texts in question, 0 also where it was not said. `access` is
     what the model offers: "weights", "logprobs" (a server that gives log-probabilities of a prompt) or "text" alone.
     `testable` says whether the dates themselves, which were looked at, allow some training cut-off to be tested; None
-    where only their number and span are known.
+    where only their number and span are known. `windowed` counts the documents in question that `recite` can ask
+    about, None where they were not looked at.
     """
 
     unpublished: int = 0
@@ -73,6 +74,7 @@ class Situation:
     checkpoint: bool = False
     access: Literal["weights", "logprobs", "text"] = "weights"
     testable: bool | None = None
+    windowed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,7 @@ from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Situation
 from pretrace.verdicts.cutoff import FEWEST, MONTHS, fewest_steps
 from pretrace.verdicts.recite import FEWEST as FEWEST_RECITED
+from pretrace.verdicts.recite import PIECE
 
 LEVEL = 0.05
 """The level at which the fewest units are counted."""
@@ -93,6 +94,9 @@ def _recited(has: Situation) -> Lack | None:
     known = fewer(has.unseen, FEWEST_RECITED, "control documents")
     if has.documents and has.documents < FEWEST_RECITED:
         return both(known, fewer(has.documents, FEWEST_RECITED, "documents in question"))
+    if has.windowed is not None and has.windowed < FEWEST_RECITED:
+        long = f"documents in question with {2 * PIECE} bytes that stand nowhere else"
+        return both(known, fewer(has.windowed, FEWEST_RECITED, long))
     return known
 
 

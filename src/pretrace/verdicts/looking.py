@@ -19,6 +19,7 @@ from pretrace.verdicts import register
 from pretrace.verdicts.advise import Names
 from pretrace.verdicts.choices import LEVEL
 from pretrace.verdicts.cutoff import allowed_cutoffs, day_of
+from pretrace.verdicts.recite import windowed
 
 RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
 """UUIDs, and hexadecimal hashes from MD5 to SHA-512."""
@@ -82,7 +83,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     said = [f"{_many(len(corpus), 'text')} of {_many(documents, 'document')}."]
     if canaries:
         said.append(f"{_many(canaries, 'random string')} (UUIDs, hashes) in the texts.")
-    has = Situation(documents=documents, canaries=canaries)
+    has = Situation(documents=documents, canaries=canaries, windowed=windowed(corpus))
     names = Names(columns=options)
     table = _table(source, columns)
     if name := _best(table, lambda one: one.dates):

@@ -146,11 +146,33 @@ def windows_of(
     document of either set (boilerplate, refrains, lists, copies of one text), in runs of 5 words or more; and windows
     without another document's end of the same set.
     """
+    documents = _documents(corpus)
+    made = _cut(documents, _documents(controls) if controls else [], most, seed)
+    have, own = len(made.documents(control=False)), len(documents)
+    if have < FEWEST:
+        raise TextsError(
+            f"{have} of {own:,} documents of {corpus.name} have a window of their own, and the test takes {FEWEST}: "
+            f"{own - have:,} have none. A window takes {2 * PIECE} bytes of text that stands "
+            "neither before it nor in another document: give more texts, or longer ones."
+        )
+    return made
+
+
+def windowed(corpus: Corpus) -> int:
+    """How many of the first 1,000 documents have a window in their first 4,000 characters; 5 are enough for the
+    test."""
+    beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
+    return len(_cut(beginnings, [], 1, 0).documents(control=False))
+
+
+def _cut(
+    suspects: Sequence[tuple[str, str]], controls: Sequence[tuple[str, str]], most: int, seed: int
+) -> Windows:
+    """The windows of both sets of documents, each a name and a text."""
     left: Counter[str] = Counter()
     short: list[Skipped] = []
     cut: list[list[Window]] = []
-    documents = [*_documents(corpus), *(_documents(controls) if controls else ())]
-    own = len(_documents(corpus))
+    documents, own = [*suspects, *controls], len(suspects)
     where = _places([text for _, text in documents])
     for i, (name, text) in enumerate(documents):
         parts = pieces(text)
@@ -171,15 +193,7 @@ def windows_of(
     found: list[Window] = []
     for some in (cut[:own], cut[own:]):
         found += _swapped(some, seed)
-    made = Windows(tuple(found), dict(left), tuple(short))
-    have = len(made.documents(control=False))
-    if have < FEWEST:
-        raise TextsError(
-            f"{have} of {own:,} documents of {corpus.name} have a window of their own, and the test takes {FEWEST}: "
-            f"{sum(not one for one in cut[:own]):,} have none. A window takes {2 * PIECE} bytes of text that stands "
-            "neither before it nor in another document: give more texts, or longer ones."
-        )
-    return made
+    return Windows(tuple(found), dict(left), tuple(short))
 
 
 def _documents(corpus: Corpus) -> list[tuple[str, str]]:
