@@ -633,7 +633,10 @@ OTHERS: list[Case] = [
     Case("list", 0, "", environment={"COLUMNS": "x", "TERM": "\x1b"}),
     Case("cache info", 0, "", environment={"PRETRACE_CACHE": "good.jsonl"}),
     Case("list", 0, "", environment={"PRETRACE_PROGRESS": "good.jsonl"}),
-    *(Case(line, 1, "", unread=True) for line in ("list", "list --json", "--help", "advise good.jsonl", "cache info")),
+    *(
+        Case(line, 1, "", unread=True)
+        for line in ("list", "list --json", "--help", "advise good.jsonl", "cache info")
+    ),
     Case("scan good.jsonl --corpus corpus --out OUT", 1, "", unread=True),
 ]
 ALL = [

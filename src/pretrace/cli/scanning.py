@@ -103,7 +103,9 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
     if searched.out is not None and searched.clean is not None:
         mine, other = searched.clean.resolve(), searched.out.resolve()
         if mine.is_relative_to(other) or other.is_relative_to(mine):
-            raise OutputError(f"--clean {searched.clean} and --out {searched.out} lie in each other: name two folders.")
+            raise OutputError(
+                f"--clean {searched.clean} and --out {searched.out} lie in each other: name two folders."
+            )
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
     heldout = open_corpus(searched.heldout, columns) if searched.heldout else None
