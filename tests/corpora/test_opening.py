@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pretrace.corpora import Columns, known_corpora, open_corpus, read_texts
+from pretrace.corpora import Columns, corpus_of, known_corpora, open_corpus, read_texts
 from pretrace.errors import ExpressionError, TextsError
 
 
@@ -183,12 +183,32 @@ class TestGiven:
             (3, r"a number was given where texts were wanted"),
             (None, r"nothing was given where texts were wanted"),
             ({"a"}, r"has no order: give a list"),
-            (types.SimpleNamespace(columns=["text"]), r"a table was given: give its rows"),
+            (
+                types.SimpleNamespace(columns=["text"]),
+                r"SimpleNamespace was given where texts were wanted: give its rows",
+            ),
         ],
     )
     def test_what_is_no_list_of_texts(self, source: Any, said: str) -> None:
         with pytest.raises(TextsError, match=said):
             open_corpus(source)
+
+    @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "datasets", "polars"])
+    def test_a_table_is_its_rows_and_a_column_its_texts(self, kind: str) -> None:
+        package = pytest.importorskip(kind)
+        rows = {"text": ["a", "b"], "label": [1, None], "group": ["x", "y"]}
+        table = {
+            "pandas": lambda: package.DataFrame(rows),
+            "pyarrow": lambda: package.table(rows),
+            "datasets": lambda: package.Dataset.from_dict(rows),
+            "polars": lambda: package.DataFrame(rows),
+        }[kind]()
+        found = open_corpus(table)
+        assert [(t.text, t.member, t.group) for t in found.texts] == [("a", True, "x"), ("b", None, "y")]
+        column = table["text"].to_pylist() if kind == "pyarrow" else table["text"]
+        assert [t.text for t in corpus_of(column, "mine").texts] == ["a", "b"]
+        assert corpus_of(column, "mine").name == "mine"
+        assert corpus_of(found, "mine") is found
 
     def test_a_column_that_is_nowhere(self) -> None:
         with pytest.raises(TextsError, match="texts given has no column 'truth'"):

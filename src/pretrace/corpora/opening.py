@@ -26,12 +26,22 @@ from pretrace.types import Corpus
 GIVEN = "texts given"
 """The name of a corpus whose texts were given as Python objects."""
 
+Texts = str | Path | Iterable[Any]
+"""What names or holds texts: all that `open_corpus` takes."""
+
 _EXPRESSION = re.compile(r"\s*([A-Za-z_]\w*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
-def open_corpus(
-    source: str | Path | Iterable[str | Mapping[str, object]], columns: Columns = USUAL
-) -> Corpus:
+def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:
+    """The corpus that is given, or that of texts which `open_corpus` takes; `name` is that of texts given as Python
+    objects. Raises what `open_corpus` raises."""
+    if isinstance(texts, Corpus):
+        return texts
+    opened = open_corpus(texts)
+    return replace(opened, name=name) if opened.name == GIVEN else opened
+
+
+def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     """The corpus a source names, or the texts that are given.
 
     `-` is standard input; `hub:NAME[:CONFIG][:SPLIT]` a data set of the Hugging Face hub; a path that
@@ -39,8 +49,9 @@ def open_corpus(
     exists comes before a corpus of the same name, so that a file of one's own is never passed over;
     write `stdlib()` for the corpus and `./-` for a file called `-`.
 
-    A list (or any iterable) holds texts as strings, or rows as dicts, with the columns and rules of a JSON
-    lines file: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. Such a corpus is called "texts given".
+    A list (or any iterable, such as a column of a table) holds texts as strings, or rows as dicts, with the columns and
+    rules of a JSON lines file: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. A table of pandas, polars,
+    pyarrow or datasets holds such rows. Such a corpus is called "texts given".
 
     Raises TextsError where there is no such source or an item is neither text nor row, ExpressionError where a
     parameter of a built corpus is wrong.
@@ -73,8 +84,7 @@ def known_corpora() -> Registry[Corpus]:
 
 def _given(items: object) -> Iterator[Row]:
     """The rows of texts or rows that are given as Python objects."""
-    if hasattr(items, "columns"):
-        raise TextsError("a table was given: give its rows, such as table.to_dict('records').")
+    items = _rows_of_table(items)
     if isinstance(items, set | frozenset):
         raise TextsError("a set was given, which has no order: give a list, such as sorted(texts).")
     if isinstance(items, Mapping | bytes) or not isinstance(items, Iterable):
@@ -94,6 +104,21 @@ def _given(items: object) -> Iterator[Row]:
                 f"{GIVEN}: row {number} is {kind_of(item)}; give a string, or a dict such as "
                 "{'text': '…', 'label': 1}."
             )
+
+
+def _rows_of_table(items: Any) -> Any:
+    """The rows of a table of pandas, polars or pyarrow, an empty cell as None; anything else as it is."""
+    if not hasattr(items, "columns"):
+        return items  # the rows of datasets.Dataset come one at a time, as dicts
+    if hasattr(items, "to_pylist"):  # pyarrow
+        return items.to_pylist()
+    if hasattr(items, "to_dicts"):  # polars
+        return items.to_dicts()
+    if hasattr(items, "notna"):  # pandas, whose empty cells are NaN
+        return items.astype(object).where(items.notna(), None).to_dict("records")
+    raise TextsError(
+        f"{kind_of(items)} was given where texts were wanted: give its rows, as a list of dicts."
+    )
 
 
 def _built(source: str, columns: Columns) -> Corpus:

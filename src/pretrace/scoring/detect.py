@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.cache.location import text_key
+from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import TextsError
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import check_disjoint
@@ -32,13 +33,14 @@ class Options:
 
 
 def detect(
-    corpus: Corpus,
-    models: Models | Backend,
+    texts: Corpus | Texts,
+    models: Models | Backend | str,
     expressions: str | Sequence[str] | ScorePlan = "loss,zlib,min_k",
     options: Options | None = None,
 ) -> Run:
     """The scores of every text, one row a text in the corpus' order, one column an expression.
 
+    `texts` are a corpus, or all that `open_corpus` takes: a list, a column of a table. `models` may be a model's name.
     A text that gives the target nothing to predict is in `Run.skipped` and has no row. Where a text has no
     value of one score alone, that cell is NaN and `Run.missing` says why. With a placebo among the models,
     and for scores fitted on labelled texts, `Run.controls` holds the same scores without what they claim to
@@ -46,7 +48,7 @@ def detect(
     is missing, LeakError when a text to be scored was tuned or fitted on.
     """
     options = options or Options()
-    models = models if isinstance(models, Models) else Models(models)
+    corpus, models = corpus_of(texts), Models.of(models)
     plan = ScorePlan.parse(expressions)
     if not corpus.texts:
         raise TextsError(f"{corpus.name} holds no texts.")
@@ -143,7 +145,7 @@ def check_leaks(corpus: Corpus, models: Models) -> None:
 
 def evaluate(
     run: Run,
-    corpus: Corpus,
+    texts: Corpus | Texts,
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -152,7 +154,7 @@ def evaluate(
 ) -> Run:
     """The run with its `evaluation`: metrics with 95% intervals, and the blind baseline beside them.
 
-    `corpus` is the one that was scored. `validation` is the share of documents on which accuracy
+    `texts` are those that were scored. `validation` is the share of documents on which accuracy
     thresholds are chosen. `unlearned` is the margin of AUC within which a model that was to forget the members counts
     as the placebo, a model retrained without them. Raises TextsError where labels are missing or all of one class.
     """
@@ -160,10 +162,12 @@ def evaluate(
     from pretrace.scoring.evaluation import placebo_name
     from pretrace.scoring.unlearning import reread
 
+    corpus = corpus_of(texts)
     check_labels(corpus)
     by_id = {text.id: text.text for text in corpus.texts}
-    texts = [by_id[name] for name in run.ids]
-    found = measure(run, texts, seed=seed, resamples=resamples, validation=validation)
+    found = measure(
+        run, [by_id[name] for name in run.ids], seed=seed, resamples=resamples, validation=validation
+    )
     if unlearned is not None:
         found = reread(found, unlearned, placebo_name(run.settings))
     return replace(run, evaluation=found)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends import open_model
 from pretrace.backends.serving.address import served_kind
 from pretrace.errors import ModelError, TableError, TextsError
 from pretrace.rewrites import Neighbors, Rewrite, Selective, rewrites
@@ -55,6 +56,13 @@ class Models:
     placebo: Models | None = None
     placebos: tuple[Backend, ...] = ()
     elsewhere: Callable[[Backend], Backend] | None = None
+
+    @classmethod
+    def of(cls, given: Models | Backend | str) -> Models:
+        """The models that are given; one alone, or the one that a name opens (`open_model`), is the target."""
+        if isinstance(given, Models):
+            return given
+        return cls(open_model(given) if isinstance(given, str) else given)
 
     def read_by(self, backend: Backend) -> Backend:
         """What reads texts with a model."""

@@ -441,3 +441,14 @@ def test_control_documents_of_another_kind_withhold_an_accusation() -> None:
     assert figures_of(found).sensitivity is not None
     assert figures_of(found).sensitivity.left_out is not None
     assert figures_of(found).sensitivity.left_out < 6
+
+
+def test_lists_and_a_name_are_audited_as_corpora_and_a_model_are(model_folder: Path) -> None:
+    def rows(corpus: Corpus) -> list[dict[str, str]]:
+        return [{"id": text.id, "text": text.text} for text in corpus.texts]
+
+    given = audit(rows(MEMBERS), str(model_folder), rows(FRESH), settings=HOW)
+    opened = audit(MEMBERS, open_model(str(model_folder)), FRESH, settings=HOW)
+    assert given.p is not None
+    assert (given.p, given.effect, given.outcome) == (opened.p, opened.effect, opened.outcome)
+    assert given.figures == opened.figures

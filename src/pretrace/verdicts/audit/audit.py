@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import DesignError, ExpressionError, ModelError, TextsError
 from pretrace.scoring.placebos import check_placebos
 from pretrace.scoring.plan import Models
@@ -39,39 +40,40 @@ UNREGISTERED = (
 
 
 def plan(
-    corpus: Corpus,
-    models: Models | Backend,
+    texts: Corpus | Texts,
+    models: Models | Backend | str,
+    heldout: Corpus | Texts | None = None,
     *,
     generator: Backend | None = None,
-    heldout: Corpus | None = None,
     settings: AuditSettings | None = None,
 ) -> AuditPlan:
     """The plan of an audit: which outcomes are possible and what it costs, found in seconds without training.
 
     Parameters and errors as for `audit`; where no verdict is possible, the plan's `design` is None.
     """
-    asked = _Asked.of(corpus, models, generator, heldout, settings)
+    asked = _Asked.of(texts, models, generator, heldout, settings)
     return asked.planned().plan
 
 
 def audit(
-    corpus: Corpus,
-    models: Models | Backend,
+    texts: Corpus | Texts,
+    models: Models | Backend | str,
+    heldout: Corpus | Texts | None = None,
     *,
     generator: Backend | None = None,
-    heldout: Corpus | None = None,
     settings: AuditSettings | None = None,
     watch: Watch | None = None,
 ) -> Verdict:
     """The verdict on a collection: was the target trained on these texts?
 
-    `heldout` are control documents: texts of the same kind, known to be unseen. `models.placebo` and
+    `heldout` are control documents: texts of the same kind, known to be unseen. Both are a corpus, or all that
+    `open_corpus` takes: a list, a column of a table; `models` may be a model's name. `models.placebo` and
     `models.placebos` are models that never saw the texts, `models.reference` is one more for the literature's
     features. `generator` writes continuations where control documents are missing or differ as texts. Raises
     DesignError where no verdict could come of what there is, another PretraceError for what cannot be audited,
     before any model reads the texts.
     """
-    asked = _Asked.of(corpus, models, generator, heldout, settings)
+    asked = _Asked.of(texts, models, generator, heldout, settings)
     ready = asked.planned()
     if ready.plan.design is None and PRETRACE in (asked.settings.procedure, *asked.settings.also):
         raise DesignError(ready.plan)
@@ -102,13 +104,14 @@ class _Asked:
     @classmethod
     def of(
         cls,
-        corpus: Corpus,
-        models: Models | Backend,
+        texts: Corpus | Texts,
+        models: Models | Backend | str,
         generator: Backend | None,
-        heldout: Corpus | None,
+        heldout: Corpus | Texts | None,
         settings: AuditSettings | None,
     ) -> _Asked:
-        models = models if isinstance(models, Models) else Models(models)
+        corpus, models = corpus_of(texts, "texts"), Models.of(models)
+        heldout = corpus_of(heldout, "control documents") if heldout is not None else None
         first = (models.placebo.target,) if models.placebo is not None else ()
         placebos = (*first, *models.placebos)
         settings = settings or AuditSettings()

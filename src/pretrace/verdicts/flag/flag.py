@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress, Silent
@@ -32,16 +33,17 @@ from pretrace.verdicts.register import Entry, kth, note
 
 
 def flag(
-    corpus: Corpus,
-    known: Corpus,
-    models: Models | Backend,
+    texts: Corpus | Texts,
+    nonmembers: Corpus | Texts,
+    models: Models | Backend | str,
     settings: FlagSettings | None = None,
     *,
     progress: Progress | None = None,
     watch: Watched | None = None,
 ) -> Verdict:
-    """Which texts of `corpus` stand out from the known non-members by one score of the target, and whether all do.
+    """Which of the texts stand out from the known non-members by one score of the target, and whether all do.
 
+    Both are a corpus, or all that `open_corpus` takes: a list, a column of a table. `models` may be a model's name.
     The outcome is "flagged" where a document is flagged, "set" where none is and the set as a whole stands out,
     "refused", without p-values, where a control tells the two sets apart or could not have done so, "none" where
     nothing stands out and `settings.power` showed that a tenth of the documents, if read, would have, else "missed".
@@ -50,7 +52,8 @@ def flag(
     and the target has no weights here.
     """
     settings = settings or FlagSettings()
-    models = models if isinstance(models, Models) else Models(models)
+    corpus, known = corpus_of(texts, "texts"), corpus_of(nonmembers, "non-members")
+    models = Models.of(models)
     if models.placebo is not None:
         check_placebos(models.target, (models.placebo.target,))
     if settings.power:
