@@ -29,6 +29,7 @@ from benchmarks.famous import controls, famous
 from benchmarks.machine import commit, machine
 from pretrace import open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.prefixes import cache_of, going_on
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.traces import open_store
 from pretrace.errors import TextsError
@@ -93,13 +94,13 @@ def generated(model: HuggingFace, ids: list[int], end: list[int], samples: int, 
         kept = DynamicCache(
             [
                 (layer.keys.repeat(rows, 1, 1, 1), layer.values.repeat(rows, 1, 1, 1))
-                for layer in read.past_key_values.layers
+                for layer in cache_of(read).layers
             ]
         )
         made = model.model.generate(
             torch.tensor([ids] * rows, device=model.device),
             attention_mask=torch.ones((rows, len(ids)), dtype=torch.long, device=model.device),
-            past_key_values=kept,
+            **going_on(model.model, kept),
             do_sample=True,
             top_k=DRAWN.k,
             top_p=1.0,

@@ -27,6 +27,7 @@ import torch
 from pretrace.backends import precision
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.prefixes import cache_of, going_on
 from pretrace.cache.generated import Draw
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError, TextsError
@@ -160,7 +161,7 @@ def next_logits(base: HuggingFace, ids: torch.Tensor, kept: Any, *, keep: bool) 
     """
     named: dict[str, Any] = {"input_ids": ids if kept is None else ids[:, -1:], "use_cache": keep}
     if kept is not None:
-        named["past_key_values"] = kept
+        named |= going_on(base.model.base_model if base.split else base.model, kept)
     if base.split:
         output = base.model.base_model(**named)
         logits = base.head(output[0][:, -1])
@@ -169,7 +170,7 @@ def next_logits(base: HuggingFace, ids: torch.Tensor, kept: Any, *, keep: bool) 
             named["logits_to_keep"] = 1
         output = base.model(**named)
         logits = output.logits[:, -1]
-    return logits.float(), getattr(output, "past_key_values", None) if keep else None
+    return logits.float(), cache_of(output) if keep else None
 
 
 def distribution(

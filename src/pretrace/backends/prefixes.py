@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -62,7 +63,7 @@ class Prefixes:
         cache = copy.copy(begun.cache)
         cache.layers = [copy.copy(layer) for layer in begun.cache.layers]
         cache.batch_select_indices(which)
-        hidden: torch.Tensor = self._body(input_ids=ids, past_key_values=cache, use_cache=True)[0]
+        hidden: torch.Tensor = self._body(input_ids=ids, use_cache=True, **going_on(self._body, cache))[0]
         return hidden
 
 
@@ -72,10 +73,23 @@ class _Kept:
     begun: Begun | None = None
 
 
+def cache_of(output: Any) -> Any:
+    """What a model kept of what it read, None where it kept nothing: `cache` since transformers 5.24."""
+    named = "cache" if "cache" in getattr(output, "__dataclass_fields__", ()) else "past_key_values"
+    return getattr(output, named, None)
+
+
+def going_on(model: Any, cache: Any) -> dict[str, Any]:
+    """The argument of the model's forward pass that takes such a cache up again, under the name that the model has
+    for it; code that came with a model, and an older transformers, have the older name."""
+    known = inspect.signature(model.forward).parameters
+    return {"cache" if "cache" in known else "past_key_values": cache}
+
+
 def begin(body: Any, ids: torch.Tensor) -> Begun:
     """One pass over beginnings, int64 [beginnings, tokens]."""
     made = body(input_ids=ids, use_cache=True)
-    return Begun(made[0], made.past_key_values)
+    return Begun(made[0], cache_of(made))
 
 
 @torch.inference_mode()
