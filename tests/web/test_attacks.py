@@ -261,7 +261,7 @@ def test_wrong_tokens_make_their_address_wait_and_no_other(visit):
 
 def test_each_wrong_token_makes_the_wait_longer_up_to_a_minute(monkeypatch):
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr("pretrace.web.guard.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("pretrace.web.guard.monotonic", lambda: clock.now)
     tries, waits = Tries(Limits(tries=2)), []
     for _ in range(12):
         tries.check("192.168.1.5")
@@ -353,7 +353,7 @@ def test_the_log_says_what_it_left_out(monkeypatch):
     import logging
 
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr("pretrace.web.connections.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("pretrace.web.connections.monotonic", lambda: clock.now)
     budget = LogBudget(2)
 
     def shown(words):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+from time import monotonic
 from typing import Any
 
 from uvicorn.config import Config
@@ -106,7 +106,7 @@ class LogBudget(logging.Filter):
         self._began, self._passed, self._held = 0.0, 0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        now = time.monotonic()
+        now = monotonic()
         if now - self._began > _WINDOW:
             if self._held:
                 record.msg = (

@@ -15,12 +15,12 @@ import hmac
 import ipaddress
 import math
 import socket
-import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -79,11 +79,7 @@ class Tries:
         """RequestError (429) while an address has to wait."""
         number, last = self._wrong.get(_network(address), (0, 0.0))
         more = number - self.limits.tries
-        wait = (
-            last + min(2.0 ** min(more, 30), self.limits.longest_wait) - time.monotonic()
-            if more >= 0
-            else 0.0
-        )
+        wait = last + min(2.0 ** min(more, 30), self.limits.longest_wait) - monotonic() if more >= 0 else 0.0
         if wait > 0:
             raise RequestError(
                 f"Too many wrong tokens came from your address: try again in {math.ceil(wait)} s.", 429
@@ -91,7 +87,7 @@ class Tries:
 
     def note(self, address: str, right: bool) -> None:
         """Take note of a token that was given."""
-        network, now = _network(address), time.monotonic()
+        network, now = _network(address), monotonic()
         number, last = self._wrong.pop(network, (0, now))
         if not right:
             self._wrong[network] = (number + 1 if now - last < self._FORGOTTEN else 1, now)
@@ -305,7 +301,7 @@ def _within(path: str) -> str:
 def _counted(receive: Receive, most: int, seconds: float, rate: int) -> Receive:
     """The same messages; RequestError once the body has more bytes than that, whatever its headers said, or is slower:
     it has `seconds`, and then one second more for every `rate` bytes (none where that is 0)."""
-    size, began, whole = 0, time.monotonic(), False
+    size, began, whole = 0, monotonic(), False
 
     async def counted() -> Message:
         nonlocal size, whole
@@ -313,7 +309,7 @@ def _counted(receive: Receive, most: int, seconds: float, rate: int) -> Receive:
             return await receive()
         until = began + seconds + (size / rate if rate else 0.0)
         try:
-            message = await asyncio.wait_for(receive(), max(0.01, until - time.monotonic()))
+            message = await asyncio.wait_for(receive(), max(0.01, until - monotonic()))
         except TimeoutError:
             raise RequestError("What you sent did not arrive in time: send it again.", 408) from None
         if message["type"] != "http.request":
