@@ -362,6 +362,9 @@ def words(buffer: Any, spans: Any, kinds: Any, factor: Any, found: Any, owners: 
     return n
 
 
+AHEAD = 512
+
+
 @compiled
 def probe(
     words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any,
@@ -370,22 +373,29 @@ def probe(
     """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
     says nearly always no; `buckets` say where the keys of one of its words begin."""
     n = 0
-    last = len(words) - 3
     one, low = np.uint64(1), np.uint64(63)
-    i = 0
-    while i <= last:
-        h = np.uint64(0)
-        for word in range(3):
-            h += words[i + word]
-            for factor in range(2):
+    by, again = factors[0], factors[1]
+    ahead = np.empty(AHEAD, dtype=np.uint64)
+    total = (len(words) - 3) // every + 1 if len(words) >= 3 else 0
+    for begin in range(0, total, AHEAD):
+        some = min(AHEAD, total - begin)
+        for k in range(some):  # hashes first: the looks into the bit map then wait for memory side by side
+            i = (begin + k) * every
+            h = np.uint64(0)
+            for word in range(3):
+                h += words[i + word]
                 h ^= h >> np.uint64(32)
-                h *= factors[factor]
-            h ^= h >> np.uint64(29)
-        sign = one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
-        places[n] = i
-        hashes[n] = h
-        n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it
-        i += every
+                h *= by
+                h ^= h >> np.uint64(32)
+                h *= again
+                h ^= h >> np.uint64(29)
+            ahead[k] = h
+        for k in range(some):
+            h = ahead[k]
+            sign = one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
+            places[n] = (begin + k) * every
+            hashes[n] = h
+            n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it
     kept = 0
     for k in range(n):
         h = hashes[k]
