@@ -144,7 +144,7 @@ def test_texts_are_taken_out_of_json_lines_as_json_says() -> None:
     lines = [json.dumps(row, ensure_ascii=i % 2 == 0) for i, row in enumerate(rows)]
     raw = "\n".join([*lines, *odd]).encode() + b"\n"
     for exact in (False, True):
-        buffer, spans, irregular, places = lines_of(raw, "text", exact=exact)
+        buffer, spans, irregular, places, _ = lines_of(raw, "text", exact=exact)
         theirs = [buffer[start:end].tobytes() for start, end in spans[: len(rows)].tolist()]
         ours, at = packed([row["text"].encode() for row in rows], exact=exact, fast=False)
         assert theirs == [ours[start:end].tobytes() for start, end in at.tolist()]

@@ -159,12 +159,10 @@ class Gathering:
         firsts = np.flatnonzero(pair)
         texts = runs[firsts, TEXT]
         np.add.at(self._documents, texts, 1)
-        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
-        whole = np.zeros(len(firsts), dtype=np.int64)
-        np.maximum.at(whole, group, runs[:, END] - runs[:, START] == self._sizes[runs[:, TEXT]])
-        np.add.at(self._wholes, texts, whole)
-        covered = np.zeros(len(firsts), dtype=np.int64)
-        np.add.at(covered, group[at], ends - begins)
+        np.maximum.at(self._longest, texts, np.maximum.reduceat(runs[:, CHARACTERS], firsts))
+        longest = np.maximum.reduceat(runs[:, END] - runs[:, START], firsts)
+        np.add.at(self._wholes, texts, (longest == self._sizes[texts]).astype(np.int64))
+        covered = np.add.reduceat(ends - begins, np.flatnonzero(pair[at]))
         self._sight(runs, firsts, covered, facts, first)
         if self._pending > GATHERED:
             self._changes, self._pending = [added_up(self._changes)], 0
