@@ -36,7 +36,8 @@ FEWEST_BITS, MOST_BITS, BITS_A_BLOCK = 10, 27, 16
 
 Runs = npt.NDArray[np.int64]
 """Runs, [runs, 6]: document, text, first and last byte of the text (the last one not included), the byte of the
-document at which the run begins, and its characters."""
+document at which the run begins, and its characters. Of runs that differ in nothing but where they begin in the document,
+the earliest is among them."""
 DOCUMENT, TEXT, START, END, AT, CHARACTERS = range(6)
 
 

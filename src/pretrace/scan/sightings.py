@@ -85,9 +85,9 @@ class Part:
             "documents": self.documents,
             "wholes": self.wholes,
             "longest": self.longest,
-            "best": {text: [asdict(one) for one in some] for text, some in self.best.items()},
+            "best": {text: [_plain(one) for one in some] for text, some in self.best.items()},
             "near": self.near,
-            "nearest": {text: [asdict(one) for one in some] for text, some in self.nearest.items()},
+            "nearest": {text: [_plain(one) for one in some] for text, some in self.nearest.items()},
         }
         written = np.frombuffer(
             json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass"), dtype=np.uint8
@@ -124,6 +124,12 @@ class Part:
             nearest,
             grams,
         )
+
+
+def _plain(one: Sighting | NearCopy) -> dict[str, Any]:
+    """As `asdict`, which takes most of the time of a scan that finds much."""
+    made = {name: getattr(one, name) for name in type(one).__dataclass_fields__}
+    return {**made, "facts": {"id": one.facts.id, "url": one.facts.url, "date": one.facts.date}}
 
 
 class Gathering:
@@ -304,6 +310,11 @@ def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
     """What was found of one text, whose folded bytes begin at `start` of all texts."""
     size = len(content)
     first, last = np.searchsorted(whole.changes[:, 0], [start, start + size + 1])
+    if first == last:  # as most texts
+        total = int(np.count_nonzero(content & 0xC0 != 0x80))
+        passages = (Passage(0, total, 0),) if total else ()
+        near, nearest = whole.near.get(text, 0), tuple(whole.nearest.get(text, ()))
+        return FoundText(total, 0.0, 0.0, 0, 0, 0, passages, (), near, nearest)
     mine = whole.changes[first:last]
     letters = np.concatenate([[0], np.cumsum(content & 0xC0 != 0x80)])
     total = int(letters[-1])
