@@ -30,14 +30,15 @@ ROWS = 1 << 16
 RECENT = 1 << 16
 """Runs that are remembered, so that one that a document holds several times is told once."""
 NEAR = 64
+"""Bytes of the texts for which it is noted which text they belong to."""
 FEWEST_BITS, MOST_BITS, BITS_A_BLOCK = 10, 27, 16
 """Of the bit map: the least and the most of its words, as powers of two, and its bits for each block of the texts."""
 
 
 Runs = npt.NDArray[np.int64]
 """Runs, [runs, 6]: document, text, first and last byte of the text (the last one not included), the byte of the
-document at which the run begins, and its characters. Of runs that differ in nothing but where they begin in the document,
-the earliest is among them."""
+document at which the run begins, and its characters. Of runs that differ only in where they begin in the document, the
+first is among them."""
 DOCUMENT, TEXT, START, END, AT, CHARACTERS = range(6)
 
 
