@@ -8,7 +8,7 @@ from typing import Literal
 
 from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
-from pretrace.settings import CONTROLS, LARGEST_SEED, MODEL, cache_option, check_ranges, like, option
+from pretrace.settings import CONTROLS, LARGEST, MODEL, cache_option, check_ranges, like, option
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
 
@@ -56,7 +56,7 @@ class TestSettings:
 
     def planting(self, seed: int) -> PlantSettings:
         """How the copy is trained; `seed` decides which units it reads, and in which order."""
-        drawn = seed % (LARGEST_SEED + 1)
+        drawn = seed % (LARGEST + 1)
         return PlantSettings(
             epochs=self.power_epochs, batch=POWER_BATCH, seed=drawn, method=self.power_method
         )
