@@ -282,6 +282,12 @@ CASES: list[tuple[str, int, str]] = [
     ("score good.jsonl > --plugin absent.py", 2, "give the path of a Python file"),
     ("score good.jsonl > --plugin pipes", 2, "give the path of a Python file"),
     ("score good.jsonl > --plugin pipe.jsonl", 2, "give the path of a Python file"),
+    ("score good.jsonl > --plugin loop", 2, "give the path of a Python file"),
+    (
+        "collections good.jsonl --suspect s1 > --collection-column collection --level 5e-324",
+        2,
+        "--level lies between 0 and 1, not below 1e-9",
+    ),
     ("list --plugin leaves.py", 2, "0 (leaves.py, line 2)"),
     ("score good.jsonl > --plugin leaves_later.py --scores mine", 2, "nothing was written"),
     (

@@ -51,7 +51,7 @@ class TestSettings:
     __test__ = False  # no test of pytest
 
     def __post_init__(self) -> None:
-        require(0 < self.level < 1, f"--level lies between 0 and 1, found {self.level}.")
+        require(1e-9 <= self.level < 1, f"--level lies between 0 and 1, not below 1e-9, found {self.level}.")
         check_ranges(self)
 
     def planting(self, seed: int) -> PlantSettings:
