@@ -39,7 +39,7 @@ from pretrace.web.workspace import Workspace
 
 RESULTS = Path(__file__).parent / "results" / "kills.json"
 KILLS = 8
-"""Killed so many times, at random moments of the time that the whole command takes; then it may end."""
+"""Killed so many times, at random moments of the first half of its time; then it may end."""
 TEXTS = 80
 LONGEST = 120.0  # seconds of a command
 Files = dict[str, Any]
@@ -49,6 +49,9 @@ def make_inputs(work: Path) -> None:
     """A model and its earlier checkpoint, texts with labels and groups, controls, and a corpus to search."""
     for number, name in enumerate(("model", "earlier")):
         make_model(work / name)
+        config = work / name / "config.json"
+        longer = {**json.loads(config.read_bytes()), "max_position_embeddings": 2048}
+        config.write_text(json.dumps(longer), encoding="utf-8")
         if number:
             _moved(work / name)
     rng = random.Random(3)
@@ -182,7 +185,7 @@ def killed(name: str, words: Sequence[str], work: Path, times: int = KILLS) -> d
     rng, out, hit, half = random.Random(name), place / "OUT", 0, 0
     for _ in range(times):
         process = started([*words, "--out", str(out)], place / "cache")
-        hit += ended(process, rng.uniform(0.0, took)) == -signal.SIGKILL
+        hit += ended(process, rng.uniform(0.0, took / 2)) == -signal.SIGKILL
         half += out.exists() and content(out) != whole
         if out.exists():
             shutil.rmtree(out)  # it had ended before its moment came
