@@ -51,6 +51,7 @@ def test_beyond_what_was_measured_it_says_so_and_the_nearest_figures_stand(
 ) -> None:
     found = expected(50, 50, parameters=parameters)
     assert said in found.basis
+    assert "this size" not in comparison(found)
     assert found.rows == expected(50, 50, parameters=8e9 if parameters == 7e10 else 1e9).rows
 
 

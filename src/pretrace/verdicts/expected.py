@@ -172,7 +172,8 @@ def comparison(found: Expected, *, noun: str = "") -> str:
     sides = f"{found.documents:,} documents"
     if found.controls != found.documents:
         sides += f" and {found.controls:,} controls"
-    size = "this size" if found.own else f"{parameters_words(found.size)} parameters"
+    measured = found.own is not None and FEWEST <= found.size / found.own <= MOST
+    size = "this size" if measured else f"{parameters_words(found.size)} parameters"
     low, high = (_hundredths(one) for one in (row.chance.low, row.chance.high))
     spread = f" ({low} to {high}, by kind of text)" if low != high else ""
     most = "at most " if noun == "flag" else ""
