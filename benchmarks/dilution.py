@@ -37,6 +37,7 @@ from pretrace import Models, Options, PretraceError, count, detect, evaluate, op
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.tokens import Tokens
 from pretrace.statistics.permutation import two_sample
+from pretrace.statistics.power import auc_power
 from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.batches import windows
 from pretrace.tuning.plan import TrainingPlan
@@ -62,6 +63,8 @@ SCORES = (
     *("ref", "wbc", "ez"),
 )
 SIZES, DRAWS, PERMUTATIONS = (25, 50, 100, 200, 400), 200, 199
+HIGHEST = 0.9995
+"""An AUC of 1 counts as this one: no finite effect has 1."""
 SETTINGS = {"documents": DOCUMENTS, "tokens": TOKENS, "batch": 16, "learning_rate": 2e-3, "draws": DRAWS}
 
 
@@ -253,7 +256,10 @@ def law(found: Mapping[str, Any]) -> dict[str, Any]:
             for row in rows
         ])  # fmt: skip
         logs = np.array(
-            [math.log(max(0.01, math.sqrt(2) * NormalDist().inv_cdf(row["auc"][0]))) for row in rows]
+            [
+                math.log(max(0.01, math.sqrt(2) * NormalDist().inv_cdf(min(HIGHEST, row["auc"][0]))))
+                for row in rows
+            ]
         )
         away = []
         for row_number, row in enumerate(rows):
@@ -275,6 +281,42 @@ def law(found: Mapping[str, Any]) -> dict[str, Any]:
             ),
         }
     return made
+
+
+def planner(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The power of the audit without a placebo, foreseen from the AUC of its score and measured, for every cell and
+    number of documents: how many lie within 0.15. `from_law` takes the AUC that a law without this cell foresees."""
+    score = "min_k_plus_plus"
+    own = {_cell(row): row["auc"][0] for row in found["rows"] if row["score"] == score}
+    left_out = {
+        _cell({"place": "throughout", **one}): one["foreseen"]
+        for one in law(found).get(score, {}).get("left_out", ())
+    }
+    made = {}
+    for name, aucs in (("from_auc", own), ("from_law", left_out)):
+        away = [
+            abs(auc_power(min(HIGHEST, aucs[_cell(run)]), int(size), int(size)) - power)
+            for run in found["runs"]
+            if _cell(run) in aucs
+            for size, power in run["audit"]["without_placebo"].items()
+        ]
+        if away:
+            made[name] = {
+                "cells_and_sizes": len(away),
+                "within_0.15": sum(one <= 0.15 for one in away),
+                "largest": round(max(away), 4),
+            }
+    return made
+
+
+def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("size", "dilution", "copies", "place", "seed"))
+
+
+def finished(ledger: Ledger) -> None:
+    """Write what follows from all cells."""
+    found = ledger.content
+    ledger.save(law=law(found), planner=planner(found), cells_not_run=not_run(found))
 
 
 def cells(given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -340,7 +382,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
                     np.mean([run["audit"][how]["50"] for run in some if run["copies"] == c]) for c in copies
                 ]
                 panels[2].plot(copies, means, style, color=shade)
-        panels[2].set_title("audit, 50 and 50 documents (dotted: no placebo)", fontsize=9)
+        panels[2].set_title("audit, 50 a side (dotted: no placebo)", fontsize=9)
         panels[2].set_ylim(0, 1.02)
         for axes in panels:
             axes.set_xscale("log", base=4)
@@ -371,9 +413,10 @@ def main() -> None:
     for cell in ledger.todo(cells(given), given.limit):
         rows, facts = experiment.measure(cell)
         ledger.add(cell, rows, facts)
-        ledger.save(law=law(ledger.content), cells_not_run=not_run(ledger.content))
+        finished(ledger)
         print(json.dumps({row["score"]: row["auc"][0] for row in rows}), facts["seconds"], flush=True)
     if ledger.content["runs"]:
+        finished(ledger)
         draw(ledger.content, given.out.with_suffix(".png"))
 
 
