@@ -232,7 +232,7 @@ class AuditPlan:
     passes: int = 0
     seconds: float | None = None
     notes: tuple[str, ...] = ()
-    parameters: float = 0
+    parameters: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,8 @@ class Situation:
     access: Literal["weights", "logprobs", "text"] = "weights"
     testable: bool | None = None
     windowed: int | None = None
-    parameters: float = 0
-    training_tokens: float = 0
+    parameters: float = 0.0
+    training_tokens: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
