@@ -156,7 +156,14 @@ def summary(work: Path, seeds: int) -> None:
                     and {"runs": before[0], "rejected": None, "accused": before[1], "source": "issue 21"},
                 }
             )
-    content = {"machine": machine(), "commit": commit(), "level": LEVEL, "documents": DOCUMENTS, "seeds": seeds, "rows": rows}
+    content = {
+        "machine": machine(),
+        "commit": commit(),
+        "level": LEVEL,
+        "documents": DOCUMENTS,
+        "seeds": seeds,
+        "rows": rows,
+    }
     atomic_text(OUT, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -167,7 +174,9 @@ if __name__ == "__main__":
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--fresh", type=int, default=21, help="the set of seeds; the rule was chosen on set 21")
+    parser.add_argument(
+        "--fresh", type=int, default=21, help="the set of seeds; the rule was chosen on set 21"
+    )
     given = parser.parse_args()
     if given.summary:
         summary(given.work, given.fresh)
