@@ -543,12 +543,12 @@ def _sample(seed: int) -> Callable[[int], Sequence[int]]:
 
 def _permutation(seed: int) -> Callable[[int], Sequence[int]]:
     draw = np.random.default_rng(seed)
-    return lambda number: draw.permutation(number).tolist()  # type: ignore[no-any-return]
+    return lambda number: draw.permutation(number).tolist()
 
 
 def _random_state(seed: int) -> Callable[[int], Sequence[int]]:
     draw = np.random.RandomState(seed)
-    return lambda number: draw.permutation(number).tolist()  # type: ignore[no-any-return]
+    return lambda number: draw.permutation(number).tolist()
 
 
 WAYS: Mapping[str, Callable[[int], Callable[[int], Sequence[int]]]] = {
