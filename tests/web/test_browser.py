@@ -99,9 +99,15 @@ def test_a_text_from_paste_to_rank(tab, files, model_folder):
     page.locator(".heat").wait_for()
     assert "One text proves nothing." in page.locator(".warn").inner_text()
     assert page.locator(".heat").inner_text().replace("↵\n", "").startswith("The cat sat.</textarea><script>")
-    page.locator("table.ranks").wait_for()
-    assert page.locator("table.ranks tbody tr").count() == 4
-    assert " of 25" in page.locator("table.ranks tbody tr").first.inner_text()
+    chart = page.locator("svg.strip").first
+    chart.wait_for()
+    assert page.locator("svg.strip").count() == 4
+    assert " of 25" in page.locator(".place").first.inner_text()
+    chart.focus()
+    page.keyboard.press("Home")
+    least = page.locator(".place output").first.inner_text()
+    page.keyboard.press("End")
+    assert least != page.locator(".place output").first.inner_text()
     assert page.title().endswith("· pretrace")  # nothing of the text was run
     page.set_viewport_size(PHONE)
     assert fits(page)

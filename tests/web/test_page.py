@@ -187,3 +187,28 @@ def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor
     assert not folder.exists()
     assert visitor.post("/results/a b/delete").status_code == 404
     assert (visitor.workspace.folder / "secret").is_file()
+
+
+def test_a_first_visit_has_an_example_one_click_away(visit, still, monkeypatch):
+    from pretrace.web import example
+
+    monkeypatch.setattr(example, "find_spec", lambda name: name)
+    visitor = visit()
+    assert "Run the example" in visitor.client.get("/").text
+    assert "Forty" in visitor.client.get("/").text
+    for _ in range(2):  # its texts are uploaded once
+        assert visitor.post("/example").status_code == 200
+    assert sorted(one.name for one in uploads(visitor.workspace)) == sorted(example.NAMES)
+    assert [facts_of(visitor.workspace, one).texts for one in uploads(visitor.workspace)] == [
+        example.EACH
+    ] * 2
+    job = Jobs(visitor.workspace).all()[0]
+    assert (job.command[0], "--model=smollm2" in job.command) == ("flag", True)
+    sides = [{json.loads(row)["id"] for row in side.splitlines()} for side in example.texts()]
+    assert not sides[0] & sides[1]
+
+
+def test_no_example_where_its_model_cannot_be_chosen(visit):
+    visitor = visit(model=("another",))
+    assert "Run the example" not in visitor.client.get("/").text
+    assert visitor.post("/example").status_code == 403

@@ -130,7 +130,9 @@ def test_where_a_text_stands_among_known_ones():
     one = make_run("text").rows(np.array([False, False, True, False]))  # loss 4, zlib 5
     (loss, zlib) = looks.places(one, make_run("known"))
     assert (loss.known, loss.above, loss.share, loss.p) == (4, 2, 0.5, 0.6)
-    assert (loss.own, loss.dots) == (4 / 6, (0.0, 2 / 6, 4 / 6, 1.0))
+    assert (loss.own, [dot.at for dot in loss.dots]) == (4 / 6, [0.0, 2 / 6, 4 / 6, 1.0])
+    assert [(dot.name, dot.value) for dot in loss.dots][:2] == [("a", 0.0), ("b", 2.0)]
+    assert (loss.ends, loss.ticks[0], loss.ticks[-1]) == ((0.0, 6.0), (0.0, 0.0), (1.0, 6.0))
     assert zlib.score == "zlib"
     lower = looks.places(one, make_run("known", 10.0))[0]
     assert (lower.above, lower.share, lower.own) == (4, 0.0, 0.0)

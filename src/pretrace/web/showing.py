@@ -18,7 +18,7 @@ from fastapi.responses import (
 
 from pretrace.errors import OutputError
 from pretrace.runs import REPORT
-from pretrace.web import results
+from pretrace.web import example, results
 from pretrace.web.guard import LOGIN, REPORT_POLICY, address_of
 from pretrace.web.jobs import AHEAD, Asked
 from pretrace.web.looks import looks
@@ -40,6 +40,7 @@ def home(desk: Here) -> HTMLResponse:
         here="home",
         jobs=[(job, state) for job, state in jobs if not state.over][:_LATEST],
         latest=results.entries(desk.workspace)[:_LATEST],
+        example=example.offered(desk.models),
     )
 
 

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.types import Situation
 from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.web import example
 from pretrace.web.archives import TAKEN
 from pretrace.web.facts import Facts
 from pretrace.web.forms import COMMANDS, Form, prefilled
@@ -174,6 +175,24 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
     )
     if test != SEARCH:
         desk.workspace.remember(line(form, "model"))
+    return go(f"/jobs/{job.id}")
+
+
+@router.post("/example")
+def example_run(desk: Here, form: Posted) -> RedirectResponse:
+    """Test the example texts, without a question."""
+    if not example.offered(desk.models):
+        raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
+    suspect, known = example.ready(desk.workspace, desk.most_kept)
+    desk.jobs.check_room()
+    asked = {"model": (example.MODEL,), "nonmembers": (known.id,), "score": ("loss",)}
+    options = desk.forms["flag"].arguments(
+        asked, lambda upload: texts_of(desk.workspace, upload), desk.models
+    )
+    out = f"results/{fresh('flag-example')}"
+    paths = (texts_of(desk.workspace, suspect.id), f"--out={desk.workspace.folder / out}")
+    made = Asked("flag", asked, "The example: docstrings of Python's library.")
+    job = desk.jobs.add("flag: the example", ("flag", *paths, *options), out, texts=suspect.id, form=made)
     return go(f"/jobs/{job.id}")
 
 

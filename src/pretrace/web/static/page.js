@@ -22,6 +22,7 @@ function replace(old, html) {
   if (held) [...imported.querySelectorAll("a, button, summary")].find((one) => one.textContent === words)?.focus();
   say(imported.dataset.say);
   watch(imported);
+  readable(imported);
   return imported;
 }
 
@@ -119,6 +120,34 @@ function begin(form) {
   });
 }
 
+// Charts of one line: the pointer, a finger or the arrow keys choose a mark, whose words stand below.
+function readable(root) {
+  for (const chart of root.querySelectorAll("svg.strip")) {
+    const marks = [...chart.querySelectorAll("[data-say]")].sort((one, other) => one.x1.baseVal.value - other.x1.baseVal.value);
+    const words = chart.parentElement.querySelector("output");
+    let at = marks.findIndex((one) => one.classList.contains("own"));
+    const choose = (next) => {
+      at = Math.max(0, Math.min(marks.length - 1, next));
+      for (const one of marks) one.classList.toggle("here", one === marks[at]);
+      words.textContent = marks[at].dataset.say;
+    };
+    const near = (event) => {
+      const box = chart.getBoundingClientRect();
+      const place = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+      const away = marks.map((one) => Math.abs(one.x1.baseVal.value - place));
+      choose(away.indexOf(Math.min(...away)));
+    };
+    chart.addEventListener("pointermove", near);
+    chart.addEventListener("pointerdown", near);
+    chart.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1, Home: -marks.length, End: marks.length }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      choose(at + step);
+    });
+  }
+}
+
 // Two ticks in the list of results are the two sides of the next page.
 function pickTwo() {
   const link = document.getElementById("compare");
@@ -139,6 +168,7 @@ function nameLanguages() {
 }
 
 watch(document);
+readable(document);
 pickTwo();
 nameLanguages();
 for (const element of document.querySelectorAll("[data-poll], [data-load]")) renew(element, EVERY);
