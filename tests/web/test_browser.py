@@ -210,7 +210,7 @@ def test_results_are_found_compared_and_checked(tab, runs):
     for one in page.locator(".pick").all():
         one.check()
     page.get_by_role("link", name="Side by side").click()
-    assert page.locator("table.beside").get_by_text("1.500").count() == 2
+    assert page.locator("table.sides").get_by_text("1.500").count() == 2
     assert page.get_by_role("link", name="Report of").count() == 2
     page.set_viewport_size(PHONE)
     assert fits(page)
