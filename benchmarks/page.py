@@ -17,6 +17,7 @@ import os
 import random
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -194,7 +195,9 @@ def main() -> None:
         "walk": walked,
         "budget": {"bytes": BUDGET_BYTES, "seconds": BUDGET_SECONDS},
         "largest_bytes": max(row["bytes"] for row in rows),
+        "median_seconds": statistics.median(row["seconds"] for row in rows),
         "slowest_seconds": max(row["seconds"] for row in rows),
+        "slower_than_the_budget": sum(row["seconds"] > BUDGET_SECONDS for row in rows),
         "too_wide": sorted({row["page"] for row in rows if row["wide"] > row["width"]}),
         "axe_found": sorted({f"{row['page']} {one}" for row in rows for one in row.get("axe", ())}),
         "pages": rows,

@@ -54,8 +54,8 @@ def documents(audit: Verdict) -> Figure:
 def titles(audit: Verdict) -> dict[str, list[str]]:
     """Which documents each dot of the figure stands for, with their values, by the name of the line of dots."""
     sides = {side: documents_of(audit, side) for side in (SUSPECT, CONTROL)}
-    every = [values for _, values in sides.values()] if len(sides[CONTROL][0]) else [sides[SUSPECT][1], [0.0]]
-    ends, held = _range(np.concatenate(every)), len(sides[CONTROL][0]) > 0
+    held = len(sides[CONTROL][0]) > 0
+    ends = _range(np.concatenate([sides[SUSPECT][1], sides[CONTROL][1] if held else np.zeros(1)]))
     made: dict[str, list[str]] = {}
     for side, (names, values) in sides.items():
         if not len(values):
