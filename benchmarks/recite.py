@@ -7,7 +7,7 @@
 
 All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
 another model for `p` than the packaged one, `--windows` and `--samples` change its size, `--worlds` that of `copies`,
-`--runs` that of `nulls`.
+`--runs` that of `nulls`, and `--kinds` which of them.
 """
 
 from __future__ import annotations
@@ -410,21 +410,24 @@ def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def nulls(runs: int) -> None:
+def nulls(runs: int, kinds: list[str]) -> None:
     """How often texts that nobody read are rejected and accused, for each kind and both ways of asking."""
     part = kept().get("nulls", {})
     rows: dict[str, list[dict[str, Any]]] = part.get("rows", {})
     for seed in range(-(-runs // SETS)):
-        for kind in (*KINDS, *FAMOUS):
+        for kind in kinds or (*KINDS, *FAMOUS):
             had = rows.get(kind, [])
-            if len(had) >= (seed + 1) * SETS:
+            if len(had) >= min(runs, (seed + 1) * SETS):
                 continue
             began = time.monotonic()
+            wanted = min(runs, (seed + 1) * SETS)
             for number, one in enumerate(innocent(kind, seed, len(had) - seed * SETS), len(had) + 1):
                 rows.setdefault(kind, []).append(one)
-                if number % KEPT == 0 or number == (seed + 1) * SETS:
+                if number % KEPT == 0 or number >= wanted:
                     _counted(rows)
                     print(f"{kind}: {number} sets, {time.monotonic() - began:.0f} s", flush=True)
+                if number >= wanted:
+                    break
 
 
 def _counted(rows: dict[str, list[dict[str, Any]]]) -> None:
@@ -490,13 +493,14 @@ def main() -> None:
     )
     parser.add_argument("--worlds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--kinds", nargs="*", default=[], choices=(*KINDS, *FAMOUS), help="of nulls")
     given = parser.parse_args()
     if given.part == "p":
         by_pass(given.model, given.windows, given.samples, generate=given.generate)
     elif given.part == "copies":
         copies(given.worlds)
     elif given.part == "nulls":
-        nulls(given.runs)
+        nulls(given.runs, given.kinds)
     else:
         famous_texts(given.model)
 
