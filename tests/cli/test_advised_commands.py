@@ -111,7 +111,9 @@ def test_every_printed_command_runs(
             ]
             # What is long is asked for its plan: the same arguments, the same texts, and no model that is trained.
             words += {"audit": ["--plan", "--tokens", "8"], "flag": ["--dry-run"]}.get(words[0], [])
-            # The second model that is opened by itself is a large one.
+            # The second model and the generator that are opened by themselves are a large one.
+            if words[0] == "audit" and "--generator" not in words:
+                words += ["--generator", str(model_folder)]
             if words[0] in ("order", "canaries", "collections", "cutoff") and "--placebo" not in words:
                 words += ["--placebo", str(reference_folder)]
             code, _, said = call(*words)
