@@ -355,7 +355,11 @@ def _test(choice: Choice) -> str:
 
 def _called(choice: Choice) -> str:
     """The commands of a test, by their names."""
-    return ", ".join(dict.fromkeys(f"`{' '.join(command.split()[:2])}`" for command in choice.commands))
+    names = [
+        next(one.words for one in every_command() if command.startswith(f"pretrace {one.words} "))
+        for command in choice.commands
+    ]
+    return ", ".join(dict.fromkeys(f"`pretrace {name}`" for name in names))
 
 
 if __name__ == "__main__":

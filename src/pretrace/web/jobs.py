@@ -60,11 +60,6 @@ class Job:
     stopped: float = 0.0
     texts: str = ""
 
-    @property
-    def kind(self) -> str:
-        """The name of the command."""
-        return self.command[0]
-
 
 @dataclass(frozen=True, slots=True)
 class State:

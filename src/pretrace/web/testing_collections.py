@@ -123,7 +123,7 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (texts, f"--out={desk.workspace.folder / out}")
     job = desk.jobs.add(
-        f"{wanted.command}: {found.name}", (wanted.command, *paths, *options), out, texts=found.id
+        f"{wanted.command}: {found.name}", (*wanted.words, *paths, *options), out, texts=found.id
     )
     if test != SEARCH:
         desk.workspace.remember(line(form, "model"))

@@ -47,16 +47,16 @@ def options_in_order(random: Random, folder: Path, call: Call) -> Parts:
 def marks(random: Random, folder: Path, call: Call) -> Parts:
     texts = [{"id": f"t{i}", "text": drawn(random, 20), "other": drawn(random, 20)} for i in range(20)]
     path, published, sealed = lines(folder / "texts.jsonl", texts), folder / "PUB", folder / "sealed.json"
-    made = call("mark", path, "--variant-column", "other", "--out", published, "--sealed", sealed)
+    made = call("mark", "texts", path, "--variant-column", "other", "--out", published, "--sealed", sealed)
     assert made[0] == 0, made
     told = ("--commitment", published / "commitment.txt", "--texts", published / "published.jsonl")
-    return ("check", sealed, *told)
+    return ("mark", "check", sealed, *told)
 
 
 def random_strings(random: Random, folder: Path, call: Call) -> Parts:
     digests = [hashlib.sha256(random.bytes(8)).hexdigest() for _ in range(8)]
     rows = [{"id": f"f{i}", "text": f"file {i} {digest}"} for i, digest in enumerate(digests)]
-    return ("canaries", lines(folder / "files.jsonl", rows))
+    return ("mark", "canaries", lines(folder / "files.jsonl", rows))
 
 
 def collections(random: Random, folder: Path, call: Call) -> Parts:

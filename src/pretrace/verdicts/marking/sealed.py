@@ -164,7 +164,7 @@ def drawn_seal(seal: Seal, value: str | None) -> Seal:
     if seal.beacon is not None and value is None:
         raise TextsError(
             f"this sealed file was drawn by {seal.beacon.words}: give its value with --beacon-value, or the file "
-            "beacon.txt that pretrace draw wrote."
+            "beacon.txt that pretrace mark draw wrote."
         )
     return seal if value is None else drawn_by(seal, value)
 
