@@ -106,6 +106,9 @@ def test_every_printed_command_runs(
             words = [str(reference_folder) if word == "EARLIER" else word for word in words]
             words = ["2020-04-01" if word == "DAY" else word for word in words]
             words = [hashes.get(word, word) for word in words]
+            if "LOT" in words:  # the owner's to name; these rows and options were put in order by none
+                assert call(*words)[0] == 2
+                words = [word for word in words if word not in ("--shuffled-with", "LOT")]
             words = [
                 str(place / word) if word in ("MARKED", "SEALED", "PROMPTS.jsonl") else word for word in words
             ]

@@ -17,7 +17,7 @@ from processes import Call, Command
 from pretrace.cli.commands import RENAMED, Root, app, every_command
 from pretrace.cli.help import first_sentence
 from pretrace.cli.options import Given, Only, command_of
-from pretrace.settings import LARGEST_SEED, option_of
+from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
 from pretrace.verdicts.flag import FlagSettings
@@ -252,7 +252,7 @@ NEEDED = {
 }
 
 
-@pytest.mark.parametrize("seed", [-1, LARGEST_SEED + 1, 10**30])
+@pytest.mark.parametrize("seed", [-1, LARGEST + 1, 10**30])
 @pytest.mark.parametrize("command", SEEDED)
 def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) -> None:
     parameters = commands()[command].params

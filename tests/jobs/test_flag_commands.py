@@ -18,7 +18,6 @@ from pretrace.jobs import shards
 from pretrace.runs import export, load_verdict
 from pretrace.scoring import evidence
 
-
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.shards.SHARD": 32}
 
 

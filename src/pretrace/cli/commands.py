@@ -224,9 +224,9 @@ class Root(Commands):
         Entry(
             "order",
             "ordering:order",
-            "Was this set, whose rows stand in random order, used? Compares the published order "
-            "of rows, or of answer options, with others, under the model in question and a second"
-            " one.",
+            "Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and "
+            "compares the published order of rows, or of answer options, with others, under the model in question and "
+            "a second one.",
         ),
         Entry(
             "collections",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 import typer
 
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import ExpressionError, TextsError, regular
 from pretrace.settings import Option
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
         raise TextsError(f"--config {path} cannot be read: {reason}.") from None

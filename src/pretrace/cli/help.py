@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 
 from pretrace.cli.console import Plain, printer
 from pretrace.cli.groups import Commands
-from pretrace.settings import LARGEST_SEED, Option
+from pretrace.settings import LARGEST, Option
 
 if TYPE_CHECKING:
     from pretrace.cli.options import Leaf
@@ -119,7 +119,7 @@ def _right(parameter: Any, leaf: Leaf | None, *, short: bool) -> Plain:
 
 
 def _range(own: Option) -> list[str]:
-    if own.most == LARGEST_SEED or (own.least is None and own.most is None):
+    if own.most == LARGEST or (own.least is None and own.most is None):
         return []
     if own.most is None:
         return [f"{own.least} or more"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pretrace.report import advice as advising
 from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
 from pretrace.report.chance_plots import against_chance
@@ -23,6 +24,8 @@ from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figure
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 """Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
 _LINE = 105
+_FORESEEN = 8
+"""Lines of print that the expected power and its picture take."""
 _STATUS = ("failed", "passed", "not run")
 _ON_DOCUMENTS = ("pretrace", "calibrated")
 """The procedures whose test is made on the very values that the figure shows."""
@@ -57,7 +60,10 @@ def first_page(audit: Verdict) -> Markup:
     title = next((one for one in _TITLES if audit.statement.startswith(f"{one}:")), "")
     made = {status: [one for one in facts.checks(audit) if one.status == status] for status in _STATUS}
     failed, others = made["failed"], made["passed"] + made["not run"]
-    advice = _fitting(audit.advice, room=13 - 2 * len(failed) - len(others) // 2)
+    likely = advising.foreseeable(audit)
+    advice = _fitting(
+        audit.advice, room=13 - 2 * len(failed) - len(others) // 2 - (_FORESEEN if likely else 0)
+    )
     values = {
         "audit": audit,
         "title": title,
@@ -72,6 +78,7 @@ def first_page(audit: Verdict) -> Markup:
         "others": others,
         "advice": advice,
         "served": (*facts.served(audit.settings), *sentences(audit.settings)),
+        "foreseen": likely,
     }
     return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
 

@@ -67,6 +67,7 @@ def first_page(flagged: Verdict) -> Markup:
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
         "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),
+        "foreseen": advice.foreseeable(flagged),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }
     return _filled("first", values)

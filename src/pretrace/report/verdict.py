@@ -55,6 +55,7 @@ def first_page(verdict: Verdict) -> Markup:
         "often": wording.often(verdict.p) if verdict.p is not None else "",
         "p": wording.p_value(verdict.p) if verdict.p is not None else "",
         "served": facts.served(verdict.settings),
+        "foreseen": advice.foreseeable(verdict),
     }
     return fill("verdict/first.html", values)
 

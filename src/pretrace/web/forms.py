@@ -41,6 +41,8 @@ _LABELS = {
     "heldout": "Control documents",
     "controls": "Control collections",
     "stated": "How the order came about",
+    "shuffled_with": "The lot that gave the order",
+    "shuffled_from": "The rows before the shuffle",
     "power": "Measure the power",
     "corpus": "Training data to search",
     "near": "Name near copies",

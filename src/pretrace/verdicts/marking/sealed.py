@@ -48,7 +48,7 @@ class Marked:
         """The variant that is published; TextsError before the draw."""
         if self.drawn == UNDRAWN:
             raise TextsError(
-                f"for the text {self.id!r} nothing was drawn yet: make the draw with pretrace draw."
+                f"for the text {self.id!r} nothing was drawn yet: make the draw with pretrace mark draw."
             )
         return self.variants[self.drawn]
 
