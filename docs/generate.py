@@ -15,6 +15,7 @@ import re
 import typing
 from pathlib import Path
 
+from pretrace.cli.commands import every_command
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
@@ -367,7 +368,11 @@ def _test(choice: Choice) -> str:
 
 def _called(choice: Choice) -> str:
     """The commands of a test, by their names."""
-    return ", ".join(dict.fromkeys(f"`{' '.join(command.split()[:2])}`" for command in choice.commands))
+    names = [
+        next(one.words for one in every_command() if command.startswith(f"pretrace {one.words} "))
+        for command in choice.commands
+    ]
+    return ", ".join(dict.fromkeys(f"`pretrace {name}`" for name in names))
 
 
 if __name__ == "__main__":

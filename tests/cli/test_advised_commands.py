@@ -114,12 +114,14 @@ def test_every_printed_command_runs(
             ]
             # What is long is asked for its plan: the same arguments, the same texts, and no model that is trained.
             words += {"audit": ["--plan", "--tokens", "8"], "flag": ["--dry-run"]}.get(words[0], [])
-            # The second model that is opened by itself is a large one.
-            if words[0] in ("order", "canaries", "collections", "cutoff") and "--placebo" not in words:
+            # The second model and the generator that are opened by themselves are a large one.
+            if words[0] == "audit" and "--generator" not in words:
+                words += ["--generator", str(model_folder)]
+            if {*words[:2]} & {"order", "canaries", "collections", "cutoff"} and "--placebo" not in words:
                 words += ["--placebo", str(reference_folder)]
             code, _, said = call(*words)
             assert code in (0, 3, 4), (command, said)
-            if words[0] == "mark":
+            if words[:2] == ["mark", "texts"]:
                 hashes["HASH"] = (place / "MARKED" / "commitment.txt").read_text().split()[0]
             if (prompts := place / "PROMPTS.jsonl").exists():
                 rows = [json.loads(line) for line in prompts.read_text().splitlines()]

@@ -33,7 +33,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
-    call: Call, mine: Path, tmp_path: Path, model_folder: Path
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path, packaged: str
 ) -> None:
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)

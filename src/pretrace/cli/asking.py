@@ -234,7 +234,11 @@ def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step |
     in_text = ("--access", "text") if text_kind(model) == "chat" else ()
     if row.choice.name == "canaries":
         return Step(
-            "canaries", (*named, *in_text, *beside), question, test, chance("canaries", has, has.canaries)
+            "mark canaries",
+            (*named, *in_text, *beside),
+            question,
+            test,
+            chance("canaries", has, has.canaries),
         )
     beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()), *beside)
     if row.choice.name == "recite":
@@ -304,7 +308,12 @@ def _scan(source: Source, inputs: AskInputs, seen: Seen) -> Step:
 
 
 def _said(step: Step, place: Path) -> str:
-    return f"pretrace {shlex.join((step.command, *step.words, '--out', str(place / step.command)))}"
+    return f"pretrace {shlex.join(_typed(step, place))}"
+
+
+def _typed(step: Step, place: Path) -> tuple[str, ...]:
+    command = step.command.split()
+    return (*command, *step.words, "--out", str(place / command[-1]))
 
 
 def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
@@ -312,7 +321,7 @@ def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
     note(f"runs {_said(step, place)}")
     printed = io.StringIO()
     with redirect_stdout(printed):
-        call((step.command, *step.words, "--out", str(place / step.command), "--json"))
+        call((*_typed(step, place), "--json"))
     found: dict[str, Any] = json.loads(printed.getvalue())
     return found
 

@@ -66,8 +66,12 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
 
 def _commands(group: Commands) -> Iterator[Panel]:
     panels: dict[str, list[Row]] = {}
-    for name, one in zip(group.commands, group.entries, strict=True):
-        panels.setdefault(one.panel, []).append((name, Plain(one.says)))
+    for one in group.rows:
+        panels.setdefault(one.question, []).append((", ".join(one.commands), Plain(one.says)))
+    if not panels:
+        panels["Commands"] = [
+            (name, Plain(one.says)) for name, one in zip(group.commands, group.entries, strict=True)
+        ]
     return _panels(panels)
 
 

@@ -88,13 +88,18 @@ def forms() -> dict[str, Form]:
 
 
 def _form(command: Callable[..., Answered]) -> Form:
+    from pretrace.cli.commands import every_command
     from pretrace.cli.options import command_of
     from pretrace.web.forms import Form
 
+    place = f"{command.__module__.rpartition('.')[2]}:{command.__name__}"
+    words = next(one.words for one in every_command() if one.place == place).split()
     leaves: Mapping[str, Leaf] = command_of(command).leaves  # type: ignore[attr-defined]
     fields = [_field(leaf) for leaf in leaves.values() if _shown(leaf)]
     summary = " ".join((command.__doc__ or "").split())
-    return Form(command.__name__, summary, tuple(sorted(fields, key=lambda one: not one.required)))
+    return Form(
+        command.__name__, tuple(words), summary, tuple(sorted(fields, key=lambda one: not one.required))
+    )
 
 
 def _shown(leaf: Leaf) -> bool:

@@ -142,8 +142,8 @@ CHOICES: tuple[Choice, ...] = (
         "A lot decided which wording was published, and the other wordings stayed secret.",
         _unpublished,
         (
-            "pretrace mark {unpublished} --variant-texts OTHER_WORDING.jsonl --out MARKED --sealed SEALED",
-            "pretrace check SEALED --commitment HASH --model {model} --out CHECKED",
+            "pretrace mark texts {unpublished} --variant-texts OTHER_WORDING.jsonl --out MARKED --sealed SEALED",
+            "pretrace mark check SEALED --commitment HASH --model {model} --out CHECKED",
         ),
         5,
     ),
@@ -155,9 +155,9 @@ CHOICES: tuple[Choice, ...] = (
         "A lot decided how each trigger sentence ends, and the ends stand nowhere else.",
         _unpublished,
         (
-            "pretrace mark {unpublished} --canary --out MARKED --sealed SEALED",
-            "pretrace check SEALED --prompts PROMPTS.jsonl",
-            "pretrace check SEALED --commitment HASH --answers ANSWERS.jsonl --out ANSWERED",
+            "pretrace mark texts {unpublished} --canary --out MARKED --sealed SEALED",
+            "pretrace mark check SEALED --prompts PROMPTS.jsonl",
+            "pretrace mark check SEALED --commitment HASH --answers ANSWERS.jsonl --out ANSWERED",
         ),
         6,
         reads="text",
@@ -171,7 +171,7 @@ CHOICES: tuple[Choice, ...] = (
         lambda has: fewer(
             has.canaries, FEWEST_STRINGS, "random strings in the texts, such as hashes and UUIDs of version 4"
         ),
-        ("pretrace canaries {texts} --model {model}{asked} --out CANARIES",),
+        ("pretrace mark canaries {texts} --model {model}{asked} --out CANARIES",),
         7,
         reads="text",
     ),

@@ -145,9 +145,10 @@ def _label(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A command with its fields, those first that must be filled."""
+    """A command with its fields, those first that must be filled; `words` are what is typed after `pretrace`."""
 
     command: str
+    words: tuple[str, ...]
     summary: str
     fields: tuple[Field, ...]
 

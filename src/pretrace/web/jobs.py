@@ -77,11 +77,6 @@ class Job:
     notes: str = ""
 
     @property
-    def kind(self) -> str:
-        """The name of the command."""
-        return self.command[0]
-
-    @property
     def plans(self) -> bool:
         """Whether it looks ahead and reads nothing yet."""
         return bool(self.test) and not AHEAD.isdisjoint(self.command)

@@ -164,7 +164,7 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
     ahead = AHEAD_OF.get(wanted.command, "") if form.get("ahead") else ""
     job = desk.jobs.add(
         f"{'Plan of ' * bool(ahead)}{wanted.command}: {found.name}",
-        (wanted.command, *paths, *options, *([ahead] if ahead else [])),
+        (*wanted.words, *paths, *options, *([ahead] if ahead else [])),
         out,
         texts=found.id,
         form=Asked(
