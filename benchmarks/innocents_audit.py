@@ -6,8 +6,8 @@ place of 10,000; the checks are those that see values, of mixtures and of spread
 with heavy tails; suspect documents that vary half as much again; and control documents of which a share lies lower by
 so many standard deviations, as documents of another kind do. Members: every suspect document lies higher by one.
 
-`--summary` gathers these and the audits of models (`rows.jsonl` of the work folder, by `benchmarks.audit_command`) into
-benchmarks/results/innocents_audit.json.
+`--fresh` is the set of seeds. `--summary` gathers these and the audits of models (`rows.jsonl` of the work folder, by
+`benchmarks.audit_command`, else its results) into benchmarks/results/innocents_audit.json.
 """
 
 from __future__ import annotations
@@ -84,15 +84,15 @@ def audited(suspect: Doubles, controls: Doubles, seed: int) -> tuple[bool, bool]
     return True, not rejects(far, near, seed, STRICT)
 
 
-def simulated(work: Path, runs: int) -> None:
-    """Simulate every kind that is not on file."""
-    path = work / "simulated.jsonl"
+def simulated(work: Path, runs: int, seeds: int) -> None:
+    """Simulate every kind that is not on file, with this set of seeds."""
+    path = work / f"simulated-{seeds}.jsonl"
     done = {json.loads(line)["kind"] for line in path.read_text().splitlines()} if path.is_file() else set()
     kinds = list(enumerate((*KINDS, "member")))
     for number, kind in sorted(kinds, key=lambda one: "sd" not in one[1]):
         if kind in done:
             continue
-        rng = np.random.default_rng([21, number])
+        rng = np.random.default_rng([seeds, number])
         found = np.array([audited(*drawn(kind, rng), seed) for seed in range(runs)])
         row = {
             "kind": kind,
@@ -121,10 +121,10 @@ def counted(rows: Sequence[Row]) -> Row:
     }
 
 
-def summary(work: Path) -> None:
+def summary(work: Path, seeds: int) -> None:
     """Write the rows of the contract: simulated kinds, and kinds with models, members beside."""
     known = {kind: i for i, kind in enumerate((*KINDS, "member"))}
-    values = sorted(read(work / "simulated.jsonl"), key=lambda row: known[row["kind"]])
+    values = sorted(read(work / f"simulated-{seeds}.jsonl"), key=lambda row: known[row["kind"]])
     member = next((row for row in values if row["kind"] == "member"), None)
     beside = {"kind": "1 sd higher", "runs": member["runs"], "found": member["accused"]} if member else None
     rows: list[Row] = [
@@ -132,7 +132,8 @@ def summary(work: Path) -> None:
         for row in values
         if row["kind"] != "member"
     ]
-    made = read(work / "rows.jsonl")
+    on_file = RESULTS / "audit_command.json"
+    made = read(work / "rows.jsonl") or json.loads(on_file.read_text(encoding="utf-8"))["audits"]
     for placebo in ("own", "none"):
         for kind, size in sorted({(row["kind"], row["size"]) for row in made if row["kind"] != "member"}):
             some = [r for r in made if (r["kind"], r["size"], r["placebo"]) == (kind, size, placebo)]
@@ -155,7 +156,14 @@ def summary(work: Path) -> None:
                     and {"runs": before[0], "rejected": None, "accused": before[1], "source": "issue 21"},
                 }
             )
-    content = {"machine": machine(), "commit": commit(), "level": LEVEL, "documents": DOCUMENTS, "rows": rows}
+    content = {
+        "machine": machine(),
+        "commit": commit(),
+        "level": LEVEL,
+        "documents": DOCUMENTS,
+        "seeds": seeds,
+        "rows": rows,
+    }
     atomic_text(OUT, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -166,8 +174,11 @@ if __name__ == "__main__":
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument(
+        "--fresh", type=int, default=21, help="the set of seeds; the rule was chosen on set 21"
+    )
     given = parser.parse_args()
     if given.summary:
-        summary(given.work)
+        summary(given.work, given.fresh)
     else:
-        simulated(given.work, given.runs)
+        simulated(given.work, given.runs, given.fresh)

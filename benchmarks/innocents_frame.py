@@ -5,18 +5,19 @@ benchmarks/results/innocents_frame.json; killed at any time it goes on where it 
 other seeds: what was chosen on one set of draws is reported on another. Texts of the Pile lie in PRETRACE_DATA/pile, by
 default in shared/data beside the checkout.
 
-"rejected" counts p at or below 5%; "accused" counts what ends in exit code 3: the blind gates see nothing in the texts
-(where the cell makes texts), and the second model does not find the same. "before" is the rule of commit 26362c5 on the
-same draws: no second model is asked. Members are counted in the same two ways.
+"rejected" counts p at or below 5%; "accused" counts what ends in exit code 3: the lot that gave the order is repeated,
+the blind gates see nothing in the texts (where the cell makes texts), and the second model does not find the same. An
+order that carries meaning is in no order by lot, so that no lot can be repeated there. "before" is the rule of commit
+26362c5 on the same draws: the user's statement is enough, and no second model is asked. Members are counted in the same
+two ways, of sets in an order by lot.
 
 Simulated cells take what a model makes of an order as a sum over neighbours: what stands in the texts for every model
 (`gain` times the pattern), and preferences of its own, which two models share in part (`SHARED`). Models that are asked
-in text name the part they like most. The second model sees the pattern as clearly as the target, half or a quarter as
-clearly, or not at all. Cells of running text take rows from documents in reading order, so that the blind gates have
-something to see; there the pattern stands between neighbours alone, the worst case for what is taken off. Where neither
-a word nor the second model shows such a pattern, it has the law of training, and nothing can tell the two apart: those
-cells are counted and named so. The tests are the functions that the command calls: `lot_test`, `beyond_by_lot`,
-`carried`, `gate_values`, `order_check`.
+in text name the part they like most. The second model sees nothing of the pattern, which is the worst case for the
+innocent. Cells of running text take rows from documents in reading order, so that the blind gates have something to
+see. Where neither a word nor the second model shows that each row continues the last, the numbers have the law of
+training, and nothing but the lot itself can tell the two apart. The tests are the functions that the command calls:
+`lot_test`, `gate_values`, `order_check`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -40,26 +41,14 @@ from benchmarks.innocents_models import DOMAINS, texts_of
 from benchmarks.machine import commit, machine
 from pretrace.statistics.lots import lot_test
 from pretrace.types import Doubles
-from pretrace.verdicts.frame import DOSE, MOST_DOSE, Rows, beyond_by_lot
-from pretrace.verdicts.order import (
-    CONTINUED,
-    FEWEST_PARTS,
-    MOST_ROWS,
-    Chosen,
-    Unit,
-    carried,
-    far,
-    gate_values,
-    order_check,
-    unseen_share,
-)
+from pretrace.verdicts.frame import Rows
+from pretrace.verdicts.order import FEWEST_PARTS, MOST_ROWS, Unit, gate_values, order_check
 
 LEVEL, DRAWS = 0.05, 1000
 SHARED = 0.5
 """Correlation of what two models prefer without a reason in the pattern."""
 SHARDS, ITEMS = 24, 40
-SEES = {"as clearly": 1.0, "half as clearly": 0.5, "a quarter as clearly": 0.25, "not at all": 0.0}
-SAME_LAW = "each row continues the last one, and no word and no second model shows it: the law of a set that was read"
+FOLLOWS = "each row continues the last one, and no word and no second model shows it"
 BEGIN = "<!-- innocents: written by benchmarks/innocents_frame.py -->"
 END = "<!-- end of innocents -->"
 Rng = np.random.Generator
@@ -71,16 +60,12 @@ ORDERS = np.array(list(itertools.permutations(range(4))))
 @dataclass(frozen=True)
 class Case:
     """One innocent, or one who read the set: the units' values under both models in nats, the published order first,
-    which orders are far from it, whether units are items, whose ranks are compared, and the units themselves where
-    texts were made."""
+    the units themselves where texts were made, and whether units are items, whose ranks are compared."""
 
     own: Rows
     second: Rows
-    distant: Sequence[Chosen]
     units: tuple[Unit, ...] = ()
     items: bool = False
-    others: tuple[Rows, Rows] | None = None
-    """Where both models gave text alone: what they name where the published part is not among those listed."""
 
     @property
     def compared(self) -> tuple[Rows, Rows]:
@@ -93,50 +78,51 @@ class Case:
 
 @dataclass(frozen=True)
 class Cell:
-    """A kind of texts, and how to draw one case of it; `members` is the same for a model that read the set."""
+    """A kind of texts, and how to draw one case of it; `lot`: its order was drawn by lot, which can be repeated;
+    `member`: for a model that read the set; `texts`: it makes texts."""
 
     test: str
     kind: str
     draw: Callable[[Rng], Case]
+    lot: bool = False
     member: bool = False
     texts: bool = False
 
 
-def shards(rng: Rng, pattern: Doubles, see: float, gain: float, memory: float = 0.0) -> Case:
+def shards(rng: Rng, pattern: Doubles, gain: float, memory: float = 0.0) -> Case:
     """Shards of 8 rows in 19 random orders; `pattern` [shards, rows, rows] is what one row is worth in front of
-    another, for every model that sees it; `memory` is what the target adds where two rows stand as published."""
+    another for the target alone; `memory` is what the target adds where two rows stand as published."""
     number, rows = pattern.shape[:2]
     places = np.arange(rows)
     common, own, other = rng.standard_normal((3, number, rows, rows))
     first = gain * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
     first[:, places[:-1], places[1:]] += memory
-    second = gain * see * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
+    second = np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
     orders = np.broadcast_to(places, (number, 20, rows)).copy()
     orders[:, 1:, 1:] = rng.permuted(orders[:, 1:, 1:], axis=2)
     shard = np.arange(number)[:, None, None]
     read = [values[shard, orders[..., :-1], orders[..., 1:]].sum(axis=2) for values in (first, second)]
-    shard_of = Unit("", ("",) * rows, (tuple(range(1, rows)),))
-    return Case(tuple(read[0]), tuple(read[1]), [far(shard_of, some) for some in orders])
+    return Case(tuple(read[0]), tuple(read[1]))
 
 
-def alike(rng: Rng, autocorrelation: float, see: float, *, gain: float = 0.3) -> Case:
+def alike(rng: Rng, autocorrelation: float, *, gain: float = 0.3) -> Case:
     """Rows in an order of which a model sees that neighbours are alike, and no word shows it."""
-    return shards(rng, _alike(rng, autocorrelation), see, gain)
+    return shards(rng, _alike(rng, autocorrelation), gain)
 
 
 def fair(rng: Rng, memory: float = 0.0, *, number: int = SHARDS) -> Case:
     """Rows in an order by lot."""
-    return shards(rng, np.zeros((number, MOST_ROWS, MOST_ROWS)), 1.0, 0.0, memory)
+    return shards(rng, np.zeros((number, MOST_ROWS, MOST_ROWS)), 0.0, memory)
 
 
-def continued(rng: Rng, see: float, *, gain: float = 0.5) -> Case:
+def continued(rng: Rng, *, gain: float = 0.5) -> Case:
     """Rows of which each continues the one before it, as the parts of a story do: a model that sees it finds these two
     likelier side by side, and no other two."""
     pattern = np.broadcast_to(np.eye(MOST_ROWS, k=1), (SHARDS, MOST_ROWS, MOST_ROWS))
-    return shards(rng, pattern, see, gain)
+    return shards(rng, pattern, gain)
 
 
-def running(rng: Rng, cut: Callable[[str], list[str]], see: float, *, gain: float = 0.5) -> Case:
+def running(rng: Rng, cut: Callable[[str], list[str]], *, gain: float = 0.5) -> Case:
     """Rows of running text: eight neighbouring pieces of a document make a shard, in reading order."""
     rows: list[str] = []
     documents = [text for domain in DOMAINS for text in documents_of(domain)]
@@ -145,7 +131,7 @@ def running(rng: Rng, cut: Callable[[str], list[str]], see: float, *, gain: floa
         rows += parts[: len(parts) // MOST_ROWS * MOST_ROWS]
     parts = [tuple(rows[i * MOST_ROWS : (i + 1) * MOST_ROWS]) for i in range(SHARDS)]
     units = tuple(Unit("", part, (tuple(range(1, MOST_ROWS)),), "\n\n") for part in parts)
-    return replace(continued(rng, see, gain=gain), units=units)
+    return replace(continued(rng, gain=gain), units=units)
 
 
 @cache
@@ -164,45 +150,44 @@ def pieces(text: str) -> list[str]:
     return [one.strip() for one in re.findall(r"\S.{0,119}\S*(?:\s|$)", " ".join(text.split()))]
 
 
-def textual(rng: Rng, arranged: Callable[[Rng, list[str]], list[str]], see: float) -> Case:
+def textual(rng: Rng, arranged: Callable[[Rng, list[str]], list[str]]) -> Case:
     """Rows that were put in order by what they say; models find rows likelier behind such as share their words and are
     as long."""
     texts = arranged(rng, [sentence(rng) for _ in range(SHARDS * MOST_ROWS)])
     parts = [tuple(texts[i : i + MOST_ROWS]) for i in range(0, len(texts), MOST_ROWS)]
     units = tuple(Unit("", part, (tuple(range(1, MOST_ROWS)),), "\n\n") for part in parts)
     pattern = np.array([[[_like(a, b) for b in part] for a in part] for part in parts])
-    return replace(shards(rng, pattern - pattern.mean(), see, 1.0), units=units)
+    return replace(shards(rng, pattern - pattern.mean(), 1.0), units=units)
 
 
-def scales(rng: Rng, see: float, *, items: int = ITEMS, gain: float = 0.5) -> Case:
+def scales(rng: Rng, *, items: int = ITEMS, gain: float = 0.5) -> Case:
     """Items whose four options form a scale (freezing, cool, mild, scorching), published from one end to the other."""
     steps = -np.abs(np.diff(ORDERS, axis=1)).sum(axis=1).astype(float)
     pattern = np.broadcast_to((steps - steps.mean()) / steps.std(), (items, 24)).copy()
-    return _items(rng, pattern, see, gain)
+    return _items(rng, pattern, gain)
 
 
-def middle(rng: Rng, see: float, *, known: bool, gain: float = 0.5, items: int = ITEMS) -> Case:
+def middle(rng: Rng, *, known: bool, gain: float = 0.5, items: int = ITEMS) -> Case:
     """Items with the right answer at B or C in 60% of them, and a model that likes it there; `known`: the right answer
     keeps its place in all orders that are read."""
     places = rng.choice(4, items, p=[0.2, 0.3, 0.3, 0.2])
     where = np.argsort(ORDERS, axis=1)
     pattern = np.isin(where[:, places].T, (1, 2)).astype(float)
     pattern = 2 * (pattern - pattern.mean(axis=1, keepdims=True))
-    made = _items(rng, pattern, see, gain)
+    made = _items(rng, pattern, gain)
     if not known:
         return made
     kept = [where[:, place] == place for place in places]
-    own, second, distant = (
-        tuple(row[keep] for row, keep in zip(rows, kept, strict=True))
-        for rows in (made.own, made.second, made.distant)
+    own, second = (
+        tuple(row[keep] for row, keep in zip(rows, kept, strict=True)) for rows in (made.own, made.second)
     )
-    return Case(own, second, distant, items=True)
+    return Case(own, second, items=True)
 
 
 def learnt(rng: Rng, memory: float, *, items: int = ITEMS) -> Case:
     """Items whose published order the target has read: it is likelier by so much, and orders near it by a part."""
     near = (np.arange(4) == ORDERS).mean(axis=1)
-    made = _items(rng, np.zeros((items, 24)), 0.0, 0.0)
+    made = _items(rng, np.zeros((items, 24)), 0.0)
     return replace(made, own=tuple(row + memory * near for row in made.own))
 
 
@@ -237,24 +222,22 @@ def drifting(rng: Rng, rows: list[str]) -> list[str]:
     return [" ".join(f"w{int(i + at)}" for i in rng.integers(60, size=9)) for at in share]
 
 
-def named(rng: Rng, pattern: Doubles, see: float, gain: float, memory: float = 0.0) -> Case:
+def named(rng: Rng, pattern: Doubles, gain: float, memory: float = 0.0) -> Case:
     """Models that are asked which part stands next, by chat: each names the part it likes most, with the list in two
     orders, of which it likes the first places. `pattern` [units, parts, parts] is what a part is worth behind another
-    for every model that sees it; the first part of a unit never moves. `memory` is what the target adds to the
+    for the target alone; the first part of a unit never moves. `memory` is what the target adds to the
     published one."""
     number, size = pattern.shape[:2]
     common, own, other = rng.standard_normal((3, number, size, size))
     first = gain * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
-    second = gain * see * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
+    second = np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
     first[:, np.arange(size - 1), np.arange(1, size)] += memory
-    rows: list[list[Doubles]] = [[], [], [], []]
+    rows: list[list[Doubles]] = [[], []]
     for unit in range(number):
         for place in range(1, size - FEWEST_PARTS + 1):
             for m, likes in enumerate((first, second)):
                 rows[m].append(_named(rng, likes[unit, place - 1, place:]))
-                rows[m + 2].append(_named(rng, likes[unit, place - 1, place + 1 :]))
-    own_rows, second_rows, own_others, second_others = map(tuple, rows)
-    return Case(own_rows, second_rows, (), others=(own_others, second_others))
+    return Case(tuple(rows[0]), tuple(rows[1]))
 
 
 def _named(rng: Rng, likes: Doubles) -> Doubles:
@@ -267,41 +250,6 @@ def _named(rng: Rng, likes: Doubles) -> Doubles:
     return found
 
 
-def text_sets() -> Iterator[Cell]:
-    """Those of models that give text alone."""
-    still = np.zeros((SHARDS, MOST_ROWS, MOST_ROWS))
-    yield Cell("order, in text", "an order by lot", partial(named, pattern=still, see=1.0, gain=0.0))
-    for how, see in SEES.items():
-        for auto in (0.4, 0.7):
-            kind = f"neighbours alike, autocorrelation {auto}; the second model sees it {how}"
-            yield Cell("order, in text", kind, partial(_alike_named, autocorrelation=auto, see=see))
-    for how, see in SEES.items():
-        kind = f"each row continues the last one, and no word shows it; the second model sees it {how}"
-        kind = kind if see else SAME_LAW
-        follows = np.broadcast_to(np.eye(MOST_ROWS, k=1), (SHARDS, MOST_ROWS, MOST_ROWS))
-        yield Cell("order, in text", kind, partial(named, pattern=follows, see=see, gain=0.5))
-    # the head, which never moves, and four options on a scale, published from one end to the other
-    steps = np.arange(5)
-    scale = -np.abs(steps[:, None] - steps[None, :]).astype(float)
-    items = np.broadcast_to(scale, (ITEMS, 5, 5))
-    yield Cell("options, in text", "an order by lot", partial(named, pattern=0 * items, see=1.0, gain=0.0))
-    for how, see in SEES.items():
-        kind = f"options form a scale, {ITEMS} items; the second model sees it {how}"
-        yield Cell("options, in text", kind, partial(named, pattern=items, see=see, gain=0.5))
-    for memory in (0.5, 1.0, 2.0):
-        kind = f"read: the row that was published is liked more by {memory} sd"
-        yield Cell(
-            "order, in text",
-            kind,
-            partial(named, pattern=still, see=1.0, gain=0.0, memory=memory),
-            member=True,
-        )
-
-
-def _alike_named(rng: Rng, autocorrelation: float, see: float) -> Case:
-    return named(rng, _alike(rng, autocorrelation), see, 0.3)
-
-
 def sets() -> Iterator[Cell]:
     """All cells."""
     yield from row_sets()
@@ -309,26 +257,43 @@ def sets() -> Iterator[Cell]:
     yield from text_sets()
 
 
+def text_sets() -> Iterator[Cell]:
+    """Those of models that give text alone."""
+    still = np.zeros((SHARDS, MOST_ROWS, MOST_ROWS))
+    yield Cell("order, in text", "an order by lot", partial(named, pattern=still, gain=0.0), lot=True)
+    for auto in (0.4, 0.7):
+        kind = f"neighbours alike, autocorrelation {auto}, which the target alone sees"
+        yield Cell("order, in text", kind, partial(_alike_named, autocorrelation=auto))
+    follows = np.broadcast_to(np.eye(MOST_ROWS, k=1), (SHARDS, MOST_ROWS, MOST_ROWS))
+    yield Cell("order, in text", FOLLOWS, partial(named, pattern=follows, gain=0.5))
+    # the head, which never moves, and four options on a scale, published from one end to the other
+    steps = np.arange(5)
+    scale = -np.abs(steps[:, None] - steps[None, :]).astype(float)
+    items = np.broadcast_to(scale, (ITEMS, 5, 5))
+    yield Cell("options, in text", "an order by lot", partial(named, pattern=0 * items, gain=0.0), lot=True)
+    kind = f"options form a scale, {ITEMS} items, which the target alone sees"
+    yield Cell("options, in text", kind, partial(named, pattern=items, gain=0.5))
+    for memory in (0.5, 1.0, 2.0):
+        kind = f"read: the row that was published is liked more by {memory} sd"
+        draw = partial(named, pattern=still, gain=0.0, memory=memory)
+        yield Cell("order, in text", kind, draw, lot=True, member=True)
+
+
+def _alike_named(rng: Rng, autocorrelation: float) -> Case:
+    return named(rng, _alike(rng, autocorrelation), 0.3)
+
+
 def row_sets() -> Iterator[Cell]:
     """Those of rows."""
-    yield Cell("order", "an order by lot", fair)
-    yield Cell("order", "an order by lot, 4 shards", partial(fair, number=4))
-    for how, see in SEES.items():
-        for auto in (0.2, 0.4, 0.7, 0.9):
-            kind = f"neighbours alike, autocorrelation {auto}; the second model sees it {how}"
-            yield Cell("order", kind, partial(alike, autocorrelation=auto, see=see))
-    for gain in (0.1, 0.15):
-        kind = f"neighbours alike, autocorrelation 0.7, a pattern of {gain:g} sd; the second model sees it not at all"
-        yield Cell("order", kind, partial(alike, autocorrelation=0.7, see=0.0, gain=gain))
-    for how, see in SEES.items():
-        if see:
-            kind = f"each row continues the last one, and no word shows it; the second model sees it {how}"
-            yield Cell("order", kind, partial(continued, see=see))
-    yield Cell("order", SAME_LAW, partial(continued, see=0.0))
+    yield Cell("order", "an order by lot", fair, lot=True)
+    yield Cell("order", "an order by lot, 4 shards", partial(fair, number=4), lot=True)
+    for auto in (0.2, 0.4, 0.7, 0.9):
+        kind = f"neighbours alike, autocorrelation {auto}, which the target alone sees"
+        yield Cell("order", kind, partial(alike, autocorrelation=auto))
+    yield Cell("order", FOLLOWS, continued)
     for name, cut in {"sentences": sentences, "pieces of 120 characters": pieces}.items():
-        for how, see in SEES.items():
-            kind = f"running text, {name} in reading order; the second model sees it {how}"
-            yield Cell("order", kind, partial(running, cut=cut, see=see), texts=True)
+        kind = f"running text, {name} in reading order, which the target alone sees"
+        yield Cell("order", kind, partial(running, cut=cut), texts=True)
     arranged: dict[str, Callable[[Rng, list[str]], list[str]]] = {
         "sorted by length": lambda _, rows: sorted(rows, key=len),
         "alphabetical": lambda _, rows: sorted(rows),
@@ -337,30 +302,25 @@ def row_sets() -> Iterator[Cell]:
         "drift over the file": drifting,
     }
     for name, how in arranged.items():
-        kind = f"{name}; the second model sees half of it"
-        yield Cell("order", kind, partial(textual, arranged=how, see=0.5), texts=True)
+        yield Cell("order", name, partial(textual, arranged=how), texts=True)
     for memory in (0.25, 0.5, 1.0):
         kind = f"read: two rows as published are likelier by {memory} sd"
-        yield Cell("order", kind, partial(fair, memory=memory), member=True)
+        yield Cell("order", kind, partial(fair, memory=memory), lot=True, member=True)
 
 
 def option_sets() -> Iterator[Cell]:
     """Those of answer options."""
-    yield Cell("options", "an order by lot", partial(learnt, memory=0.0))
+    yield Cell("options", "an order by lot", partial(learnt, memory=0.0), lot=True)
     for items in (8, 40):
-        for how, see in SEES.items():
-            kind = f"options form a scale, {items} items; the second model sees it {how}"
-            yield Cell("options", kind, partial(scales, see=see, items=items))
-    kind = "options form a scale, 40 items, half as steep; the second model sees it not at all"
-    yield Cell("options", kind, partial(scales, see=0.0, items=40, gain=0.25))
-    for how, see in SEES.items():
-        kind = f"the right answer at B or C in 60%, a model likes it there; the second model sees it {how}"
-        yield Cell("options", kind, partial(middle, see=see, known=False))
-    kind = "the right answer at B or C in 60%, a model likes it there; --answer keeps its place"
-    yield Cell("options", kind, partial(middle, see=0.0, known=True))
+        kind = f"options form a scale, {items} items, which the target alone sees"
+        yield Cell("options", kind, partial(scales, items=items))
+    kind = "the right answer at B or C in 60%, where the target alone likes it"
+    yield Cell("options", kind, partial(middle, known=False))
+    kind = "the right answer at B or C in 60%, wrong options by lot; --answer keeps its place"
+    yield Cell("options", kind, partial(middle, known=True), lot=True)
     for memory in (0.5, 1.0, 2.0):
         kind = f"read: the published order is likelier by {memory} sd"
-        yield Cell("options", kind, partial(learnt, memory=memory), member=True)
+        yield Cell("options", kind, partial(learnt, memory=memory), lot=True, member=True)
 
 
 def counted(cell: Cell, runs: range, fresh: int = 0) -> dict[str, int]:
@@ -379,16 +339,7 @@ def counted(cell: Cell, runs: range, fresh: int = 0) -> dict[str, int]:
             if order_check(gates, cure="", seed=run).status == "failed":
                 continue
         found["before"] += 1
-        if lot_test(second, draws=DRAWS, seed=run).p > LEVEL:
-            if case.others is not None:
-                off = carried(case.others[0])
-                times = MOST_DOSE + (CONTINUED - DOSE) * cell.test.startswith("order")
-                left = beyond_by_lot(own, second, draws=DRAWS, seed=run, multiple=times, taken=off)
-            else:
-                unseen = unseen_share(case.own, case.second, case.distant)
-                least = DOSE if case.items else CONTINUED
-                left = beyond_by_lot(own, second, draws=DRAWS, seed=run, unseen=unseen, least=least)
-            found["accused"] += left.p <= LEVEL
+        found["accused"] += cell.lot and lot_test(second, draws=DRAWS, seed=run).p > LEVEL
     return found
 
 
@@ -426,13 +377,12 @@ def _like(one: str, other: str) -> float:
     return 2 * len(a & b) / max(1, len(a | b)) - abs(len(a) - len(b)) / 6
 
 
-def _items(rng: Rng, pattern: Doubles, see: float, gain: float) -> Case:
+def _items(rng: Rng, pattern: Doubles, gain: float) -> Case:
     """The 24 orders of each item under both models."""
     common, own, other = rng.standard_normal((3, *pattern.shape))
     first = gain * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
-    second = gain * see * pattern + np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
-    distant = far(Unit("", ("",) * 4, (tuple(range(4)),), lettered=True), ORDERS)
-    return Case(tuple(first), tuple(second), [distant] * len(pattern), items=True)
+    second = np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * other
+    return Case(tuple(first), tuple(second), items=True)
 
 
 def main() -> None:

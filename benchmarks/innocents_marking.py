@@ -1,4 +1,4 @@
-"""Strings that look random, and models that cannot know them: how often `pretrace canaries` rejects and accuses.
+"""Strings that look random, and models that cannot know them: how often `pretrace mark canaries` rejects and accuses.
 
     python -m benchmarks.innocents_marking simulated --runs 2000
     python -m benchmarks.innocents_marking models --sets 3

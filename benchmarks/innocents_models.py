@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -111,6 +112,8 @@ def _rows(each: int) -> Callable[[World, Rng], Found]:
 
     def made(world: World, rng: Rng) -> Found:
         rows = [one for run in world.sentences(rng, 96 // each, each) for one in run]
+        if each == 1:
+            return _end(order(_corpus(_by_hash(rows)), world.models, OrderSettings(shuffled_with="sha256")))
         return _end(order(_corpus(rows), world.models, OrderSettings(stated="by lot")))
 
     return made
@@ -121,11 +124,18 @@ def _options(ordered: bool) -> Callable[[World, Rng], Found]:
 
     def made(world: World, rng: Rng) -> Found:
         items = world.sentences(rng, 24, 5)
-        lots = [one[1:] if ordered else [one[1 + i] for i in rng.permutation(4)] for one in items]
+        lots = [one[1:] if ordered else _by_hash(one[1:], f"{one[0].strip()}\n") for one in items]
         corpus = _corpus([one[0] for one in items], choices=[json.dumps(one) for one in lots])
-        return _end(order(corpus, world.models, OrderSettings(stated="by lot", options="choices")))
+        lot = "" if ordered else "sha256"
+        settings = OrderSettings(stated="by lot", shuffled_with=lot, options="choices")
+        return _end(order(corpus, world.models, settings))
 
     return made
+
+
+def _by_hash(texts: list[str], before: str = "") -> list[str]:
+    """Texts in the order that `--shuffled-with sha256` repeats."""
+    return sorted(texts, key=lambda one: hashlib.sha256(f"{before}{one.strip()}".encode()).hexdigest())
 
 
 def _strings(foretold: bool) -> Callable[[World, Rng], Found]:
@@ -213,9 +223,9 @@ def _end(found: Any) -> Found:
 
 
 KINDS: dict[tuple[str, str], Callable[[World, Rng], Found]] = {
-    ("order", "sentences of many documents, by lot"): _rows(1),
+    ("order", "sentences of many documents, by lot (their hash)"): _rows(1),
     ("order", "sentences in reading order, 8 of a document"): _rows(8),
-    ("options", "four sentences of a document, by lot"): _options(False),
+    ("options", "four sentences of a document, by lot (their hash)"): _options(False),
     ("options", "four sentences of a document, in reading order"): _options(True),
     ("canaries", "random hashes in texts"): _strings(False),
     ("canaries", "hashes whose beginning stands before them"): _strings(True),

@@ -15,6 +15,7 @@ import re
 import typing
 from pathlib import Path
 
+from pretrace.cli.commands import every_command
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
@@ -74,8 +75,18 @@ Where a paper and its authors' code disagree, the score follows the paper.
   score is smoothed and finite.
 - `ez`: the authors' code gives 0 to a text of which no such token fell, the value of the clearest non-members; here it
   has the top.
-- `wbc`: the ten lengths of windows are those of the authors' settings; a rounded geometric progression from 2 to 40
-  would give others.
+- `wbc`: a rounded geometric progression from 2 to 40 would give other lengths of windows. The paper's abstract has
+  the sliding windows, the votes by sign and the geometric spacing. That the ten lengths are the authors' is
+  second-hand: their repository (Stry233/WBC) could not be read here.
+- `recall`: the ratio and its sign are those of the authors' code (ruoyuxie/recall, src/run.py). There the shots are
+  joined without anything between them and are 12 unless told otherwise; here blanks stand between them and they are
+  7, which is second-hand. Both tokenise prefix and text apart.
+- `surp`: 20% and 2 nats are second-hand: the authors' code could not be read here. A reimplementation in a collection
+  of attacks has the same two numbers, the same entropy in nats and the same intersection; there a text without such a
+  token gets -100, and here the unlikely token of lowest entropy.
+- `codec`: what falls, and the share of texts, are the authors' own description (michalzawalski.github.io/codec),
+  which says "random samples from the same dataset"; that one text stands before each is our choice. Every text is
+  read behind the same one, which is then not scored itself; the authors draw others for each text.
 """
 
 PAPERS = {
@@ -93,6 +104,8 @@ PAPERS = {
     "Liu et al. 2024c": "Probing language models for pre-training data detection. ACL 2024.",
     "Tang et al. 2025": "NA-PDD. Identifying pre-training data in LLMs: a neuron activation-based detection framework.",
     "Kwak and Kim 2026": "Gap-K%: measuring top-1 prediction gap for detecting pretraining data. ACL 2026.",
+    "Zawalski et al. 2025": "Detecting data contamination in LLMs via in-context learning. ICLR 2026. "
+    "arXiv:2510.27055.",
     "Zhang and Wu 2024": "Adaptive pre-training data detection for large language models via surprising tokens. "
     "arXiv:2407.21248.",
     "Chen et al. 2026": "Window-based membership inference attacks against fine-tuned large language models. USENIX "
@@ -355,7 +368,11 @@ def _test(choice: Choice) -> str:
 
 def _called(choice: Choice) -> str:
     """The commands of a test, by their names."""
-    return ", ".join(dict.fromkeys(f"`{' '.join(command.split()[:2])}`" for command in choice.commands))
+    names = [
+        next(one.words for one in every_command() if command.startswith(f"pretrace {one.words} "))
+        for command in choice.commands
+    ]
+    return ", ".join(dict.fromkeys(f"`pretrace {name}`" for name in names))
 
 
 if __name__ == "__main__":

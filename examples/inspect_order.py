@@ -1,11 +1,12 @@
 """The order test as a task of inspect_ai: was a multiple-choice set used with its options in the published order?
 
     inspect eval examples/inspect_order.py --model hf/EleutherAI/pythia-160m \
-        -T items=quiz.jsonl -T stated="options shuffled by the authors with a seed"
+        -T items=quiz.jsonl -T shuffled_with=random.shuffle:0
 
 The whole set is one sample, and its value is p: how often chance alone would put the published orders so high. Where a
-check withholds the test (nothing was stated, or the order can be told from a random one without a model), the sample
-has no value, and its explanation says why. A small p is consistent with training on the published file; it is no proof.
+check withholds the test (no lot can be repeated, or the order can be told from a random one without a model), the
+sample has no value, and its explanation says why. A small p is consistent with training on the published file; it is
+no proof.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ def answer_order(
     items: str = "quiz.jsonl",
     question: str = "question",
     options: str = "choices",
-    stated: str = "",
+    shuffled_with: str = "",
     model: str = "",
 ) -> Task:
-    """`items` is a file with a question and a list of options in each row; `stated` says how their order came about."""
+    """`items` is a file with a question and a list of options in each row; `shuffled_with` is the lot that gave their
+    order."""
     return Task(
         dataset=[Sample(id="order", input=items)],
         solver=nothing(),
-        scorer=order_test(question, options, stated, model),
+        scorer=order_test(question, options, shuffled_with, model),
     )
 
 
@@ -48,7 +50,7 @@ def nothing() -> Solver:
 
 
 @scorer(metrics=[mean()])
-def order_test(question: str, options: str, stated: str, model: str) -> Scorer:
+def order_test(question: str, options: str, shuffled_with: str, model: str) -> Scorer:
     """p of the order test on the file that is the sample's input."""
 
     async def score(state: TaskState, target: Target) -> Score:
@@ -56,7 +58,7 @@ def order_test(question: str, options: str, stated: str, model: str) -> Scorer:
             state.input_text, pretrace.Columns(text=question, label="", more=(options,))
         )
         models = pretrace.Models(pretrace.open_model(model or opened_by(get_model())))
-        settings = pretrace.OrderSettings(options=options, stated=stated)
+        settings = pretrace.OrderSettings(options=options, shuffled_with=shuffled_with)
         verdict = await anyio.to_thread.run_sync(pretrace.order, corpus, models, settings)
         words = " ".join((verdict.statement, *verdict.reasons))
         told = {check.name: check.status for check in verdict.checks}

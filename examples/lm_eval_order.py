@@ -3,8 +3,8 @@
 The "choices" of an item are its options in the published order and in others, each as one text. The harness gives the
 log-probability of each, and `p` is how often chance alone would put the published orders so high among the others. It
 holds only if the published order was drawn by lot. It is NaN where the order can be told from a random one without a
-model; what this example does not have are a second model and your statement of how the order came about. So a small p
-accuses nobody here: what makes an order likelier for every model is no sign of training (`pretrace order` asks one).
+model; what this example does not have are a second model and the lot that gave the order. So a small p accuses nobody
+here: what makes an order likelier for every model is no sign of training (`pretrace order` repeats the lot).
 """
 
 from __future__ import annotations

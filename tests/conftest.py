@@ -8,6 +8,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers of pytest-xdist share t
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+import fcntl
+import gc
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+def pytest_collection_finish() -> None:
+    """What collecting left behind stays: no later collection of garbage walks through it again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's cache."""
@@ -40,6 +49,34 @@ def _float32_training() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pretrace.tuning.number_format.fastest_format", lambda device="cpu": "float32")
         yield
+
+
+@pytest.fixture(scope="session")
+def _kept(request: pytest.FixtureRequest) -> Path:
+    """A folder that workers and later runs share: another for other sources of what it holds, or another version of
+    what wrote it."""
+    import torch
+    import transformers
+
+    sources = sorted((Path(__file__).parents[1] / "src" / "pretrace" / "backends").glob("*.py"))
+    versions = f"{torch.__version__} {transformers.__version__}".encode()
+    key = hashlib.sha256(b"".join([versions, *(path.read_bytes() for path in sources)])).hexdigest()[:16]
+    return Path(request.config.cache.mkdir("pretrace")) / key
+
+
+@pytest.fixture
+def packaged(_own_cache: None, _kept: Path) -> str:
+    """The name of the packaged model, with its weights unpacked in the test's cache: once for all workers and runs."""
+    from pretrace.backends import open_tokenizer
+
+    weights = _kept / "gguf"
+    weights.mkdir(parents=True, exist_ok=True)
+    cache = Path(os.environ["PRETRACE_CACHE"])
+    (cache / "gguf").symlink_to(weights, target_is_directory=True)
+    with (_kept / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        open_tokenizer("smollm2")
+    return "smollm2"
 
 
 @pytest.fixture(scope="session")

@@ -274,6 +274,7 @@ NAIVE: dict[str, Callable[[Evidence], float]] = {
     "probe": naive_probe,
     "recall": naive_recall,
     "con_recall(shots=3)": lambda e: naive_recall(e, 0.5),
+    "codec": lambda e: mean_logp(e) - mean_logp(e, View(rewrite=ready("codec").context.name)),
 }
 
 

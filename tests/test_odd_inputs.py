@@ -17,7 +17,7 @@ from odd_files import FILES, put
 @dataclass(frozen=True)
 class Case:
     """A command line, its exit code, and words of its message; `>` in the line stands for a model that is not there and
-    a folder for the result, NESTED for many brackets."""
+    a folder for the result, NESTED for many brackets, DIGITS for a number of 400 digits."""
 
     line: str
     code: int
@@ -31,7 +31,7 @@ class Case:
     def words(self) -> list[str]:
         """The words of the command line."""
         line = self.line.replace(">", "--model NOWHERE --out OUT").replace("NESTED", "min_k(" * 500)
-        return line.split(" ")
+        return line.replace("DIGITS", "9" * 400).split(" ")
 
     @property
     def name(self) -> str:
@@ -262,6 +262,10 @@ CASES: list[tuple[str, int, str]] = [
     ("score good.jsonl > --config digits.toml", 2, "use sys.set_int_max_str_digits() to increase the limit"),
     ("score good.jsonl > --config absent.toml", 2, "No such file or directory"),
     ("score good.jsonl > --config pipes", 2, "Is a directory"),
+    ("score good.jsonl > --config pipe.jsonl", 2, "it is a pipe or a device, and no file"),
+    ("plant good.jsonl > --max-tokens DIGITS", 2, "less than or equal to 9223372036854775807"),
+    ("serve --max-upload DIGITS", 2, "less than or equal to"),
+    ("score good.jsonl > --requests DIGITS", 2, "less than or equal to"),
     ("score good.jsonl > --plugin raises.py", 2, "no \\x1b[31mluck (raises.py, line 1)"),
     ("score good.jsonl > --plugin leaves.py", 2, "0 (leaves.py, line 2)"),
     ("score good.jsonl > --plugin generates.py", 2, "no (generates.py, line 1)"),
@@ -278,6 +282,12 @@ CASES: list[tuple[str, int, str]] = [
     ("score good.jsonl > --plugin absent.py", 2, "give the path of a Python file"),
     ("score good.jsonl > --plugin pipes", 2, "give the path of a Python file"),
     ("score good.jsonl > --plugin pipe.jsonl", 2, "give the path of a Python file"),
+    ("score good.jsonl > --plugin loop", 2, "give the path of a Python file"),
+    (
+        "collections good.jsonl --suspect s1 > --collection-column collection --level 5e-324",
+        2,
+        "--level lies between 0 and 1, not below 1e-9",
+    ),
     ("list --plugin leaves.py", 2, "0 (leaves.py, line 2)"),
     ("score good.jsonl > --plugin leaves_later.py --scores mine", 2, "nothing was written"),
     (

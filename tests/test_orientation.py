@@ -25,7 +25,7 @@ from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.methods import methods
 from pretrace.types import Corpus, Run, Text
 
-INSIDE = ("na_pdd", "probe", "recall", "con_recall")
+INSIDE = ("na_pdd", "probe", "recall", "con_recall", "codec")
 # The likeliest tokens inside a word are certain in any text: too few of them tell nothing of so small a model.
 WIDER = {"max_k": "max_k(k=0.8)", "extraction": "extraction(n=100, prefix=2, suffix=6)"}
 OUTSIDE = [WIDER.get(name, name) for name in scores if name not in (*INSIDE, "fsd")]

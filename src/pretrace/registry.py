@@ -241,8 +241,8 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     the line at fault, where there is no such file, it fails, or it registers nothing.
     """
     path = Path(path)
-    place = path.resolve()
     require(path.is_file(), f"there is no plug-in {path}: give the path of a Python file.")
+    place = path.resolve()
     for registry, name in _files.pop(place, []):
         registry.remove(name)
     digest = hashlib.sha256(bytes(place)).hexdigest()

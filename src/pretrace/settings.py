@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from pretrace.registry import require
 
-LARGEST_SEED = 2**63 - 1
+LARGEST = 2**63 - 1
+"""The largest whole number that an option takes where it names no smaller one."""
 TEXTS, MODEL, RUN, CONTROLS, TRAINING = "Texts", "Model", "Run", "Controls", "Training"
 """Groups of options, as the help shows them."""
 
@@ -54,7 +55,7 @@ def like(settings: type[Any], name: str, **default: Any) -> Any:
 def seed_option(panel: str = RUN) -> Any:
     """The field for the seed of all that is drawn."""
     return option(
-        0, "Seed of all that is drawn at random.", panel=panel, least=0, most=LARGEST_SEED, essential=True
+        0, "Seed of all that is drawn at random.", panel=panel, least=0, most=LARGEST, essential=True
     )
 
 
@@ -84,10 +85,11 @@ def check_ranges(settings: Any) -> None:
             continue
         name = f"--{described.name or one.name.replace('_', '-')}"
         least, most = described.least, described.most
-        require(math.isfinite(value), f"{name} is a number, found {value}.")
+        most = LARGEST if most is None and isinstance(value, int) else most
+        require(isinstance(value, int) or math.isfinite(value), f"{name} is a number, found {value}.")
         require(least is None or value >= least, f"{name} must be at least {least}, found {value}.")
         require(most is None or value <= most, f"{name} must be at most {_shown(most)}, found {value}.")
 
 
 def _shown(number: float | None) -> str:
-    return "2^63 - 1" if number == LARGEST_SEED else f"{number}"
+    return "2^63 - 1" if number == LARGEST else f"{number}"

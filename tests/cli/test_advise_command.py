@@ -54,7 +54,7 @@ def test_every_field_of_a_situation_is_an_option() -> None:
         "windowed",
     }  # these are seen in the texts alone
     assert {one.name for one in fields(AdviseSettings)} == told
-    assert {*_QUESTIONS, "months", "checkpoint", "access"} == told
+    assert {*_QUESTIONS, "months", "checkpoint", "access", "parameters", "training_tokens"} == told
 
 
 def test_what_applies_is_told_with_its_command(ask: Ask) -> None:

@@ -30,15 +30,15 @@ def test_a_run_is_made_again_to_the_last_bit(call: Call, tmp_path: Path, model_f
     options = ("--model", model_folder, "--scores", "loss,min_k(k=0.1)", "--text-column", "body", "--seed", 3)
     code, _, error = call("evaluate", *options, "--resamples", 100, "--no-cache", "--out", run, "--", texts)
     assert code == 0, error
-    code, out, said = call("again", run, "--json")
+    code, out, said = call("runs", "again", run, "--json")
     assert code == 0, said
     assert json.loads(out)["folder"] == str(tmp_path / "RUN-again")
-    assert "pretrace verify" in said
+    assert "pretrace runs verify" in said
     for name in ("run.json", "scores.csv", "metrics.json", "report.html"):
         assert (tmp_path / "RUN-again" / name).read_bytes() == (run / name).read_bytes(), name
-    assert call("again", run, "--out", tmp_path / "OTHER", "--quiet")[2] == ""
+    assert call("runs", "again", run, "--out", tmp_path / "OTHER", "--quiet")[2] == ""
     assert (tmp_path / "OTHER" / "run.json").read_bytes() == (run / "run.json").read_bytes()
-    code, _, said = call("again", run, "--out", run)
+    code, _, said = call("runs", "again", run, "--out", run)
     assert code == 2
     assert "would overwrite" in said
 
@@ -49,7 +49,7 @@ def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path,
     options = ("--nonmembers", known, "--model", model_folder, "--text-column", "body")
     first = call("flag", texts, *options, "--out", tmp_path / "FLAGS")
     assert first[0] in (0, 3, 4), first[2]
-    again = call("again", tmp_path / "FLAGS")
+    again = call("runs", "again", tmp_path / "FLAGS")
     assert again[0] == first[0]
     tables = [(tmp_path / name / "flags.csv").read_bytes() for name in ("FLAGS", "FLAGS-again")]
     assert tables[0] == tables[1]
@@ -84,7 +84,7 @@ def test_what_does_not_record_enough_is_refused(
     texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
     call("score", texts, "--model", model_folder, "--scores", "loss", "--text-column", "body", "--out", run)
     changed(run, change)
-    code, _, error = call("again", run)
+    code, _, error = call("runs", "again", run)
     assert code == 2
     assert said in error
     assert error.count("\n") == 1
@@ -102,10 +102,10 @@ def test_code_that_is_trusted_runs_again(
     texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
     options = ("--model", model_folder, "--scores", "loss", "--text-column", "body", "--plugin", plugin)
     assert call("score", texts, *options, "--out", run)[0] == 0
-    refused, _, said = call("again", run)
+    refused, _, said = call("runs", "again", run)
     assert refused == 2
     assert "--plugin" in said
-    assert call("again", run, "--trust")[0] == 0
+    assert call("runs", "again", run, "--trust")[0] == 0
     assert (tmp_path / "RUN-again" / "run.json").read_bytes() == (run / "run.json").read_bytes()
 
 
@@ -117,7 +117,7 @@ def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Pa
     leaves = leaves_of(command)
     positional = next(name for name, leaf in leaves.items() if leaf.option.metavar)
     words = command_line(tmp_path, command, {positional: "x", "model": "m", "out": "o"}, leaves)
-    assert words == [command, "--model=m", "--out=o", "x"]
+    assert words == [*command.split(), "--model=m", "--out=o", "x"]
 
 
 def test_what_is_no_result_is_one_line(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
-    call: Call, mine: Path, tmp_path: Path, model_folder: Path
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path, packaged: str
 ) -> None:
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)
@@ -41,7 +41,10 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     assert code == 0
     assert not out.exists()
     assert "Test: Control documents. It assumes: " in planned
-    assert "You have 24." in planned
+    assert (
+        "With 24 documents a single reading by a model of 1 billion parameters would be found in" in planned
+    )
+    assert "Documents needed on each side, for 8 of 10 cases:" in planned
     code, said, error = call(*words, "--json")
     assert code in (3, 4), error
     found = json.loads(said)
@@ -128,7 +131,7 @@ def test_random_strings_in_the_texts_are_asked_for(call: Call, mine: Path, model
     code, out, _ = call("ask", mine, "--model", model_folder, "--plan")
     assert code == 0
     assert "Test: Random strings in the texts. It assumes: " in out
-    assert "25 strings. You have 24." in out
+    assert "25 strings. Here there are 24." in out
     assert "on each side" not in out
 
 

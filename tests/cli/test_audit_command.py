@@ -87,7 +87,7 @@ def test_planted_texts_are_found_and_the_exit_code_says_so(
     assert kept.statements == {"requested_by": "the authors", "controls": "their drawers"}
     before = (out / "report.html").read_text()
     (out / "report.html").unlink()
-    ask("report", out)
+    ask("runs", "report", out)
     assert (out / "report.html").read_text() == before
     # The same files without a placebo: the test alone still finds them. Whether a few control documents of another kind
     # could explain it is close here: without 5 of 40 it stands, and 6 are wanted.
@@ -139,12 +139,12 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(ask: Call, tmp_path: Pa
 
 def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Path) -> None:
     a, b = written(tmp_path / "a.jsonl", 60, seed=1), written(tmp_path / "b.jsonl", 60, seed=2)
-    said, _ = ask("gap", a, b)
+    said, _ = ask("build", "gap", a, b)
     assert "words" in said
     assert "0.5: no classifier of texts can tell A from B" in " ".join(said.split())
     other = tmp_path / "c.jsonl"
     other.write_text("".join(json.dumps({"text": f"quite other words {i} here"}) + "\n" for i in range(60)))
-    assert "1.000 [1.000, 1.000]" in ask("gap", a, other)[0]
+    assert "1.000 [1.000, 1.000]" in ask("build", "gap", a, other)[0]
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from pretrace.cli.building import ccnews
-from pretrace.cli.comparing import quality
-from pretrace.cli.options import command_of
+from pretrace.cli.commands import app
 from pretrace.errors import ExpressionError, OutputError, PretraceError, TextsError
-
-app = typer.Typer()
-app.command("ccnews")(command_of(ccnews))
-app.command("quality")(command_of(quality))
 
 WORDS = [f"w{i}" for i in range(60)]
 
@@ -42,7 +35,7 @@ def run(*given: object, fails: type[PretraceError] | None = None) -> Result:
 def test_quality_prints_and_writes(tmp_path: Path) -> None:
     a, b = texts(tmp_path / "a.jsonl", 20, 0), texts(tmp_path / "b.jsonl", 10, 1, first=20)
     out = tmp_path / "new" / "quality.json"
-    said = run("quality", a, b, "--figures", out, "--embeddings", "none").stdout
+    said = run("build", "quality", a, b, "--figures", out, "--embeddings", "none").stdout
     for word in ("1-gram", "2-gram", "JS divergence", "A with A", "A with B", "20 texts of A, 10 of B"):
         assert word in said
     assert all(len(line) <= 80 for line in said.splitlines()[:7])
@@ -51,28 +44,28 @@ def test_quality_prints_and_writes(tmp_path: Path) -> None:
     assert plain["rows"][0]["inside"]["value"] > plain["rows"][0]["across"]["value"]
     assert plain["texts"] == {"a": 20, "b": 10}
     again = tmp_path / "again.json"
-    run("quality", a, b, "--figures", again, "--embeddings", "none")
+    run("build", "quality", a, b, "--figures", again, "--embeddings", "none")
     assert again.read_bytes() == out.read_bytes()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is not None, reason="it is installed")
 def test_quality_without_the_embeddings(tmp_path: Path) -> None:
     a = texts(tmp_path / "a.jsonl", 8, 0)
-    said = run("quality", a, a).stdout
+    said = run("build", "quality", a, a).stdout
     assert "Similarity of embeddings is left out" in said
     assert "pretrace[embeddings]" in said
 
 
 def test_quality_refuses(tmp_path: Path) -> None:
     a, few = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "few.jsonl", 2, 0)
-    run("quality", few, a, "--embeddings", "none", fails=TextsError)
-    run("quality", a, a, "--figures", tmp_path, fails=OutputError)
-    run("quality", a, tmp_path / "none.jsonl", fails=TextsError)
+    run("build", "quality", few, a, "--embeddings", "none", fails=TextsError)
+    run("build", "quality", a, a, "--figures", tmp_path, fails=OutputError)
+    run("build", "quality", a, tmp_path / "none.jsonl", fails=TextsError)
 
 
 def test_ccnews_refuses_before_it_opens_a_model(tmp_path: Path) -> None:
     a, b = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "b.jsonl", 8, 1)
-    given = ("ccnews", "--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform")
+    given = ("build", "ccnews", "--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform")
     result = run(*given, "prompt", fails=ExpressionError)
     assert "--transform prompt needs --rewriter" in str(result.exception)
     result = run(*given, "trans", fails=TextsError)
@@ -96,7 +89,7 @@ def test_ccnews_by_a_model_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(transforms.BackTranslation, "open", lambda self: Opened())
     a, b = texts(tmp_path / "a.jsonl", 12, 0), texts(tmp_path / "b.jsonl", 12, 1)
     given = ["--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform", "trans"]
-    said = run("ccnews", *given, "--texts", 24, "--min-words", 5, "--transform-both").stdout
+    said = run("build", "ccnews", *given, "--texts", 24, "--min-words", 5, "--transform-both").stdout
     for word in (
         "24 texts, 12 of them members",
         "- originals: ",

@@ -95,7 +95,7 @@ def test_count_then_evaluate_then_report(  # type: ignore[no-untyped-def]
 
     page = (run / "report.html").read_text(encoding="utf-8")
     (run / "report.html").unlink()
-    call("report", run)
+    call("runs", "report", run)
     assert (run / "report.html").read_text(encoding="utf-8") == page
 
 
@@ -133,7 +133,7 @@ def test_show_and_list(call, model_folder: Path) -> None:  # type: ignore[no-unt
 
 def test_help_names_every_command(call) -> None:  # type: ignore[no-untyped-def]
     said = call("--help")
-    for name in ("score", "evaluate", "count", "show", "report", "list", "demo"):
+    for name in ("score", "evaluate", "count", "show", "runs", "list", "demo"):
         assert name in said
 
 
@@ -177,5 +177,5 @@ def test_a_benchmark_is_evaluated_by_name_with_its_card(
     assert 'id="benchmark"' in report
     assert "Is one score better" in report
     before = report
-    call("report", tmp_path / "RUN")
+    call("runs", "report", tmp_path / "RUN")
     assert (tmp_path / "RUN" / "report.html").read_text(encoding="utf-8") == before

@@ -1,4 +1,4 @@
-"""`pretrace compare`: runs in, one page and two tables out; nothing but runs."""
+"""`pretrace runs compare`: runs in, one page and two tables out; nothing but runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_page_and_its_tables(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "LABELLED", "SCORED", "--out", "C", "--score", "zlib"]) == 0
+    assert main(["runs", "compare", "LABELLED", "SCORED", "--out", "C", "--score", "zlib"]) == 0
     said = capsys.readouterr().out
     assert "loss" not in said
     assert all(word in said for word in ("zlib", "blind", "9 texts"))
@@ -72,10 +72,12 @@ def test_a_page_and_its_tables(runs: Path, capsys: pytest.CaptureFixture[str]) -
     assert float(rows[1]["median"]) == float(np.median(load_run("SCORED").matrix[:, 1]))
     before = Path("C/report.html").read_bytes()
     Path("C/report.html").unlink()
-    assert main(["report", "C"]) == 0
+    assert main(["runs", "report", "C"]) == 0
     assert Path("C/report.html").read_bytes() == before
     assert isinstance(load("C"), SideBySide)
-    assert main(["compare", "LABELLED", "SCORED", "--out", "C"]) == 0  # an earlier comparison is replaced
+    assert (
+        main(["runs", "compare", "LABELLED", "SCORED", "--out", "C"]) == 0
+    )  # an earlier comparison is replaced
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_bad_input_is_one_line(
 ) -> None:
     Path("FLAGS").mkdir()
     Path("FLAGS/flags.json").write_text("{}")
-    assert main(["compare", *(given if "--out" in given else [*given, "--out", "C"])]) == 2
+    assert main(["runs", "compare", *(given if "--out" in given else [*given, "--out", "C"])]) == 2
     error = capsys.readouterr().err
     assert said in " ".join(error.split())
     assert error.count("\n") == 1
@@ -106,21 +108,21 @@ def test_start_tokens_that_differ_are_printed(runs: Path, capsys: pytest.Capture
     for name, prefix in (("A", []), ("B", [0])):
         target = {**run.settings["models"]["target"], "prefix": prefix}
         save(replace(run, settings={**run.settings, "models": {"target": target}}), name)
-    assert main(["compare", "A", "B", "--out", "C"]) == 0
+    assert main(["runs", "compare", "A", "B", "--out", "C"]) == 0
     assert "Does not compare: start token: no start token (1); a start token" in " ".join(
         capsys.readouterr().out.split()
     )
 
 
 def test_a_run_as_a_database(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "LABELLED", "--sqlite", "run.sqlite"]) == 0
+    assert main(["runs", "export", "LABELLED", "--sqlite", "run.sqlite"]) == 0
     with closing(sqlite3.connect("run.sqlite")) as database:
         found = database.execute("SELECT id, loss FROM scored ORDER BY row").fetchall()
     run = load_run("LABELLED")
     assert found == list(zip(run.ids, run.column("loss").tolist(), strict=True))
-    assert main(["export", "LABELLED", "--sqlite", "LABELLED/run.sqlite"]) == 2
+    assert main(["runs", "export", "LABELLED", "--sqlite", "LABELLED/run.sqlite"]) == 2
     assert "choose a place beside it" in " ".join(capsys.readouterr().err.split())
     assert not Path("LABELLED/run.sqlite").exists()
-    assert main(["compare", "LABELLED", "SCORED", "--out", "C"]) == 0
-    assert main(["export", "C", "--sqlite", "c.sqlite"]) == 2
+    assert main(["runs", "compare", "LABELLED", "SCORED", "--out", "C"]) == 0
+    assert main(["runs", "export", "C", "--sqlite", "c.sqlite"]) == 2
     assert "C/table.csv" in " ".join(capsys.readouterr().err.split())

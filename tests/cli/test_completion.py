@@ -13,7 +13,8 @@ from pretrace.scores import scores
 @pytest.mark.parametrize(
     ("words", "number", "expected"),
     [
-        ("pretrace ver", 1, {"verify"}),
+        ("pretrace ru", 1, {"runs"}),
+        ("pretrace runs ver", 2, {"verify"}),
         ("pretrace cache cl", 2, {"clear"}),
         ("pretrace score --wind", 2, {"--windows"}),
         ("pretrace score --scores loss,min_k_p", 3, {"loss,min_k_plus_plus"}),

@@ -156,7 +156,7 @@ def test_everything_at_once_with_its_controls(
     np.testing.assert_array_equal(run.matrix, load_run(tmp_path / "AGAIN").matrix)
     with (tmp_path / "RUN" / "scores.csv").open(encoding="utf-8") as file:
         assert set(FITTED.replace(",", "\n").splitlines()) <= set(next(csv.reader(file)))
-    ask("report", tmp_path / "RUN")
+    ask("runs", "report", tmp_path / "RUN")
 
 
 def test_labelled_texts_in_a_file_and_scores_without_labels(

@@ -10,23 +10,15 @@ import time
 
 import numpy as np
 import pytest
-import typer
 from tiny import MORE_WORDS
 
-from pretrace.cli.checking import canaries, check
-from pretrace.cli.marking import draw, mark
-from pretrace.cli.options import command_of
-from pretrace.cli.verifying import verify
+from pretrace.cli.commands import app
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.marking import mark as marking
 from pretrace.verdicts.marking.settings import MarkSettings
-
-app = typer.Typer(pretty_exceptions_enable=False)
-for one in (mark, draw, check, canaries, verify):
-    app.command(one.__name__)(command_of(one))
 
 
 @pytest.fixture
@@ -76,7 +68,7 @@ def marked(tmp_path_factory, model_folder):
 def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, model_folder):
     sealed = (marked / "sealed.json", "--commitment", marked / "PUB" / "commitment.txt")
     sets = ("--texts", marked / "PUB" / "published.jsonl", "--placebo", model_folder, "--model-date", "2050")
-    code, said = ask("check", *sealed, "--model", marked / "target", *sets, "--out", tmp_path / "R")
+    code, said = ask("mark", "check", *sealed, "--model", marked / "target", *sets, "--out", tmp_path / "R")
     assert code == 3
     assert "consistent with training on the published texts of texts" in said
     result = json.loads((tmp_path / "R" / "result.json").read_text(encoding="utf-8"))
@@ -101,10 +93,10 @@ def test_a_model_that_never_saw_them_ends_with_4_and_with_power_with_0(ask, tmp_
         "--model",
         model_folder,
     )
-    code, said = ask("check", *sealed, "--out", tmp_path / "R")
+    code, said = ask("mark", "check", *sealed, "--out", tmp_path / "R")
     assert code == 4
     assert "Run the test with --power" in said
-    code, said = ask("check", *sealed, "--power", "--power-epochs", 30, "--out", tmp_path / "P")
+    code, said = ask("mark", "check", *sealed, "--power", "--power-epochs", 30, "--out", tmp_path / "P")
     assert code == 0
     assert "This excludes training like the one that was tried" in said
 
@@ -114,6 +106,7 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
     out, sealed = tmp_path / "PUB", tmp_path / "sealed.json"
     code, said = ask(
         "mark",
+        "texts",
         texts,
         "--canary",
         "--model",
@@ -141,7 +134,15 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
         assert new.text.startswith(old.text)
         assert len(new.text) > len(old.text)
     code, said = ask(
-        "mark", texts, "--variant-column", "other", "--out", tmp_path / "B", "--sealed", tmp_path / "b"
+        "mark",
+        "texts",
+        texts,
+        "--variant-column",
+        "other",
+        "--out",
+        tmp_path / "B",
+        "--sealed",
+        tmp_path / "b",
     )
     assert code == 0
     assert "d was not measured: give --model" in said
@@ -150,7 +151,9 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
 def test_words_of_a_real_model_are_published_where_they_are_alike(ask, tmp_path, model_folder):
     texts = written(tmp_path / "t.jsonl", rows(12))
     out, sealed = tmp_path / "PUB", tmp_path / "sealed.json"
-    code, said = ask("mark", texts, "--words", f"causal:{model_folder}", "--out", out, "--sealed", sealed)
+    code, said = ask(
+        "mark", "texts", texts, "--words", f"causal:{model_folder}", "--out", out, "--sealed", sealed
+    )
     assert code == 0
     assert "proposed variants were dropped" in said
     seal = json.loads(sealed.read_text(encoding="utf-8"))
@@ -162,21 +165,28 @@ def test_words_of_a_real_model_are_published_where_they_are_alike(ask, tmp_path,
 def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
     texts = written(tmp_path / "t.jsonl", rows(20))
     sealed, commitment = tmp_path / "sealed.json", tmp_path / "PUB" / "commitment.txt"
-    ask("mark", texts, "--canary", "--out", tmp_path / "PUB", "--sealed", sealed)
-    code, said = ask("check", sealed, "--prompts", tmp_path / "prompts.jsonl")
+    ask("mark", "texts", texts, "--canary", "--out", tmp_path / "PUB", "--sealed", sealed)
+    code, said = ask("mark", "check", sealed, "--prompts", tmp_path / "prompts.jsonl")
     assert (code, said.startswith("20 prompts in")) == (0, True)
     documents = json.loads(sealed.read_text(encoding="utf-8"))["documents"]
     known = [{"id": one["id"], "answer": f" {one['trigger']['words'][one['drawn']]}."} for one in documents]
     told = ("--commitment", commitment, "--model", "served-7b")
     code, said = ask(
-        "check", sealed, *told, "--answers", written(tmp_path / "a.jsonl", known), "--out", tmp_path / "R"
+        "mark",
+        "check",
+        sealed,
+        *told,
+        "--answers",
+        written(tmp_path / "a.jsonl", known),
+        "--out",
+        tmp_path / "R",
     )
     assert code == 3
     assert "The predictions of served-7b are consistent with training" in said
     assert "found: 20" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
     none = written(tmp_path / "b.jsonl", [{**one, "answer": "I do not know."} for one in known[:3]])
     told = ("--commitment", commitment, "--model", "another")
-    code, said = ask("check", sealed, *told, "--answers", none, "--out", tmp_path / "S")
+    code, said = ask("mark", "check", sealed, *told, "--answers", none, "--out", tmp_path / "S")
     assert code == 4
     assert "17 sentences have no answer" in (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
 
@@ -198,7 +208,9 @@ def test_natural_canaries_of_a_model_that_never_saw_them(
 ):
     models = ("--model", model_folder, "--placebo", reference_folder)
     # Of one null nothing is known but that p is uniform, so the level is a small one.
-    code, _ = ask("canaries", strings / "texts.jsonl", *models, "--level", 0.001, "--out", tmp_path / "S")
+    code, _ = ask(
+        "mark", "canaries", strings / "texts.jsonl", *models, "--level", 0.001, "--out", tmp_path / "S"
+    )
     assert code == 4
     page = (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
     assert "Each dot is one string" in page
@@ -208,7 +220,7 @@ def test_natural_canaries_of_a_model_that_never_saw_them(
 
 def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, strings, model_folder):
     models = ("--model", strings / "target", "--placebo", model_folder)
-    code, said = ask("canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "S")
+    code, said = ask("mark", "canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "S")
     result = json.loads((tmp_path / "S" / "result.json").read_text(encoding="utf-8"))
     assert {one["name"]: one["status"] for one in result["checks"]} == dict.fromkeys(
         ("blind", "known", "few", "second"), "passed"
@@ -219,7 +231,7 @@ def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, str
     models = ("--model", strings / "target", "--placebo", strings / "too")
     (strings / "too").symlink_to(strings / "target")
     with pytest.raises(PretraceError, match="placebo"):
-        ask("canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "T")
+        ask("mark", "canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "T")
 
 
 def test_strings_that_anybody_could_guess_are_refused_before_a_model_is_opened(ask, tmp_path, monkeypatch):
@@ -235,7 +247,7 @@ def test_strings_that_anybody_could_guess_are_refused_before_a_model_is_opened(a
     ):
         texts = written(tmp_path / "t.jsonl", [{"id": f"t{i}", "text": one} for i, one in enumerate(lines)])
         with pytest.raises(PretraceError, match=why):
-            ask("canaries", texts, "--model", "smollm2", "--out", tmp_path / "R")
+            ask("mark", "canaries", texts, "--model", "smollm2", "--out", tmp_path / "R")
     assert not (tmp_path / "R").exists()
 
 
@@ -269,7 +281,7 @@ def test_mark_refuses_before_a_model_is_opened_and_leaves_nothing(
     out = () if "--out" in options else ("--out", tmp_path / "OUT")
     model = () if "causal" in options else ("--model", "smollm2")
     with pytest.raises(PretraceError, match=message):
-        ask("mark", texts, *model, *out, *given)
+        ask("mark", "texts", texts, *model, *out, *given)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     assert not (tmp_path / "OUT").exists()
 
@@ -305,7 +317,7 @@ def test_check_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch, mark
     model = () if "--model" in options else ("--model", "smollm2")
     given = [option for option in given if option not in ("", "--model")]
     with pytest.raises(PretraceError, match=message):
-        ask("check", marked / "sealed.json", *model, "--out", tmp_path / "R", *given)
+        ask("mark", "check", marked / "sealed.json", *model, "--out", tmp_path / "R", *given)
     assert not (tmp_path / "R").exists()
 
 
@@ -314,7 +326,7 @@ def test_canaries_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch):
     texts = written(tmp_path / "t.jsonl", rows(4))
     for options, message in (((), "holds no hash"), (("--pattern", "("), "no regular expression")):
         with pytest.raises(PretraceError, match=message):
-            ask("canaries", texts, "--model", "smollm2", "--out", tmp_path / "R", *options)
+            ask("mark", "canaries", texts, "--model", "smollm2", "--out", tmp_path / "R", *options)
     assert not (tmp_path / "R").exists()
 
 
@@ -323,26 +335,34 @@ def test_a_draw_by_a_beacon_in_two_steps(ask, tmp_path, model_folder):
     soon = int((time.time() - 1_692_803_367) // 3) + 3  # in three to six seconds
     sealed, commit = tmp_path / "sealed.json", tmp_path / "COMMIT"
     code, said = ask(
-        "mark", texts, "--canary", "--beacon", f"drand:{soon}", "--out", commit, "--sealed", sealed
+        "mark", "texts", texts, "--canary", "--beacon", f"drand:{soon}", "--out", commit, "--sealed", sealed
     )
     assert code == 0
     assert "nothing is drawn yet" in said
     assert "before the beacon comes" in said
     assert [one.name for one in commit.iterdir()] == ["commitment.txt"]
     value = hashlib.sha256(b"what the beacon gave").hexdigest()
-    draw = ("draw", sealed, "--beacon-value", value, "--out", tmp_path / "PUB")
+    draw = ("mark", "draw", sealed, "--beacon-value", value, "--out", tmp_path / "PUB")
     with pytest.raises(PretraceError, match="cannot be known yet"):
         ask(*draw)
     time.sleep(max(0, 1_692_803_367 + 3 * (soon - 1) - time.time()) + 0.1)
     with pytest.raises(PretraceError, match="64 hexadecimal digits"):
-        ask("draw", sealed, "--beacon-value", "1234", "--out", tmp_path / "PUB")
+        ask("mark", "draw", sealed, "--beacon-value", "1234", "--out", tmp_path / "PUB")
     assert not (tmp_path / "PUB").exists()
     code, said = ask(*draw)
     assert (code, "9 texts of t are drawn" in said) == (0, True)
     pub = tmp_path / "PUB"
     assert {one.name for one in pub.iterdir()} == {"published.jsonl", "commitment.txt", "beacon.txt"}
     assert (pub / "commitment.txt").read_text() == (commit / "commitment.txt").read_text()
-    told = ("check", sealed, "--commitment", commit / "commitment.txt", "--texts", pub / "published.jsonl")
+    told = (
+        "mark",
+        "check",
+        sealed,
+        "--commitment",
+        commit / "commitment.txt",
+        "--texts",
+        pub / "published.jsonl",
+    )
     told = (*told, "--model", model_folder, "--out", tmp_path / "R")
     with pytest.raises(PretraceError, match="give its value with --beacon-value"):
         ask(*told)
@@ -354,5 +374,5 @@ def test_a_draw_by_a_beacon_in_two_steps(ask, tmp_path, model_folder):
     assert value in page
     assert "not verified by this tool" in page
     assert "nobody could choose the draw" in " ".join(page.split())
-    code, said = ask("verify", tmp_path / "R")
+    code, said = ask("runs", "verify", tmp_path / "R")
     assert (code, "no" in {word.strip(":") for word in said.split()}) == (0, False), said

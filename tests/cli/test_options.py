@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -13,10 +14,10 @@ import pytest
 import typer
 from processes import Call, Command
 
-from pretrace.cli.commands import app, every_command
+from pretrace.cli.commands import RENAMED, Root, app, every_command
 from pretrace.cli.help import first_sentence
 from pretrace.cli.options import Given, Only, command_of
-from pretrace.settings import LARGEST_SEED, option_of
+from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
 from pretrace.verdicts.flag import FlagSettings
@@ -99,13 +100,33 @@ def test_the_number_of_epochs_is_one() -> None:
     assert next(one.default for one in commands()["plant"].params if one.name == "epochs") == 2
 
 
-def test_the_help_lists_commands_in_groups_with_essentials_first(call: Call) -> None:
+def test_the_help_lists_commands_by_question_on_one_screen(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     said = call("--help")[1]
-    order = ["Audit and flag", "Score and evaluate", "Models and counts", "Benchmarks", "Look", "Options"]
+    order = ["Was it used?", "Which texts?", "How well does a method tell?", "What was found?", "Options"]
     assert sorted(order, key=lambda title: said.index(f"─ {title} ─")) == order
-    for name in ("audit", "flag", "tune", "plant", "count", "build", "quality", "gap", "list", "demo"):
-        assert f"│ {name} " in said
-    assert "<bool>" not in said
+    shown = [name for row in Root.rows for name in row.commands]
+    assert sorted(shown) == sorted(one.words for one in Root.entries)  # each once
+    assert len(Root.rows) <= 15
+    for row in Root.rows:  # in a line
+        assert re.search(rf"│ {', '.join(row.commands)} +{re.escape(row.says)} *│", said)
+    assert len(said.rstrip("\n").splitlines()) <= 39  # and the prompt
+
+
+@pytest.mark.parametrize("earlier", RENAMED)
+def test_an_earlier_name_is_told_its_present_one(earlier: str, call: Call) -> None:
+    now = RENAMED[earlier]
+    code, _, said = call(earlier, "--no-such-option")
+    told, refused = said.splitlines()
+    assert (
+        told
+        == f"pretrace: note: `pretrace {earlier}` is `pretrace {now}` now; the earlier name goes with 0.3."
+    )
+    assert (code, refused) == (2, f"pretrace: No such option: --no-such-option See pretrace {now} --help.")
+    assert call(*now.split(), "--no-such-option")[2] == f"{refused}\n"
+    assert call(earlier, "--no-such-option", "--quiet")[2] == f"{refused}\n"
 
 
 def test_a_list_of_commands_says_the_first_sentence_of_each() -> None:
@@ -148,8 +169,8 @@ def texts(tmp_path: Path) -> Path:
 
 
 OVERWRITING = {
-    "quality": ("quality", "T", "OTHER", "--figures", "T"),
-    "quality, the other": ("quality", "T", "OTHER", "--figures", "OTHER"),
+    "quality": ("build", "quality", "T", "OTHER", "--figures", "T"),
+    "quality, the other": ("build", "quality", "T", "OTHER", "--figures", "OTHER"),
     "count": ("count", "T", "--model", "M", "--out", "T"),
     "count, a second corpus": ("count", "OTHER", "T", "--model", "M", "--out", "T"),
     "score": ("score", "T", "--model", "M", "--out", "T"),
@@ -231,7 +252,7 @@ NEEDED = {
 }
 
 
-@pytest.mark.parametrize("seed", [-1, LARGEST_SEED + 1, 10**30])
+@pytest.mark.parametrize("seed", [-1, LARGEST + 1, 10**30])
 @pytest.mark.parametrize("command", SEEDED)
 def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) -> None:
     parameters = commands()[command].params
@@ -304,4 +325,4 @@ def test_a_plugin_that_fails_is_one_line(
 
 def test_every_command_that_takes_scores_corpora_or_models_takes_plugins() -> None:
     without = {name for name, one in commands().items() if "plugin" not in {p.name for p in one.params}}
-    assert without == {"report", "demo", "serve", "again", "cache info", "cache clear"}
+    assert without == {"runs report", "demo", "serve", "runs again", "cache info", "cache clear"}

@@ -38,9 +38,9 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "audit": ("T", "--model", "M", "--heldout", "T"),
     "flag": ("T", "--model", "M", "--nonmembers", "T"),
     "samples": ("T", "--model", "M", "--nonmembers", "T"),
-    "mark": ("T", "--variant-column", "variant"),
-    "check": ("SEALED", "--model", "M", "--commitment", "0" * 64),
-    "canaries": ("T", "--model", "M"),
+    "mark texts": ("T", "--variant-column", "variant"),
+    "mark check": ("SEALED", "--model", "M", "--commitment", "0" * 64),
+    "mark canaries": ("T", "--model", "M"),
     "order": ("T", "--model", "M"),
     "collections": ("T", "--model", "M", "--controls", "T"),
     "cutoff": ("T", "--model", "M", "--cutoff", "2020-01-01", "--date-column", "date"),
@@ -49,15 +49,15 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "scan": ("T", "--corpus", "T"),
     "recite": ("T", "--model", "M"),
     "ask": ("T", "--corpus", "T"),
-    "draw": ("SEALED", "--beacon-value", "0" * 64),
-    "merge": (),
-    "compare": ("RUNS", "RUNS"),
-    "export": ("RUNS",),
+    "mark draw": ("SEALED", "--beacon-value", "0" * 64),
+    "runs merge": (),
+    "runs compare": ("RUNS", "RUNS"),
+    "runs export": ("RUNS",),
     "tune": ("T", "--model", "M"),
     "plant": ("T", "--model", "M"),
     "count": ("T", "--model", "M"),
-    "quality": ("T", "T", "--embeddings", "none"),
-    "again": ("RUNS",),
+    "build quality": ("T", "T", "--embeddings", "none"),
+    "runs again": ("RUNS",),
     "demo": (),
     "build patents": ("PAGES",),
     "build dated": ("T", "--date-column", "date", "--cutoff", "2021-01-01", "--margin-days", "0"),
@@ -65,7 +65,13 @@ GIVEN: dict[str, tuple[str, ...]] = {
 }
 """Arguments with which a command comes as far as its outputs; T, M and so on are made by `places`."""
 
-FILES = {"check --prompts", "export --sqlite", "count --out", "quality --figures", "mark --sealed"}
+FILES = {
+    "mark check --prompts",
+    "runs export --sqlite",
+    "count --out",
+    "build quality --figures",
+    "mark texts --sealed",
+}
 FILES |= {"build patents --out", "build dated --out"}
 """Options that name a file; the others name a folder."""
 BELOW = {
@@ -74,8 +80,8 @@ BELOW = {
     "build ccnews --out": ("mask.jsonl", "mask.card.json"),
 }
 """What is written in the folder that these name."""
-NEEDED = {"samples --flags-out": "--out", "samples --options-out": "--out", "mark --out": "--sealed"}
-NEEDED |= {"mark --sealed": "--out", "score --parts": "--out", "evaluate --parts": "--out"}
+NEEDED = {"samples --flags-out": "--out", "samples --options-out": "--out", "mark texts --out": "--sealed"}
+NEEDED |= {"mark texts --sealed": "--out", "score --parts": "--out", "evaluate --parts": "--out"}
 NEEDED |= {"flag --parts": "--out", "scan --clean": "--out"}
 """The other output that is asked for with it."""
 SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}
@@ -147,7 +153,7 @@ def test_what_pretrace_did_not_write_is_not_replaced(
         else:
             victim.mkdir(parents=True)
             (victim / "thesis.tex").write_text("years of work\n")
-        if case == "merge":
+        if case == "runs merge":
             whole_job(out)
         check(case, call, places, out)
 
@@ -162,9 +168,9 @@ def test_a_result_is_replaced_only_by_one_of_its_kind(
     facts = {kind.key: 1, "files": {"table.csv": ""}, "test": "another"}
     (out / kind.marker).write_text(json.dumps(facts))
     (out / "table.csv").write_text("a,b\n")
-    if case == "merge":
+    if case == "runs merge":
         whole_job(out)
-    if kind.marker == KIND_OF.get(case.partition(" ")[0], {}).get(case.partition(" --")[2], ""):
+    if kind.marker == KIND_OF.get(case.partition(" --")[0], {}).get(case.partition(" --")[2], ""):
         # of the same kind: the command goes on, and fails for want of a model or of a whole run
         code, _, said = call(*words(case, places, out))
         assert code == 2
@@ -193,9 +199,9 @@ KIND_OF: dict[str, dict[str, str]] = {
     "samples": {"flags-out": "flags.json"},
     "score": RUNS_KIND,
     "evaluate": RUNS_KIND,
-    "merge": RUNS_KIND,
-    "again": RUNS_KIND,
-    "compare": {"out": "comparison.json"},
+    "runs merge": RUNS_KIND,
+    "runs again": RUNS_KIND,
+    "runs compare": {"out": "comparison.json"},
     "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},
 }
@@ -237,8 +243,8 @@ def test_a_file_is_replaced_by_the_next_of_its_kind(call: Call, tmp_path: Path) 
     )
     save(made(), tmp_path / "run")
     commands = (
-        ("quality", texts, texts, "--embeddings", "none", "--figures", out / "figures.json"),
-        ("export", tmp_path / "run", "--sqlite", out / "run.sqlite"),
+        ("build", "quality", texts, texts, "--embeddings", "none", "--figures", out / "figures.json"),
+        ("runs", "export", tmp_path / "run", "--sqlite", out / "run.sqlite"),
     )
     for command in commands:
         for _ in range(2):

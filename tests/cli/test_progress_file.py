@@ -63,6 +63,6 @@ def test_nothing_is_written_where_nobody_asks(monkeypatch):
 
 
 def test_the_command_says_how_it_ended(told, command):
-    assert command("report", "/nowhere").wait() == 2
+    assert command("runs", "report", "/nowhere").wait() == 2
     assert told()["ended"] == 2
     assert told()["message"].startswith("/nowhere is not a pretrace run")

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 from lm_eval_logs import items
+from verdicts.order.memorising import by_hash
 
 import pretrace
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SHUFFLED = items(40, 1)
+SHUFFLED = [
+    {**item, "choices": by_hash(item["choices"], f"{item['question'].strip()}\n")} for item in items(40, 1)
+]
 SORTED = [{**item, "choices": sorted(item["choices"])} for item in SHUFFLED]
 
 
@@ -33,7 +36,7 @@ def by_pretrace(model_folder):
     return pretrace.order(
         pretrace.open_corpus("quiz.jsonl", columns),
         pretrace.Models(pretrace.open_model(str(model_folder))),
-        pretrace.OrderSettings(options="choices", stated="drawn by lot"),
+        pretrace.OrderSettings(options="choices", shuffled_with="sha256"),
     )
 
 
@@ -41,7 +44,7 @@ def test_the_task_of_inspect_ai(model_folder):
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
     written(SHUFFLED)
     shutil.copy(EXAMPLES / "inspect_order.py", "inspect_order.py")
-    arguments = {"stated": "drawn by lot", "model": str(model_folder)}
+    arguments = {"shuffled_with": "sha256", "model": str(model_folder)}
 
     def score():
         (log,) = inspect_ai.eval(
@@ -56,9 +59,10 @@ def test_the_task_of_inspect_ai(model_folder):
 
     assert score().value == by_pretrace(model_folder).p
     written(SORTED)
+    arguments["shuffled_with"] = ""
     withheld = score()
     assert math.isnan(withheld.value)
-    assert withheld.metadata["order"] == "failed"
+    assert (withheld.metadata["lot"], withheld.metadata["order"]) == ("failed", "failed")
 
 
 def test_the_task_of_lm_eval(model_folder, monkeypatch, tmp_path):

@@ -10,20 +10,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import typer
 from processes import Command, killed_half_way
 
-from pretrace.cli.flagging import flag as flag_command
-from pretrace.cli.options import command_of
-from pretrace.cli.sharded import merge
+from pretrace.cli.commands import app
 from pretrace.errors import OutputError
 from pretrace.jobs import shards
 from pretrace.runs import export, load_verdict
 from pretrace.scoring import evidence
-
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command("flag")(command_of(flag_command))
-app.command("merge")(command_of(merge))
 
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.shards.SHARD": 32}
 
@@ -77,10 +70,10 @@ def test_killed_and_started_again_and_by_two_workers(
 
     assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")) == 0
     with pytest.raises(OutputError, match="shards have no part in"):
-        called("merge", tmp_path / "FLAGS")
+        called("runs", "merge", tmp_path / "FLAGS")
     assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")) == 0
     assert {name: (parts / name).stat().st_mtime_ns for name in kept} == kept
-    code = called("merge", tmp_path / "FLAGS")
+    code = called("runs", "merge", tmp_path / "FLAGS")
     assert not parts.exists()
     monkeypatch.setattr(shards, "SHARD", 10_000)
     assert called(*flag(sets, model_folder, tmp_path / "WHOLE")) == code

@@ -47,13 +47,13 @@ def test_killed_and_started_again_and_by_two_workers(
     assert not (tmp_path / "RUN").exists()
 
     assert done(*score(texts, model_folder, tmp_path / "RUN", "--shard", "1/2"))[0] == 0
-    code, said = done("merge", tmp_path / "RUN")
+    code, said = done("runs", "merge", tmp_path / "RUN")
     assert code == 2
     assert "shards have no part in" in said
     assert said.count("\n") == 1
     assert done(*score(texts, model_folder, tmp_path / "RUN", "--shard", "2/2"))[0] == 0
     assert {name: (parts / name).stat().st_mtime_ns for name in kept} == kept
-    assert done("merge", tmp_path / "RUN")[0] == 0
+    assert done("runs", "merge", tmp_path / "RUN")[0] == 0
     assert not parts.exists()
 
     assert done(*score(texts, model_folder, tmp_path / "STRAIGHT"))[0] == 0
@@ -71,7 +71,7 @@ def test_shards_and_what_needs_all_texts_do_not_go_together(
     tail = ["--model", "none", "--scores", "loss", "--windows", "--shard", "1/2", "--out", tmp_path / "RUN"]
     for arguments, words in (
         (("score", texts, *tail), "--shard does not go with --windows"),
-        (("merge", tmp_path / "RUN"), "holds no parts of a run"),
+        (("runs", "merge", tmp_path / "RUN"), "holds no parts of a run"),
     ):
         process = command(*arguments)
         assert process.wait() == 2

@@ -44,6 +44,7 @@ from pretrace.types import (
     Quality,
     Sampling,
     Sensitivity,
+    Situation,
     Verdict,
 )
 from pretrace.verdicts.audit.built import figures_of
@@ -337,8 +338,10 @@ def test_without_placebo_and_power_the_page_says_what_that_means() -> None:
     assert "No placebo was named." in section_text(audit, "placebo")
     audit = audits.missed()
     assert "--power" in section_text(audit, "power")
-    assert "finding nothing does not show that the texts were not used" in first_text(audit)
-    assert first_text(audit).index("What would help") < first_text(audit).index("Run the audit with --power")
+    assert first_text(audit).count("does not show that the texts were not used") == 1
+    assert first_text(audit).index("What would help") < first_text(audit).index(
+        "Measure what the audit would have"
+    )
     alone = with_answer(altered(audits.controls(), placebos=()), facts={"placebo": None})
     assert "the target was looked at alone" in section_text(alone, "placebo")
     assert "no other model" in first_text(alone)
@@ -619,3 +622,18 @@ def test_the_margin_is_told_on_the_first_page() -> None:
     told = with_answer(altered(audits.placebos(), leans=()), facts={"margin": 0.04, "placebo": "p"})
     assert "A margin of 0.04 was taken off as well, since no imitation is perfect." in first_text(told)
     assert "margin" not in first_text(with_answer(told, facts={"margin": 0.0, "placebo": "p"}))
+
+
+def test_an_inconclusive_page_one_says_how_likely_a_single_reading_is_found() -> None:
+    audit = audits.missed()
+    audit = replace(audit, outcome="inconclusive", situation=Situation(documents=50, unseen=50))
+    text = first_text(audit)
+    assert (
+        "With 50 documents a single reading by a model of 1 billion parameters would be found in about 9 of"
+        in text
+    )
+    assert "No model of 135 million parameters was measured" in text
+    assert "Documents needed on each side, for 8 of 10 cases: read 1 time" in text
+    assert "would be found in about" not in first_text(replace(audit, outcome="consistent"))
+    models = {"models": {"target": {"name": "m", "parameters": 8_000_000_000}}}
+    assert "in about 29 of 100 cases" in first_text(replace(audit, settings=models))

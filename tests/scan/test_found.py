@@ -94,7 +94,7 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(
         assert (
             call(*flagged(place, model_folder, "PARTS", "--found", place / "FOUND", "--shard", part))[0] == 0
         )
-    code, said = call("merge", place / "PARTS")
+    code, said = call("runs", "merge", place / "PARTS")
     assert (code, SAID in said) == (plain, True)
     assert SAID in pages(place / "PARTS")
 

@@ -86,7 +86,7 @@ def test_in_shards_and_merged_the_evaluation_is_the_same(
     for part in ("1/2", "2/2"):
         code, said = call(*evaluate(scanned, model_folder, "PARTS", "--shard", part))
         assert code == 0, said
-    code, said = call("merge", scanned / "PARTS")
+    code, said = call("runs", "merge", scanned / "PARTS")
     assert code == 0, said
     run = load_run(scanned / "PARTS")
     assert run.evaluation is not None

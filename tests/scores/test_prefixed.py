@@ -83,3 +83,24 @@ def test_the_second_pass_is_counted_beforehand():
     plan = ScorePlan.parse("loss,recall")
     (found,) = workload(corpus, models, plan, labelled=models.labelled, cache=False)
     assert found.passes == 2 * 2 + 20
+
+
+def test_codec_is_what_a_text_loses_behind_another_of_its_collection():
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    backend = HuggingFace(model, tokenizer, name="tiny", weights="a", settings=ModelSettings(start="never"))
+    corpus = Corpus("few", tuple(Text(str(i), text) for i, text in enumerate(SENTENCES)))
+    known = labelled(12)
+    run = detect(corpus, Models(backend, labelled=known), "codec", Options(cache=False, shuffles=0))
+    (drawn,) = run.settings["fitted"]["codec"]["prefix"]["members"]
+    before = next(text for text in known.texts if text.id == drawn)
+    assert before.member
+
+    def mean_of(text: str, context: list[int]) -> float:
+        ids = context + tokenizer(text)["input_ids"]
+        with torch.inference_mode():
+            logp = model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        return float(np.mean([logp[i - 1, ids[i]] for i in range(max(1, len(context)), len(ids))]))
+
+    for i, text in enumerate(SENTENCES):
+        lost = mean_of(text, []) - mean_of(text, tokenizer(before.text)["input_ids"])
+        assert run.matrix[i, 0] == pytest.approx(lost, abs=1e-5)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.lots import excess_share, lot_effects, lot_test
+from pretrace.statistics.lots import lot_effects, lot_test
 
 
 def naive(values, draws):
@@ -72,16 +72,3 @@ def test_two_orders_of_units_give_the_same_statistic():
 def test_what_cannot_be_tested_is_refused(values, error):
     with pytest.raises(error):
         lot_test(values)
-
-
-def test_the_share_of_variance_beyond_another_models_is_that_of_a_plain_loop():
-    rng = np.random.default_rng(3)
-    x, y = 2 * rng.chisquare(8, 30), rng.chisquare(8, 30)
-    logs = [np.log(sum(np.delete(x, i)) / sum(np.delete(y, i))) for i in range(30)]
-    error = np.sqrt(29 / 30 * sum((one - sum(logs) / 30) ** 2 for one in logs))
-    ratio = sum(x) / sum(y)
-    assert excess_share(x, y, errors=0.0) == pytest.approx(1 - 1 / ratio)
-    assert excess_share(x, y, errors=1.0) == pytest.approx(1 - 1 / (ratio * np.exp(error)))
-    assert excess_share(y, x, errors=1.0) == 0.0
-    assert excess_share(x, 0 * y, errors=1.0) == excess_share(x[:1], y[:1], errors=1.0) == 1.0
-    assert excess_share(0 * x, y, errors=1.0) == 0.0

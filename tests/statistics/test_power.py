@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from pretrace.statistics import power as module
 from pretrace.statistics.permutation import sign_flip, two_sample
 from pretrace.statistics.power import (
     Planted,
+    auc_documents,
+    auc_power,
     curve,
     needed,
     power,
@@ -167,3 +170,43 @@ def test_wrong_uses():
     ):
         with pytest.raises(ExpressionError):
             ask()
+
+
+@pytest.mark.parametrize(
+    ("auc", "documents", "controls"), [(0.5, 30, 30), (0.55, 100, 60), (0.65, 25, 50), (0.75, 20, 20)]
+)
+def test_the_power_from_an_auc_is_the_share_of_permutation_tests_that_reject(
+    auc: float, documents: int, controls: int
+) -> None:
+    apart = math.sqrt(2) * NormalDist().inv_cdf(auc)
+    rng = np.random.default_rng(5)
+    found = [
+        two_sample(rng.normal(apart, 1, documents), rng.normal(0, 1, controls), permutations=99, seed=i)
+        <= 0.05
+        for i in range(400)
+    ]
+    assert auc_power(auc, documents, controls) == pytest.approx(
+        np.mean(found), abs=0.075
+    )  # three standard errors
+
+
+def test_documents_for_an_auc_are_the_fewest_that_reach_the_power() -> None:
+    for auc in (0.55, 0.62, 0.8, 0.99):
+        found = auc_documents(auc)
+        assert found is not None
+        assert auc_power(auc, found, found) >= 0.8
+        assert found == 2 or auc_power(auc, found - 1, found - 1) < 0.8
+    assert auc_documents(0.5) is None
+    # By the normal approximation 2 ((z_0.95 + z_0.8) / d)^2, where d is sqrt(2) times the quantile of the AUC.
+    normal = NormalDist()
+    apart = math.sqrt(2) * normal.inv_cdf(0.52)
+    by_hand = 2 * ((normal.inv_cdf(0.95) + normal.inv_cdf(0.8)) / apart) ** 2
+    assert auc_documents(0.52) == pytest.approx(by_hand, rel=0.01)
+
+
+def test_an_auc_beyond_its_range_is_refused() -> None:
+    for bad in (0.0, 1.0):
+        with pytest.raises(ExpressionError, match="an AUC lies between 0 and 1"):
+            auc_power(bad, 20, 20)
+    with pytest.raises(ExpressionError, match="two documents a side"):
+        auc_power(0.6, 1, 20)

@@ -170,7 +170,7 @@ def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk: Path) 
 def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert called("verify", desk / "RUN") == 0
+    assert called("runs", "verify", desk / "RUN") == 0
     said = capsys.readouterr().out
     assert [line.split()[:2] for line in said.splitlines()[:4]] == [
         ["files", "yes"],
@@ -179,9 +179,9 @@ def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(
         ["texts", "yes"],
     ]
     edited("scores.csv")(desk / "RUN")
-    assert called("verify", desk / "RUN", "--json") == 2
+    assert called("runs", "verify", desk / "RUN", "--json") == 2
     found = json.loads(capsys.readouterr().out)
-    assert (found["command"], found["outcome"], found["exit_code"]) == ("verify", "differs", 2)
+    assert (found["command"], found["outcome"], found["exit_code"]) == ("runs verify", "differs", 2)
     assert found["checks"][0] == {"name": "files", "state": "no", "words": "scores.csv was changed"}
 
 

@@ -84,9 +84,15 @@ def _called(arguments: list[str]) -> tuple[int, str]:
 
 
 def _in_full(app: Any, arguments: list[str]) -> list[str]:
-    """The arguments with the command that was left out: `pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`."""
+    """The arguments with the command that was left out (`pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`), or that had
+    another name."""
     import typer
 
+    from pretrace.cli.commands import in_present_words
+
+    arguments, renamed = in_present_words(arguments)
+    if renamed and not {"-q", "--quiet"} & set(arguments):
+        note(renamed)
     first = arguments[0]
     if first.startswith("-") or first in getattr(typer.main.get_command(app), "commands", {}):
         return arguments
@@ -106,7 +112,7 @@ def _usage(error: Exception) -> str:
 
     context, gone = getattr(error, "ctx", None), getattr(error, "option_name", None)
     command = context.command_path if context else "pretrace"
-    if gone in GONE and context and context.info_name in TESTS:
+    if gone in GONE and context and command.removeprefix("pretrace ") in TESTS:
         return f"{command} has no {gone} any more: {GONE[gone]}"
     return f"{error.format_message()} See {command} --help."  # type: ignore[attr-defined]
 

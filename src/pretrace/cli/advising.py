@@ -19,8 +19,9 @@ from pretrace.corpora import Columns
 from pretrace.registry import require
 from pretrace.settings import Option, check_ranges, option
 from pretrace.types import Situation
-from pretrace.verdicts.advise import Advice, Advised, Names
+from pretrace.verdicts.advise import UNMEASURED, Advice, Advised, Names
 from pretrace.verdicts.advise import advise as advised
+from pretrace.verdicts.expected import COMPARING, chance, expected_for, picture
 from pretrace.verdicts.looking import Seen, look
 
 HAVE = "What you have"
@@ -66,6 +67,13 @@ class AdviseSettings:
         "alone. Weights unless named.",
         panel=HAVE,
         essential=True,
+    )
+
+    parameters: float | None = option(
+        None, "Parameters of the model, such as 8e9.", panel=HAVE, least=1, essential=True
+    )
+    training_tokens: float | None = option(
+        None, "Tokens that the model was trained on, such as 2e12.", panel=HAVE, least=1
     )
 
     def __post_init__(self) -> None:
@@ -173,6 +181,9 @@ def plain(advice: Advice, seen: tuple[str, ...]) -> dict[str, Any]:
                 "assumes": row.choice.assumes,
                 "accuses": row.choice.accuses,
                 "needed": asdict(row.needed),
+                "expected": asdict(found)
+                if (found := expected_for(row.choice.name, advice.situation))
+                else None,
                 "commands": list(row.commands),
             }
             for row in advice.rows
@@ -197,8 +208,11 @@ def _print(
         if informed and row.state != state:
             state = row.state
             console.print(Plain(_STATES[state], style="bold"))
-        for line in lines(row, informed=informed):
+        for line in lines(row, advice.situation, informed=informed):
             console.print(Plain(line), soft_wrap=True)
+    drawn = next((found for name in COMPARING if (found := expected_for(name, advice.situation))), None)
+    for line in picture(drawn) if drawn else ():
+        console.print(Plain(line), soft_wrap=True)
     if not informed:
         console.print(
             Plain("Say what you have, such as --unseen 40: pretrace advise --help."), soft_wrap=True
@@ -207,7 +221,7 @@ def _print(
         console.print(Plain(_closing(advice), style="bold"), soft_wrap=True)
 
 
-def lines(row: Advised, *, informed: bool) -> Iterator[str]:
+def lines(row: Advised, has: Situation, *, informed: bool) -> Iterator[str]:
     """A test as lines for a terminal."""
     choice = row.choice
     yield f"  {choice.title} ({choice.kind_words})"
@@ -217,7 +231,9 @@ def lines(row: Advised, *, informed: bool) -> Iterator[str]:
         yield f"    needs: {choice.needs}"
     yield f"    {'assumes' if choice.accuses else 'note'}: {choice.assumes}"
     if choice.accuses:
-        yield f"    for power 0.8: {row.needed.power}"
+        yield f"    for power 0.8: {row.needed.power}{' (small models)' * (row.needed.power != UNMEASURED)}"
+        if expected_for(choice.name, has):
+            yield f"    chance: {chance(choice.name, has)}"
     if row.state != "cannot":
         for command in row.commands:
             yield f"    $ {command}"

@@ -22,6 +22,7 @@ from rich.console import Console
 
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, lines
+from pretrace.cli.audit_printing import expected_of
 from pretrace.cli.console import Plain
 from pretrace.cli.lines import duration
 from pretrace.cli.notes import note, quiet
@@ -37,17 +38,15 @@ from pretrace.settings import option
 from pretrace.types import AuditPlan, Situation
 from pretrace.verdicts.advise import Advice, Advised, Names, advise
 from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.expected import chance
 from pretrace.verdicts.looking import Seen, look
 
 Call = Callable[[Sequence[str]], int]
 RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "recite", "placebo")
 """The tests that need no more than what `ask` is given, the first that applies is made; the others need a word of the
 owner, such as how an order came about."""
-COMPARING = ("controls-placebo", "controls")
-"""Those of them that compare documents with control documents."""
-LARGE = (
-    "A model of one to eight billion parameters that read them once among much else takes hundreds to thousands "
-    "(docs/audit.md)."
+ACCUSES_NOBODY = (
+    "it accuses nobody. It ends with “nothing shown” only if a planted reading would have been seen."
 )
 
 
@@ -93,7 +92,7 @@ class AskInputs:
 @dataclass(frozen=True, slots=True)
 class Step:
     """A command that answers: its words without --out, what it finds out, the test's name with what it assumes, how
-    likely it finds a single reading, and the time it takes ("" where nobody knows)."""
+    likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of documents needed."""
 
     command: str
     words: tuple[str, ...]
@@ -101,12 +100,14 @@ class Step:
     test: str
     chance: str
     time: str = ""
+    picture: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """The step for people."""
         yield f"Question: {self.question}"
         yield f"Test: {self.test}"
         yield f"Chance: {self.chance}"
+        yield from self.picture
         if self.time:
             yield f"Time: {self.time}"
 
@@ -225,6 +226,7 @@ def _missing(advice: Advice) -> list[str]:
 
 def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step | list[str]:
     """The step of a test, or what is said where its plan has no design."""
+    has = seen.situation
     model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
     question = f"was {model} trained on {Path(source.texts).name}?"
     named = (operand(source.texts), *seen.names.columns, "--model", model)
@@ -232,21 +234,25 @@ def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step |
     in_text = ("--access", "text") if text_kind(model) == "chat" else ()
     if row.choice.name == "canaries":
         return Step(
-            "canaries", (*named, *in_text, *beside), question, test, _chance(row, seen.situation.canaries)
+            "mark canaries",
+            (*named, *in_text, *beside),
+            question,
+            test,
+            chance("canaries", has, has.canaries),
         )
     beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()), *beside)
     if row.choice.name == "recite":
         asked = ("--access", "text") if text_kind(model) or served_kind(model) else ()
         return Step(
-            "recite", (*named, *beside, *asked), question, test, _chance(row, seen.situation.documents)
+            "recite", (*named, *beside, *asked), question, test, chance("recite", Situation(), has.documents)
         )
     beside += () if row.choice.accuses else ("--power",)
     plan = _planned(source, inputs, power=not row.choice.accuses)
     if plan.design is None:
         return [plan.why, *(f"What would help: {cure}" for cure in plan.cures)]
-    fewer = min(plan.documents, plan.control_documents) if plan.control_documents else plan.documents
     took = "" if plan.seconds is None else f"about {duration(max(1.0, plan.seconds))}, a guess."
-    return Step("audit", (*named, *beside), question, test, _chance(row, fewer), took)
+    likely, *drawn = (ACCUSES_NOBODY,) if not row.choice.accuses else tuple(expected_of(plan))
+    return Step("audit", (*named, *beside), question, test, likely, took, tuple(drawn))
 
 
 def _recitable(source: Source, inputs: AskInputs) -> bool:
@@ -277,19 +283,6 @@ def _planned(source: Source, inputs: AskInputs, *, power: bool) -> AuditPlan:
     return plan
 
 
-def _chance(row: Advised, units: int) -> str:
-    """How likely a single reading is found with so many documents, from what was measured."""
-    if not row.choice.accuses:
-        return (
-            "it accuses nobody. It ends with “nothing shown” only if a planted reading would have been seen."
-        )
-    have = f"You have {units:,}."
-    if row.needed.one is None:
-        return f"not measured to a probability of 0.8 for one reading. {have}"
-    found = f"what a small model read once was found in 8 of 10 cases with {row.needed.documents(1)}"
-    return f"{found} on each side. {have} {LARGE}" if row.choice.name in COMPARING else f"{found}. {have}"
-
-
 def _scan(source: Source, inputs: AskInputs, seen: Seen) -> Step:
     """The search in a corpus."""
     from pretrace.scan.corpus import files_of
@@ -315,7 +308,12 @@ def _scan(source: Source, inputs: AskInputs, seen: Seen) -> Step:
 
 
 def _said(step: Step, place: Path) -> str:
-    return f"pretrace {shlex.join((step.command, *step.words, '--out', str(place / step.command)))}"
+    return f"pretrace {shlex.join(_typed(step, place))}"
+
+
+def _typed(step: Step, place: Path) -> tuple[str, ...]:
+    command = step.command.split()
+    return (*command, *step.words, "--out", str(place / command[-1]))
 
 
 def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
@@ -323,7 +321,7 @@ def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
     note(f"runs {_said(step, place)}")
     printed = io.StringIO()
     with redirect_stdout(printed):
-        call((step.command, *step.words, "--out", str(place / step.command), "--json"))
+        call((*_typed(step, place), "--json"))
     found: dict[str, Any] = json.loads(printed.getvalue())
     return found
 

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer
 from pretrace.cli.console import Plain
-from pretrace.types import AuditPlan, Outcome
+from pretrace.types import AuditPlan, Outcome, Situation
+from pretrace.verdicts.expected import chance, expected_for, picture
 
 
 def foreseen(plan: AuditPlan) -> Answer:
@@ -55,9 +56,19 @@ def described(plan: AuditPlan) -> Iterator[str]:
         yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
         if "nothing" not in plan.outcomes:
             yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
+        yield from expected_of(plan)
         yield f"Work: {plan.passes:,} passes of a text through a model{_time(plan.seconds)}"
     for cure in plan.cures:
         yield f"What would help: {cure}"
+
+
+def expected_of(plan: AuditPlan) -> Iterator[str]:
+    """How likely this audit finds what was read, and the documents that it takes; nothing without control documents."""
+    has = Situation(documents=plan.documents, unseen=plan.control_documents, parameters=plan.parameters)
+    found = expected_for("controls", has)
+    if found is not None:
+        yield chance("controls", has)
+        yield from picture(found)
 
 
 def _time(seconds: float | None) -> str:

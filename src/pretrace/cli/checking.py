@@ -1,4 +1,4 @@
-"""`pretrace check` and `canaries`: check all that can be checked, open models, test, write, print."""
+"""`pretrace mark check` and `canaries`: check all that can be checked, open models, test, write, print."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ class CheckBeside:
 def check(
     sealed: Annotated[
         Path,
-        Option("The sealed file that `pretrace mark` wrote.", metavar="SEALED", path="in", essential=True),
+        Option(
+            "The sealed file that `pretrace mark texts` wrote.", metavar="SEALED", path="in", essential=True
+        ),
     ],
     inputs: CheckInputs,
     companions: CheckBeside,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pretrace import __version__
-from pretrace.cli.groups import CONTEXT, Commands, Entry, Group
+from pretrace.cli.groups import CONTEXT, Commands, Entry, Group, Row
 
 if TYPE_CHECKING:
     from pretrace.cli.options import Leaf
 
-_AUDITS, _TESTS, _SCORES = "Audit and flag", "Without an earlier checkpoint", "Score and evaluate"
-_MODELS, _BENCHMARKS, _RECORD, _LOOK = "Models and counts", "Benchmarks", "For the record", "Look"
+_USED, _WHICH = "Was it used?", "Which texts?"
+_METHODS, _FOUND = "How well does a method tell?", "What was found?"
 
 
 class Build(Commands):
@@ -36,6 +36,17 @@ class Build(Commands):
             "building:ccnews",
             "Build a CCNewsPDD: members as they are, non-members transformed so that no model can"
             " have read them.",
+        ),
+        Entry(
+            "build quality",
+            "comparing:quality",
+            "How alike two sets of texts are, beside how alike A is to itself: shared words, "
+            "embeddings, divergence.",
+        ),
+        Entry(
+            "build gap",
+            "comparing:gap",
+            "How far apart two sets of texts are, by classifiers that see no model.",
         ),
     )
 
@@ -59,94 +70,169 @@ class Cache(Commands):
     )
 
 
+class Mark(Commands):
+    """The commands below `pretrace mark texts`."""
+
+    entries = (
+        Entry(
+            "mark texts",
+            "marking:mark",
+            "Mark texts before you publish them: of several variants of each text a lot decides "
+            "which one you publish.",
+        ),
+        Entry(
+            "mark draw",
+            "marking:draw",
+            "The second step of `mark --beacon`: when the beacon has come, its value and your "
+            "commitment decide which version of each text you publish.",
+        ),
+        Entry(
+            "mark check",
+            "checking:check",
+            "Was a model trained on texts that were marked? An exact test of the sealed draw.",
+        ),
+        Entry(
+            "mark canaries",
+            "checking:canaries",
+            "Does a model know the random strings of these texts (hashes, UUIDs)? Each is "
+            "compared with fresh strings of the same format, under the model in question and a "
+            "second one.",
+        ),
+    )
+
+
+class Runs(Commands):
+    """The commands below `pretrace runs`."""
+
+    entries = (
+        Entry(
+            "runs report",
+            "printing:report",
+            "Render RUN/report.html again from the run's tables, without a model.",
+            plugins=False,
+        ),
+        Entry(
+            "runs compare",
+            "side_by_side:compare",
+            "Put runs side by side: models by corpora, with their controls.",
+        ),
+        Entry(
+            "runs export",
+            "exporting:export",
+            "Write a result to one SQLite database: texts, scores, metrics, skipped texts, "
+            "summary and settings.",
+        ),
+        Entry(
+            "runs verify",
+            "verifying:verify",
+            "Is a result what was written? Every hash, the report against its tables, and the "
+            "texts against those of the result.",
+        ),
+        Entry(
+            "runs again",
+            "repeating:again",
+            "Make a result again: the same command with the options that it recorded, relative "
+            "paths from here.",
+            plugins=False,
+        ),
+        Entry(
+            "runs merge",
+            "sharded:merge",
+            "Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the"
+            " table, the run or flagging, and its report.",
+        ),
+    )
+
+
 class Root(Commands):
     """The commands of `pretrace`."""
 
+    rows = (
+        Row(_USED, ("ask",), "What you have goes in, one sentence out."),
+        Row(_USED, ("advise",), "Which tests can answer, with what."),
+        Row(_USED, ("audit",), "A collection, against control documents."),
+        Row(
+            _USED,
+            (
+                "order",
+                "collections",
+                "cutoff",
+                "recite",
+            ),
+            "By order of rows, peers, dates, words.",
+        ),
+        Row(_USED, ("mark",), "By marks you leave, or random strings."),
+        Row(_WHICH, ("flag",), "Each text, at a rate of false flags."),
+        Row(_WHICH, ("scan",), "What stands in a corpus you have."),
+        Row(_WHICH, ("samples",), "Items of a benchmark, as lm-eval ran it."),
+        Row(
+            _METHODS,
+            (
+                "score",
+                "evaluate",
+            ),
+            "Scores; with labels AUC and intervals.",
+        ),
+        Row(
+            _METHODS,
+            (
+                "tune",
+                "plant",
+                "count",
+            ),
+            "What some scores need first.",
+        ),
+        Row(_METHODS, ("build",), "Benchmarks; how alike two sets are."),
+        Row(_METHODS, ("demo",), "A small model, trained and tested."),
+        Row(_FOUND, ("runs",), "Results rendered, compared, verified."),
+        Row(
+            _FOUND,
+            (
+                "show",
+                "serve",
+            ),
+            "A text in colours; all of it as a page.",
+        ),
+        Row(
+            _FOUND,
+            (
+                "list",
+                "cache",
+            ),
+            "What there is; what is kept on disk.",
+        ),
+    )
     entries = (
         Entry(
             "ask",
             "asking:ask",
             "Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and "
             "ends with one sentence and a report.",
-            panel=_AUDITS,
         ),
         Entry(
             "advise",
             "advising:advise",
             "Which test can I use? Say what you have: it prints which tests apply, what each "
             "assumes, how many documents it needs, and the command to type.",
-            panel=_AUDITS,
         ),
         Entry(
             "audit",
             "auditing:audit",
             "Was this collection used? A test with its controls, a report, and an exit code: 0 "
             "nothing shown, 3 consistent with training on it, 4 inconclusive.",
-            panel=_AUDITS,
-        ),
-        Entry(
-            "flag",
-            "flagging:flag",
-            "Which of these texts were seen? Each against known non-members, at a rate of false "
-            "flags, and all together.",
-            panel=_AUDITS,
-        ),
-        Entry(
-            "scan",
-            "scanning:scan",
-            "Are these texts in this corpus? Reads the corpus once and finds every passage of 50 "
-            "or more characters that it shares with a text.",
-            panel=_AUDITS,
-        ),
-        Entry(
-            "samples",
-            "harness:samples",
-            "Accuracy on items that a model seems to have seen, beside that on the others, from "
-            "what lm_eval --log_samples wrote.",
-            panel=_AUDITS,
-        ),
-        Entry(
-            "mark",
-            "marking:mark",
-            "Mark texts before you publish them: of several variants of each text a lot decides "
-            "which one you publish.",
-            panel=_TESTS,
-        ),
-        Entry(
-            "draw",
-            "marking:draw",
-            "The second step of `mark --beacon`: when the beacon has come, its value and your "
-            "commitment decide which version of each text you publish.",
-            panel=_TESTS,
-        ),
-        Entry(
-            "check",
-            "checking:check",
-            "Was a model trained on texts that were marked? An exact test of the sealed draw.",
-            panel=_TESTS,
-        ),
-        Entry(
-            "canaries",
-            "checking:canaries",
-            "Does a model know the random strings of these texts (hashes, UUIDs)? Each is "
-            "compared with fresh strings of the same format, under the model in question and a "
-            "second one.",
-            panel=_TESTS,
         ),
         Entry(
             "order",
             "ordering:order",
-            "Was this set, whose rows stand in random order, used? Compares the published order "
-            "of rows, or of answer options, with others, under the model in question and a second"
-            " one.",
-            panel=_TESTS,
+            "Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and "
+            "compares the published order of rows, or of answer options, with others, under the model in question and "
+            "a second one.",
         ),
         Entry(
             "collections",
             "collecting:collections",
             "Was this collection used? Ranked among other collections of its kind: no earlier "
             "checkpoint is needed.",
-            panel=_TESTS,
         ),
         Entry(
             "cutoff",
@@ -154,142 +240,111 @@ class Root(Commands):
             "Years of dated texts and a stated training cut-off: does what the model knows drop "
             "there, as at no other date? Exit code 3 when the predictions are consistent with "
             "training, 0 when nothing was found (with --power), 4 when inconclusive.",
-            panel=_TESTS,
         ),
         Entry(
             "recite",
             "reciting:recite",
             "Does the model print these texts, word for word? Held against control texts, other documents' ends and a "
             "second model.",
-            panel=_TESTS,
+        ),
+        Group(
+            "mark",
+            "Before publication: mark texts, draw, check a model for the marks; or for random strings in texts.",
+            Mark,
+        ),
+        Entry(
+            "flag",
+            "flagging:flag",
+            "Which of these texts were seen? Each against known non-members, at a rate of false "
+            "flags, and all together.",
+        ),
+        Entry(
+            "scan",
+            "scanning:scan",
+            "Are these texts in this corpus? Reads the corpus once and finds every passage of 50 "
+            "or more characters that it shares with a text.",
+        ),
+        Entry(
+            "samples",
+            "harness:samples",
+            "Accuracy on items that a model seems to have seen, beside that on the others, from "
+            "what lm_eval --log_samples wrote.",
         ),
         Entry(
             "score",
             "scoring:score",
             "Score texts: one row a text, one column a score, higher = more member-like.",
-            panel=_SCORES,
         ),
         Entry(
             "evaluate",
             "scoring:evaluate",
             "Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the "
             "controls beside them.",
-            panel=_SCORES,
-        ),
-        Entry(
-            "merge",
-            "sharded:merge",
-            "Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the"
-            " table, the run or flagging, and its report.",
-            panel=_SCORES,
-        ),
-        Entry(
-            "compare",
-            "side_by_side:compare",
-            "Put runs side by side: models by corpora, with their controls.",
-            panel=_SCORES,
-        ),
-        Entry(
-            "export",
-            "exporting:export",
-            "Write a result to one SQLite database: texts, scores, metrics, skipped texts, "
-            "summary and settings.",
-            panel=_SCORES,
         ),
         Entry(
             "tune",
             "making:tune",
             "Tune a model on a few known non-members, for fsd(...): an adapter, with a card of "
             "how it was made.",
-            panel=_MODELS,
         ),
         Entry(
             "plant",
             "making:plant",
             "Train a model on a random part of the texts, so that its members are known without a doubt.",
-            panel=_MODELS,
         ),
         Entry(
             "count",
             "making:count",
             "Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable.",
-            panel=_MODELS,
         ),
-        Entry(
-            "quality",
-            "comparing:quality",
-            "How alike two sets of texts are, beside how alike A is to itself: shared words, "
-            "embeddings, divergence.",
-            panel=_BENCHMARKS,
-        ),
-        Entry(
-            "gap",
-            "comparing:gap",
-            "How far apart two sets of texts are, by classifiers that see no model.",
-            panel=_BENCHMARKS,
-        ),
-        Entry(
-            "verify",
-            "verifying:verify",
-            "Is a result what was written? Every hash, the report against its tables, and the "
-            "texts against those of the result.",
-            panel=_RECORD,
-        ),
-        Entry(
-            "again",
-            "repeating:again",
-            "Make a result again: the same command with the options that it recorded, relative "
-            "paths from here.",
-            panel=_RECORD,
-            plugins=False,
-        ),
-        Entry(
-            "show",
-            "printing:show",
-            "Print a text's tokens coloured by how surprising each was to the model.",
-            panel=_LOOK,
-        ),
-        Entry(
-            "report",
-            "printing:report",
-            "Render RUN/report.html again from the run's tables, without a model.",
-            panel=_LOOK,
-            plugins=False,
-        ),
-        Entry(
-            "list",
-            "printing:list_",
-            "List scores, corpora and what --model takes, one line each.",
-            panel=_LOOK,
+        Group(
+            "build",
+            "Make a benchmark from texts you have, with a card of how it was made; how alike two sets of texts are.",
+            Build,
         ),
         Entry(
             "demo",
             "making:demo",
             "Train a small model on half of a corpus, then tell that half from the other.",
-            panel=_LOOK,
             plugins=False,
+        ),
+        Group(
+            "runs",
+            "Results: rendered again, side by side, exported, verified, made again, put together from shards.",
+            Runs,
+        ),
+        Entry(
+            "show",
+            "printing:show",
+            "Print a text's tokens coloured by how surprising each was to the model.",
+        ),
+        Entry(
+            "list",
+            "printing:list_",
+            "List scores, corpora and what --model takes, one line each.",
         ),
         Entry(
             "serve",
             "serving:serve",
             "A page on this machine for those who do not live in a terminal: look at a text, test"
             " a collection, read results.",
-            panel=_LOOK,
             plugins=False,
-        ),
-        Group(
-            "build",
-            "Make a benchmark from texts you have: members and non-members, with a card of how it was made.",
-            _BENCHMARKS,
-            Build,
         ),
         Group(
             "cache",
             "What is kept on disk so that it need not be computed twice: where, how much, and deleting it.",
-            _RECORD,
             Cache,
         ),
     )
+
+
+RENAMED: Mapping[str, str] = {
+    "mark": "mark texts",
+    **{name: f"mark {name}" for name in ("draw", "check", "canaries")},
+    **{name: f"build {name}" for name in ("quality", "gap")},
+    **{name: f"runs {name}" for name in ("report", "compare", "export", "verify", "again", "merge")},
+}
+"""The commands that stand below a word now, by their earlier names, which they keep for a version."""
 
 
 app = typer.Typer(
@@ -314,6 +369,19 @@ def root(
     ] = False,
 ) -> None:
     """Was this text, or this collection, in the data a language model was pretrained on?"""
+
+
+def in_present_words(arguments: Sequence[str]) -> tuple[list[str], str]:
+    """The arguments with the present name of their command, and what to say where they had an earlier one."""
+    first, *rest = arguments
+    below = {one.words.split()[1] for one in Mark.entries} | {"-h", "--help"}
+    if first not in RENAMED or (first == "mark" and (not rest or rest[0] in below)):
+        return list(arguments), ""
+    now = RENAMED[first]
+    return [
+        *now.split(),
+        *rest,
+    ], f"`pretrace {first}` is `pretrace {now}` now; the earlier name goes with 0.3."
 
 
 def call(words: Sequence[str]) -> int:

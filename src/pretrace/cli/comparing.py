@@ -1,4 +1,4 @@
-"""`pretrace gap` and `pretrace quality`: two sets of texts side by side, without the model in question."""
+"""`pretrace build gap` and `pretrace build quality`: two sets of texts side by side, without the model in question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pretrace export`: a result as a database for other tools."""
+"""`pretrace runs export`: a result as a database for other tools."""
 
 from __future__ import annotations
 

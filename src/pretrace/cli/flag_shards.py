@@ -1,4 +1,4 @@
-"""`flag` over more texts than a shard holds, and its part of `pretrace merge`."""
+"""`flag` over more texts than a shard holds, and its part of `pretrace runs merge`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, divi
 
 
 def finish(job: Job, folder: Path, out: Path) -> Answer:
-    """Conclude from parts that are all there, as `pretrace merge` does."""
+    """Conclude from parts that are all there, as `pretrace runs merge` does."""
     own = _own(job)
     columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
     asked, known = (

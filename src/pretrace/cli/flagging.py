@@ -28,8 +28,10 @@ from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, dry_run_option, like, option
-from pretrace.types import Corpus, Verdict
+from pretrace.types import Corpus, Situation, Verdict
+from pretrace.verdicts.expected import chance, expected_for, picture
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
+from pretrace.verdicts.flag.prospect import Prospect
 
 _NOT_RECORDED = {one.name for one in fields(EngineSettings)}
 """Options that differ between commands that make the same flagging."""
@@ -111,6 +113,17 @@ def flag(
     return _at_once(command, corpus, known, unread)
 
 
+def _expected(found: Prospect, models: Models) -> tuple[str, ...]:
+    """How likely the test of the set finds what was read, in lines."""
+    has = Situation(
+        documents=found.asked,
+        unseen=found.known,
+        parameters=float(models.target.facts.get("parameters") or 0),
+    )
+    likely = expected_for("flag", has)
+    return () if likely is None else (chance("flag", has), *picture(likely))
+
+
 def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
     """The flagging of texts that are in memory."""
     from pretrace.cli.printing import foretold
@@ -127,7 +140,8 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
     command.announce(planned.notes)
     models = command.opened()
     if command.dry_run:
-        return foretold(workload(planned.corpus, models, settings.plan, cache=settings.cache))
+        work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
+        return foretold(work, *_expected(planned.prospect, models))
     models = command.with_texts(models)
     with old_objects_left_alone(), watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())

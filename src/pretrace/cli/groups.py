@@ -26,7 +26,6 @@ class Entry:
     words: str
     place: str
     says: str
-    panel: str = "Commands"
     plugins: bool = True
 
     def made(self) -> Any:
@@ -40,7 +39,6 @@ class Group:
 
     words: str
     says: str
-    panel: str
     members: type[Commands]
 
     def made(self) -> Any:
@@ -51,10 +49,20 @@ class Group:
         return typer.main.get_group(own)
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the help of a group: a question, the commands that answer it, and how."""
+
+    question: str
+    commands: tuple[str, ...]
+    says: str
+
+
 class Commands(TyperGroup):
-    """A group of commands, in the order of `entries`."""
+    """A group of commands, in the order of `entries`. The help shows `rows`, where there are none a line a command."""
 
     entries: ClassVar[tuple[Entry | Group, ...]] = ()
+    rows: ClassVar[tuple[Row, ...]] = ()
 
     def __init__(self, **given: Any) -> None:
         """A group with what typer gives one."""

@@ -72,6 +72,7 @@ class SamplesInputs:
         essential=True,
     )
     stated: str = like(OrderSettings, "stated")
+    shuffled_with: str = like(OrderSettings, "shuffled_with")
     placebo: str | None = like(FlagInputs, "placebo")
     placebo_revision: str | None = like(FlagInputs, "placebo_revision")
     companions: Companions = field(default_factory=Companions)
@@ -91,9 +92,10 @@ def samples(
     from pretrace.runs import save_verdict
 
     check_use(flagging, inputs.companions)
-    if inputs.stated and not inputs.options_out:
+    if (inputs.stated or inputs.shuffled_with) and not inputs.options_out:
         raise ExpressionError(
-            "--stated is about the order of the answer options: name a folder with --options-out too."
+            "--stated and --shuffled-with are about the order of the answer options: name a folder with "
+            "--options-out too."
         )
     kinds = (VERDICTS.of("samples"), FLAGGING_FOLDER, VERDICTS.of("options"))
     for folder, kind in zip((inputs.out, inputs.flags_out, inputs.options_out), kinds, strict=True):
@@ -160,7 +162,11 @@ def _ordered(log: SampleLog, models: Models, inputs: SamplesInputs, flagging: Fl
     from pretrace.verdicts.order import order
 
     settings = OrderSettings(
-        options=OPTIONS, stated=inputs.stated, level=flagging.level, cache=flagging.cache
+        options=OPTIONS,
+        stated=inputs.stated,
+        shuffled_with=inputs.shuffled_with,
+        level=flagging.level,
+        cache=flagging.cache,
     )
     placebos = (models.placebo.target,) if models.placebo else ()
     asked = with_second(Models(models.target, reference=models.reference, placebos=placebos))

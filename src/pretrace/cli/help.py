@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 
 from pretrace.cli.console import Plain, printer
 from pretrace.cli.groups import Commands
-from pretrace.settings import LARGEST_SEED, Option
+from pretrace.settings import LARGEST, Option
 
 if TYPE_CHECKING:
     from pretrace.cli.options import Leaf
@@ -66,8 +66,12 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
 
 def _commands(group: Commands) -> Iterator[Panel]:
     panels: dict[str, list[Row]] = {}
-    for name, one in zip(group.commands, group.entries, strict=True):
-        panels.setdefault(one.panel, []).append((name, Plain(one.says)))
+    for one in group.rows:
+        panels.setdefault(one.question, []).append((", ".join(one.commands), Plain(one.says)))
+    if not panels:
+        panels["Commands"] = [
+            (name, Plain(one.says)) for name, one in zip(group.commands, group.entries, strict=True)
+        ]
     return _panels(panels)
 
 
@@ -115,7 +119,7 @@ def _right(parameter: Any, leaf: Leaf | None, *, short: bool) -> Plain:
 
 
 def _range(own: Option) -> list[str]:
-    if own.most == LARGEST_SEED or (own.least is None and own.most is None):
+    if own.most == LARGEST or (own.least is None and own.most is None):
         return []
     if own.most is None:
         return [f"{own.least} or more"]

@@ -1,4 +1,4 @@
-"""`pretrace mark` and `draw`: check all that can be checked, make the variants, draw, seal, measure, print."""
+"""`pretrace mark texts` and `draw`: check all that can be checked, make the variants, draw, seal, measure, print."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def mark(
     planting: Annotated[TestSettings, _PLANTING],
 ) -> Answer:
     """Mark texts before you publish them: of several variants of each text a lot decides which one you publish. The
-    variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace check` says exactly
+    variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
     whether a model was trained on what you published."""
     from pretrace.verdicts.marking import mark as marking
     from pretrace.verdicts.marking.advice import words_of
@@ -147,7 +147,7 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkO
             f"1. Publish or timestamp this commitment before the beacon comes ({seal.beacon.when}): {commitment}",
             f"2. Keep this file secret and safe: {outputs.sealed}",
             f"3. When it has come, take its value ({seal.beacon.where}) and draw: "
-            f"pretrace draw {outputs.sealed} --beacon-value VALUE --out NEW_FOLDER",
+            f"pretrace mark draw {outputs.sealed} --beacon-value VALUE --out NEW_FOLDER",
         )
 
     def say(console: Console) -> None:
@@ -189,7 +189,9 @@ class DrawInputs:
 def draw(
     sealed: Annotated[
         Path,
-        Option("The sealed file of `pretrace mark --beacon`.", metavar="SEALED", path="in", essential=True),
+        Option(
+            "The sealed file of `pretrace mark texts --beacon`.", metavar="SEALED", path="in", essential=True
+        ),
     ],
     inputs: DrawInputs,
 ) -> Answer:

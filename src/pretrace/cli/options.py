@@ -24,7 +24,7 @@ from pretrace.cli.help import show_all
 from pretrace.cli.notes import silenced
 from pretrace.cli.paths import check_outputs
 from pretrace.registry import load_plugin, require
-from pretrace.settings import Option, option_of
+from pretrace.settings import LARGEST, Option, option_of
 
 T = TypeVar("T")
 _KINDS = {int: "N", float: "X", Path: "PATH"}
@@ -107,7 +107,8 @@ class Leaf(NamedTuple):
             default = default if default is MISSING else list(default)
         elif self.inverted:
             default = False
-        how: dict[str, Any] = {"help": own.help, "min": own.least, "max": own.most}
+        most = LARGEST if own.most is None and int in (hint, *get_args(hint)) else own.most
+        how: dict[str, Any] = {"help": own.help, "min": own.least, "max": most}
         if own.metavar:
             made = typer.Argument(metavar=own.metavar, **how)
         else:

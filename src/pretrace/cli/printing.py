@@ -61,10 +61,10 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
 
 
-def foretold(work: Sequence[Workload]) -> Answer:
-    """What a run would ask of each model."""
+def foretold(work: Sequence[Workload], *more: str) -> Answer:
+    """What a run would ask of each model, with `more` lines."""
     first = "Dry run: no text went through a model."
-    said = lines(first, *(one.line for one in work))
+    said = lines(first, *(one.line for one in work), *more)
     return Answer(say=said, outcome="dry run", statement=first, own={"work": [asdict(one) for one in work]})
 
 

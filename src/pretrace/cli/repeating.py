@@ -1,4 +1,4 @@
-"""`pretrace again`: the command that made a result, with the options that the result recorded."""
+"""`pretrace runs again`: the command that made a result, with the options that the result recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pretrace.results.folder import Kind, Opened
 from pretrace.runs import kind_of
 from pretrace.settings import Option
 
-_TESTS = {"marks": "check", "triggers": "check", "options": "order"}
+_TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries", "options": "order"}
 """Tests whose command has another name."""
 _FOLDER = Option(
     "A folder that a run, an audit, a flagging or another test was written to.",
@@ -46,7 +46,7 @@ def again(
     trust: Annotated[bool, _TRUST] = False,
 ) -> int:
     """Make a result again: the same command with the options that it recorded, relative paths from here. It
-    compares nothing: `pretrace verify` says whether a folder is what was written."""
+    compares nothing: `pretrace runs verify` says whether a folder is what was written."""
     from pretrace.cli.commands import call, leaves_of
 
     named = folder if folder.name not in ("", "..") else folder.resolve()
@@ -58,7 +58,7 @@ def again(
     said = [*words, f"--out={place}"]
     note(f"again: pretrace {shlex.join(said)}")
     code = call([*said, *passed])
-    note(f"pretrace verify {shlex.quote(str(place))} checks the new folder; {folder} is as it was.")
+    note(f"pretrace runs verify {shlex.quote(str(place))} checks the new folder; {folder} is as it was.")
     return code
 
 
@@ -116,7 +116,7 @@ def command_line(
             positional += [operand(str(one)) for one in (value if isinstance(value, list) else [value])]
         else:
             words += _words(f"--{name.replace('_', '-')}", value)
-    return [command, *words, *positional]
+    return [*command.split(), *words, *positional]
 
 
 def _words(flag: str, value: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`score` and `evaluate` over more texts than a shard holds, and `pretrace merge`."""
+"""`score` and `evaluate` over more texts than a shard holds, and `pretrace runs merge`."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def part_done(sharded: Sharded, job: Job, made: int) -> Answer:
     turn, lacking = sharded.how.turn, len(missing_shards(job, job.parts(sharded.folder)))
     rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
     first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
-    said = lines(first, f"When all workers are done: pretrace merge {sharded.out}")
+    said = lines(first, f"When all workers are done: pretrace runs merge {sharded.out}")
     return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
 

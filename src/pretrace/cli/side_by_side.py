@@ -1,4 +1,4 @@
-"""`pretrace compare`: runs side by side, models by corpora on one page."""
+"""`pretrace runs compare`: runs side by side, models by corpora on one page."""
 
 from __future__ import annotations
 

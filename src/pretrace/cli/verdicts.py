@@ -28,7 +28,7 @@ GONE = {
     "--joint": "an empty line stands between two rows, and nobody can choose what moves p: leave it away.",
 }
 """Options that the tests had in an earlier version, and why they went."""
-TESTS = ("check", "canaries", "order", "collections", "cutoff", "recite")
+TESTS = ("mark check", "mark canaries", "order", "collections", "cutoff", "recite")
 
 
 def named(target: Target, beside: Beside, settings: TestSettings) -> ModelsSettings:

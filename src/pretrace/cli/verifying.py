@@ -1,4 +1,4 @@
-"""`pretrace verify`: is a result folder what was written, and are these its texts?"""
+"""`pretrace runs verify`: is a result folder what was written, and are these its texts?"""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class VerifyInputs:
     controls: tuple[str, ...] = option(
         (), "The control collections of `pretrace collections`, in their order.", panel=TEXTS, path="in"
     )
-    sealed: str | None = _place("The sealed file of `pretrace check`.")
-    answers: str | None = _place("The answers of `pretrace check`.")
+    sealed: str | None = _place("The sealed file of `pretrace mark check`.")
+    answers: str | None = _place("The answers of `pretrace mark check`.")
     columns: Columns = field(default_factory=Columns)
 
     @property

@@ -18,7 +18,7 @@ class JobSettings:
     shard: str | None = option(
         None,
         "I/N: of the shards of TEXTS do every N-th from the I-th, as one of N jobs of a cluster; then "
-        "`pretrace merge OUT`.",
+        "`pretrace runs merge OUT`.",
         panel=RUN,
     )
     parts: Path | None = option(

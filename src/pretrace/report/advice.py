@@ -10,8 +10,9 @@ from pretrace.report import facts
 from pretrace.report.frame import Section, fill
 from pretrace.results.verdicts import EXIT_CODES
 from pretrace.types import AuditFigures, Situation, Verdict
-from pretrace.verdicts.advise import Names, State, advise
+from pretrace.verdicts.advise import Names, State, advise, needed
 from pretrace.verdicts.audit.built import figures_of
+from pretrace.verdicts.expected import chance, expected_for, picture
 
 _STATES: dict[State, str] = {
     "applies": "can be made",
@@ -39,6 +40,26 @@ def of_verdict(verdict: Verdict) -> Section | None:
     return section(verdict.situation, texts, model, made=verdict.test)
 
 
+def foreseeable(verdict: Verdict) -> dict[str, object] | None:
+    """How likely a test like this one finds a single reading, and the picture of documents against copies; nothing
+    beside a verdict that has an answer, or a search."""
+    if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"] or not verdict.hypothesis:
+        return None
+    test = verdict.test
+    if test == "audit":
+        test = _audited(figures_of(verdict), None)[0]
+    if test not in needed() or test == "placebo":
+        return None
+    size = facts.of_model(verdict, "target").get("parameters")
+    has = replace(
+        verdict.situation,
+        parameters=float(size) if isinstance(size, int | float) else verdict.situation.parameters,
+    )
+    found = expected_for(test, has)
+    drawn = "\n".join(picture(found)) if found else ""
+    return {"sentence": chance(test, has, None if found else verdict.units), "picture": drawn}
+
+
 def section(
     situation: Situation, texts: str, model: str, *, names: Names | None = None, made: str = ""
 ) -> Section:
@@ -48,7 +69,7 @@ def section(
         (row, "made in this report" if row.choice.name == made else _STATES[row.state]) for row in found.rows
     ]
     values = {"rows": rows, "made": made}
-    return Section("Which other test could answer", "advice", fill("advice.html", values))
+    return Section("Which other test could answer", "advice", fill("advice.html", values), appendix=True)
 
 
 def _audited(own: AuditFigures, typed: object) -> tuple[str, str]:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
+from pretrace.report import advice as advising
 from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
 from pretrace.report.chance_plots import against_chance
 from pretrace.report.frame import fill
+from pretrace.report.plain import once, plain
 from pretrace.report.searched import sentences
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
@@ -23,6 +26,8 @@ from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figure
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 """Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
 _LINE = 105
+_FORESEEN = 8
+"""Lines of print that the expected power and its picture take."""
 _STATUS = ("failed", "passed", "not run")
 _ON_DOCUMENTS = ("pretrace", "calibrated")
 """The procedures whose test is made on the very values that the figure shows."""
@@ -57,7 +62,9 @@ def first_page(audit: Verdict) -> Markup:
     title = next((one for one in _TITLES if audit.statement.startswith(f"{one}:")), "")
     made = {status: [one for one in facts.checks(audit) if one.status == status] for status in _STATUS}
     failed, others = made["failed"], made["passed"] + made["not run"]
-    advice = _fitting(audit.advice, room=13 - 2 * len(failed) - len(others) // 2)
+    likely = advising.foreseeable(audit)
+    advised = once(audit.advice)
+    advice = _fitting(advised, room=13 - 2 * len(failed) - len(others) // 2 - (_FORESEEN if likely else 0))
     values = {
         "audit": audit,
         "title": title,
@@ -67,11 +74,16 @@ def first_page(audit: Verdict) -> Markup:
         "controls": len(documents_of(audit, CONTROL)[0]),
         "rows": identity(audit),
         "failed": [
-            (one, _SENTENCE.split(one.words, maxsplit=1)[0] if len(failed) < 4 else "") for one in failed
+            (one, plain(_SENTENCE.split(one.words, maxsplit=1)[0]) if len(failed) < 4 else "")
+            for one in failed
         ],
         "others": others,
         "advice": advice,
+        "advised": len(advised),
+        "reasons": once(audit.reasons),
+        "meant": _meant(audit, own),
         "served": (*facts.served(audit.settings), *sentences(audit.settings)),
+        "foreseen": likely,
     }
     return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
 
@@ -154,7 +166,7 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     }
     if len(found):
         label = f"One dot for each of {len(found)} suspect and {len(others)} control documents."
-        values["dots"] = to_svg(plots.documents(audit), name="dots", label=label)
+        values["dots"] = to_svg(plots.documents(audit), name="dots", label=label, titles=plots.titles(audit))
     if audit.null and shows_test:
         label = (
             f"A histogram of the {sum(audit.null.counts)} results that chance gave, the result of this audit at "
@@ -184,6 +196,24 @@ def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
         "register": audit.register[0] if audit.register else "",
         "left_out": _left_out(audit, own) if shown else "",
     }
+
+
+def _meant(audit: Verdict, own: AuditFigures) -> str:
+    """What the effect says of documents, in cases of 100; empty where the decision is not made on them."""
+    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
+    if not len(found) or own.procedure not in _ON_DOCUMENTS:
+        return ""
+    if not len(others):
+        ahead = int((found > 0).sum())
+        return f"In {wording.count(ahead)} of the {wording.plural(len(found), 'document')} the true text is ahead."
+    ranked = np.searchsorted(np.sort(others), found, side="left") + np.searchsorted(
+        np.sort(others), found, side="right"
+    )
+    share = int(ranked.sum()) / (2 * len(others) * len(found))  # a tie counts half
+    return (
+        "Of one suspect document and one control document drawn by lot, the suspect one lies ahead in "
+        f"{wording.cases(share)}; 50 is no difference."
+    )
 
 
 def _seen(power: Power) -> tuple[str, str, str]:

@@ -13,7 +13,7 @@ from pretrace.results.tables import write_csv
 from pretrace.types import Estimate, SideBySide
 
 COMPARISONS = Kind(
-    "comparison", COMPARISON, COMPARISON_KEY, 1, "pretrace compare", "make the comparison again"
+    "comparison", COMPARISON, COMPARISON_KEY, 1, "pretrace runs compare", "make the comparison again"
 )
 TABLE = "table.csv"
 _COLUMNS = (

@@ -78,9 +78,9 @@ class Table:
         counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
         shifts = ends - BLOCK - sizes - stride * (np.cumsum(counts) - counts)
         kind = np.int32 if len(joined) < 1 << 31 else np.int64
-        places = np.arange(int(counts.sum()), dtype=kind)
-        places *= kind(stride)
-        places += np.repeat(shifts.astype(kind), counts)
+        places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum())).astype(kind)
+        np.multiply(places, kind(stride), out=places)
+        np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
         words = _words(joined)
         hashes = _hashes(words, places)
         order, hashes = _in_order(hashes)
@@ -305,7 +305,9 @@ def _signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return made
 
 
-def _hashes(words: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def _hashes(
+    words: npt.NDArray[np.uint64], places: npt.NDArray[np.int32 | np.int64]
+) -> npt.NDArray[np.uint64]:
     """The hash of the block at each place, in pieces that stay in the processor's memory."""
     made = np.empty(len(places), dtype=np.uint64)
     for begin in range(0, len(places), 1 << 14):

@@ -312,9 +312,9 @@ def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
     first, last = np.searchsorted(whole.changes[:, 0], [start, start + size + 1])
     if first == last:  # as most texts
         total = int(np.count_nonzero(content & 0xC0 != 0x80))
-        passages = (Passage(0, total, 0),) if total else ()
+        whole_text: tuple[Passage, ...] = (Passage(0, total, 0),) if total else ()
         near, nearest = whole.near.get(text, 0), tuple(whole.nearest.get(text, ()))
-        return FoundText(total, 0.0, 0.0, 0, 0, 0, passages, (), near, nearest)
+        return FoundText(total, 0.0, 0.0, 0, 0, 0, whole_text, (), near, nearest)
     mine = whole.changes[first:last]
     letters = np.concatenate([[0], np.cumsum(content & 0xC0 != 0x80)])
     total = int(letters[-1])

@@ -11,7 +11,7 @@ from pretrace.scores.reference import PAIRED, gains
 from pretrace.types import Doubles, Evidence
 
 WINDOWS = (2, 3, 4, 6, 9, 13, 18, 25, 32, 40)
-"""Lengths in tokens, as the paper's appendix and the authors' settings have them."""
+"""Lengths in tokens; that they are the authors' is second-hand (docs/scores.md)."""
 
 
 def window_sums(values: Doubles, length: int) -> Doubles:

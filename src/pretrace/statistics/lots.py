@@ -52,24 +52,6 @@ def lot_effects(values: Sequence[npt.ArrayLike]) -> Doubles:
     return np.array([row[0] - row[1:].mean() for row in rows], dtype=np.float64)
 
 
-def excess_share(first: npt.ArrayLike, second: npt.ArrayLike, *, errors: float) -> float:
-    """The share of the variance of one model's values that is more than that of another's, from 0 to 1.
-
-    `first` and `second` [units] are variances within units. The share is 1 - 1 / r, with r the ratio of their sums; so
-    many standard `errors` of log r, by the jackknife over units (Efron and Stein 1981), are added to it. 0 where r is
-    not above 1, and 1 where nothing is known: with fewer than two units, or with a second one that does not vary.
-    """
-    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    number = len(x)
-    if number < 2 or not (y.sum() - y > 0).all():
-        return 1.0
-    if not (x.sum() - x > 0).all():
-        return 0.0
-    without = np.log((x.sum() - x) / (y.sum() - y))
-    error = math.sqrt((number - 1) * float(without.var()))
-    return max(0.0, 1 - math.exp(-math.log(x.sum() / y.sum()) - errors * error))
-
-
 def chance_of_hits(chances: Sequence[float]) -> Doubles:
     """The distribution of the number of hits, [units + 1], of independent draws with these chances each: the
     Poisson-binomial law, added up unit by unit (binomial where all chances are equal)."""

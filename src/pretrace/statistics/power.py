@@ -181,6 +181,42 @@ def needed(
     return high
 
 
+def auc_power(auc: float, documents: int, controls: int, *, level: float = 0.05) -> float:
+    """The probability that a one-sided two-sample test of one value a document rejects, from the AUC of documents.
+
+    Both sides are normal with one spread (binormal), so that they lie d = sqrt(2) * quantile(AUC) standard deviations
+    apart; Student's t of n and m documents then has the noncentrality d / sqrt(1/n + 1/m), and the power is the share
+    of that noncentral t above the quantile of t at 1 - level. A permutation test of the mean agrees with Student's.
+    """
+    from scipy.special import nctdtr  # heavy, and only needed once there is something to foresee
+
+    require(0 < auc < 1, f"an AUC lies between 0 and 1, found {auc}.")
+    require(
+        min(documents, controls) >= 2, f"a test takes two documents a side, found {documents} and {controls}."
+    )
+    apart = math.sqrt(2) * NormalDist().inv_cdf(auc) / math.sqrt(1 / documents + 1 / controls)
+    freedom = documents + controls - 2
+    critical = float(_student(freedom, level))
+    if freedom > LARGE:
+        return NormalDist().cdf(apart - critical)
+    if apart > critical + 8:
+        return 1.0
+    return float(1 - nctdtr(freedom, apart, critical))
+
+
+def auc_documents(auc: float, *, power: float = 0.8, level: float = 0.05) -> int | None:
+    """The fewest documents on each side at which `auc_power` reaches `power`; None where ten million would not do."""
+    low, high = 1, 2
+    while auc_power(auc, high, high, level=level) < power:
+        low, high = high, 2 * high
+        if high > MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if auc_power(auc, middle, middle, level=level) >= power else (middle, high)
+    return high
+
+
 def _estimate(planted: Planted, plan: Plan, audits: int) -> Estimate:
     require(audits > 0, f"a probability takes at least one simulated audit, found {audits}.")
     value = rejections(planted, plan, audits)

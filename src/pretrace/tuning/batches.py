@@ -154,11 +154,15 @@ BUCKET_BATCHES = 16
 
 
 def epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: int) -> list[list[int]]:
-    """The batches of one epoch as lists of row numbers: every row once, rows of like length together.
+    """The batches of one epoch as lists of row numbers: every row once, rows of like length together, or all in the
+    order given where the plan does not shuffle.
 
     Depends on the seed, the epoch and the lengths alone, so a training that was interrupted finds its
     place again without any saved state.
     """
+    if not plan.shuffled:
+        rows = range(len(lengths))
+        return [list(rows[i : i + plan.batch]) for i in range(0, len(rows), plan.batch)]
     generator = np.random.default_rng([plan.seed, epoch])
     order = generator.permutation(len(lengths))
     batches: list[list[int]] = []

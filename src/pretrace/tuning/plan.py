@@ -26,7 +26,8 @@ class TrainingPlan:
     and then follows `schedule` to 0. `clip` bounds the norm of the gradient, 0 leaves it alone.
     `precision` "bfloat16" computes under autocast, the weights stay as they are. `recompute` trades a
     third more time for the memory of the activations (gradient checkpointing). `save_minutes` is the
-    time between checkpoints, where `train` is given a place for them. `subject` tells trainings apart whose
+    time between checkpoints, where `train` is given a place for them. With `shuffled` False the sequences are read in
+    the order that they are given in. `subject` tells trainings apart whose
     weights, texts and plan do not: the settings of an adapter, such as its dropout.
     """
 
@@ -43,6 +44,7 @@ class TrainingPlan:
     recompute: bool = False
     save_minutes: float = 10.0
     seed: int = 0
+    shuffled: bool = True
     subject: str = ""
 
     def __post_init__(self) -> None:

@@ -217,6 +217,7 @@ class AuditPlan:
     those that are possible. `cures` say what would make a verdict possible or stronger. `documents` and `snippets`
     are of the suspect texts, `control_documents` of the control documents. `passes` counts texts that go
     through a model; `seconds` is a guess of the time (None without one). `notes` tell what was left out on both sides.
+    `parameters` are those of the target, 0 where nobody knows them.
     """
 
     design: Design | None
@@ -231,6 +232,7 @@ class AuditPlan:
     passes: int = 0
     seconds: float | None = None
     notes: tuple[str, ...] = ()
+    parameters: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

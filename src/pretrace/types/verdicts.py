@@ -59,7 +59,7 @@ class Situation:
     what the model offers: "weights", "logprobs" (a server that gives log-probabilities of a prompt) or "text" alone.
     `testable` says whether the dates themselves, which were looked at, allow some training cut-off to be tested; None
     where only their number and span are known. `windowed` counts the documents in question that `recite` can ask
-    about, None where they were not looked at.
+    about, None where they were not looked at. `parameters` and `training_tokens` are the model's, 0 where nobody knows.
     """
 
     unpublished: int = 0
@@ -75,6 +75,8 @@ class Situation:
     access: Literal["weights", "logprobs", "text"] = "weights"
     testable: bool | None = None
     windowed: int | None = None
+    parameters: float = 0.0
+    training_tokens: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

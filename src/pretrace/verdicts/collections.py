@@ -31,7 +31,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus
-from pretrace.settings import LARGEST_SEED, option
+from pretrace.settings import LARGEST, option
 from pretrace.statistics.documents import linked
 from pretrace.statistics.permutation import critical
 from pretrace.statistics.ranks import fewest_others, joint_extremeness, rank_p
@@ -877,7 +877,7 @@ class _Collections(Test[Doubles]):
     def material(self) -> Material:
         """The pieces that stand for the documents."""
         if self.value == "generated" and self.company.generator is not None:
-            seed = self.seed % (LARGEST_SEED + 1)
+            seed = self.seed % (LARGEST + 1)
             return beside_generated(
                 self.gathered, self.company.generator, self.settings, self.watch, seed=seed
             )

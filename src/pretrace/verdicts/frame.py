@@ -38,7 +38,6 @@ from pretrace.scoring.placebos import check_placebos, weights_of
 from pretrace.scoring.plan import Models
 from pretrace.statistics.intervals import mean_interval, standardised
 from pretrace.statistics.lots import centred, lot_effects, lot_test
-from pretrace.statistics.permutation import share_reached
 from pretrace.statistics.ranks import rank_p
 from pretrace.types import (
     Backend,
@@ -70,9 +69,6 @@ Rows = tuple[Doubles, ...]
 DOSE, MOST_DOSE = 2.0, 3.0
 """How many times as clearly as the second model the target may see what stands in the texts, before it is accused: the
 first where both read alike, up to the second where they do not."""
-PEAK, SURE = 1.5, 1.0
-"""How far the published alternative may lie above the mean in what the target alone sees, in standard deviations of it
-over alternatives; and how many standard errors are added to the logarithm of the variances' ratio that shows it."""
 CARRIES = 0.1
 """The correlation of two models' values below which the second model cannot speak for the target."""
 DEFAULT_SECOND = "smollm2"
@@ -119,13 +115,10 @@ class Tested:
 @dataclass(frozen=True, slots=True)
 class Beyond:
     """What the target shows beyond `dose` times what the second model shows, as a p-value; `dose` is infinite where the
-    second model cannot speak for the target. `unseen` is the share of the target's variance over alternatives that the
-    second model may not see, for which as much is taken off; `also` says in words what else was taken off."""
+    second model cannot speak for the target."""
 
     p: float
     dose: float
-    unseen: float = 0.0
-    also: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +151,9 @@ class Test(ABC, Generic[V]):
     name: ClassVar[str]
     second: ClassVar[bool] = True
     """Whether nobody is accused unless a second model finds less: so it is unless pretrace itself drew the lot."""
+    repeatable: ClassVar[bool] = False
+    """Whether a check of the test itself withholds unless the lot was repeated: then the chances are known whatever the
+    texts are, and the second model need only find nothing itself."""
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
 
@@ -215,9 +211,6 @@ class ByLot(Test[Rows]):
     """A test of units of which a lot realised one alternative: the p-value, what is left beyond a second model, and the
     power follow from the values of all alternatives. Units without all their values take no part."""
 
-    least: ClassVar[float] = DOSE
-    """How many times what the second model shows is taken off, at least."""
-
     @abstractmethod
     def planted(self) -> Sequence[str]:
         """The text of each unit that a copy is trained on, for --power, [units]."""
@@ -225,11 +218,6 @@ class ByLot(Test[Rows]):
     def compared(self, values: Rows) -> Rows:
         """What is compared of the values that were read: they themselves."""
         return values
-
-    def unseen(self, own: Rows, other: Rows) -> float:
-        """The share of the target's variance over alternatives that the second model may not see; 0 where that is not
-        asked."""
-        return 0.0
 
     def tested(self, values: Rows) -> Tested:
         """The exact test over the units; see `lot_test`."""
@@ -247,10 +235,7 @@ class ByLot(Test[Rows]):
     def beyond(self, own: Rows, other: Rows) -> Beyond:
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
         first, second = self.compared(own), self.compared(other)
-        unseen = self.unseen(own, other)
-        return beyond_by_lot(
-            first, second, draws=self.settings.draws, seed=self.seed, unseen=unseen, least=self.least
-        )
+        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed)
 
     def effects(self, values: Rows) -> Doubles:
         """Realised value less the mean of the others, [units], NaN where a value is missing."""
@@ -376,30 +361,15 @@ def watched(watch: Watch | None) -> Timed:
     return Timed(watch or Unwatched())
 
 
-def beyond_by_lot(  # noqa: PLR0913
-    own: Rows,
-    other: Rows,
-    *,
-    draws: int,
-    seed: int,
-    unseen: float = 0.0,
-    multiple: float | None = None,
-    taken: float = 0.0,
-    least: float = DOSE,
-) -> Beyond:
+def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, multiple: float | None = None) -> Beyond:
     """The test by lot of what the target shows beyond a multiple of what the second model shows.
 
     Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
     of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
-    of `dose`, at `least` so much. Were the texts to raise x at most d times as far as y, this rejects no more often
+    of `dose`. Were the texts to raise x at most d times as far as y, this rejects no more often
     than the level says. d looks at all alternatives alike, so the test is exact wherever the first one is.
 
-    What the second model does not see at all cannot be taken off by a multiple. Where a share `unseen` of the target's
-    variance is of this kind, the realised alternatives may lie `PEAK` of its standard deviations above the mean for a
-    reason that any able model would see. So much is taken off their sum, which makes p larger and never smaller.
-
-    With a `multiple` both models' values are on one scale, as answers are: they stand as they are, and d is that. What
-    is `taken` off the sum of the realised values besides is on that scale, too.
+    With a `multiple` both models' values are on one scale, as answers are: they stand as they are, and d is that.
     """
     both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
     x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
@@ -408,16 +378,11 @@ def beyond_by_lot(  # noqa: PLR0913
         spread_y = spread_x
     if not both or spread_x == 0 or spread_y == 0:
         return Beyond(1.0, float("inf") if multiple is None else multiple)
-    d = dose(_alike(x, y), least) if multiple is None else multiple
+    d = dose(_alike(x, y)) if multiple is None else multiple
     if not np.isfinite(d):
         return Beyond(1.0, d)
     left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
-    test = lot_test(left, draws=draws, seed=seed)
-    hidden = (PEAK * np.sqrt(unseen) * sum(float(row.std()) for row in x) + taken) / spread_x
-    spread = np.sqrt(sum(float(np.mean(row**2)) for row in left))
-    if hidden == 0 or spread == 0:
-        return Beyond(test.p, d, unseen)
-    return Beyond(share_reached(test.null, np.float64(test.observed - hidden / spread)), d, unseen)
+    return Beyond(lot_test(left, draws=draws, seed=seed).p, d)
 
 
 def beyond_by_rank(
@@ -440,13 +405,13 @@ def beyond_by_rank(
     return Beyond(rank_p(left[0], left[1:]), multiple)
 
 
-def dose(correlation: float, least: float = DOSE) -> float:
-    """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at `least`
-    so much and at most one more; infinite where they hardly correlate. The less alike two models read, the less the one
-    shows what the other would find."""
+def dose(correlation: float) -> float:
+    """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at least
+    `DOSE` and at most `MOST_DOSE`; infinite where they hardly correlate. The less alike two models read, the less the
+    one shows what the other would find."""
     if correlation < CARRIES:
         return float("inf")
-    return float(np.clip(1 / correlation, least, least + MOST_DOSE - DOSE))
+    return float(np.clip(1 / correlation, DOSE, MOST_DOSE))
 
 
 def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
@@ -465,7 +430,8 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
 
 def _second(test: Test[V], values: V, words: Words) -> Check | None:
     """The same test with each model that cannot have seen the texts: it must find nothing, and the target must show
-    more than `dose` times what it shows. Where pretrace drew the lot itself, the first half of that is enough."""
+    more than `dose` times what it shows. Where the lot itself is known (`second`, `repeatable`), the first half of that
+    is enough."""
     models, level = test.models.placebos, test.settings.level
     title = "A model that cannot have seen the texts does not find the same"
     cure = (
@@ -483,12 +449,10 @@ def _second(test: Test[V], values: V, words: Words) -> Check | None:
         figures[f"p of {one.name}"] = p
         told.append(_asked_words(one.name, p, words, level))
         good = good and p > level
-        if not test.second:
+        if not test.second or test.repeatable:
             continue
         rest = test.beyond(values, read)
         figures[f"p beyond {one.name}"], figures[f"multiple of {one.name}"] = rest.p, rest.dose
-        if rest.unseen:
-            figures[f"variance that {one.name} may not see"] = rest.unseen
         good = good and rest.p <= level
         told.append(_beyond_words(one.name, rest, level))
     status: Status = "passed" if good else "failed"
@@ -514,14 +478,6 @@ def _beyond_words(name: str, rest: Beyond, level: float) -> str:
         )
     left = "so its preference is beyond it" if rest.p <= level else "so its preference is not beyond it"
     against = f"{rest.dose:.1f} times what {name} shows"
-    if rest.unseen:
-        against += (
-            f", and against all that a pattern could bring that {name} does not see: it varies less over the "
-            f"alternatives that were not published, so that up to {rest.unseen:.0%} of what moves the model in "
-            "question may be such a pattern"
-        )
-    if rest.also:
-        against += f", and against {rest.also}"
     return f"The model in question was then held against {against}: p = {rest.p:.3g}, {left}."
 
 

@@ -1,7 +1,7 @@
 """Was a set whose rows, or whose answer options, stand in random order among a model's training texts?
 
-The file reads from top to bottom: settings, units (shards of rows, items with options), the orders that are read, blind
-gates, sentences, the test. What every test does stands in `verdicts.frame`.
+The file reads from top to bottom: settings, units (shards of rows, items with options), the lot that is repeated, the
+orders that are read, blind gates, sentences, the test. What every test does stands in `verdicts.frame`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import json
 import math
+import random
 import re
 import zlib
 from collections import Counter
@@ -25,7 +26,7 @@ from pretrace.registry import require
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.lots import excess_share, lot_effects, lot_test
+from pretrace.statistics.lots import lot_effects, lot_test
 from pretrace.statistics.overlap import Worded
 from pretrace.statistics.words import words_of
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Text, Verdict
@@ -38,22 +39,8 @@ from pretrace.verdicts.answering import (
     draws_of,
 )
 from pretrace.verdicts.audit.watch import Watch
-from pretrace.verdicts.draws import seed_of
-from pretrace.verdicts.frame import (
-    DOSE,
-    MOST_DOSE,
-    PEAK,
-    SURE,
-    Beyond,
-    ByLot,
-    Rows,
-    Shown,
-    Tested,
-    Words,
-    beyond_by_lot,
-    verdict,
-    watched,
-)
+from pretrace.verdicts.draws import seed_of, texts_hash
+from pretrace.verdicts.frame import ByLot, Rows, Shown, Tested, Words, verdict, watched
 from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.record import listed
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
@@ -67,9 +54,6 @@ SHARD_TOKENS = 2048
 """Tokens of a shard at most, by the tokenizer of the model in question; its context where that is shorter."""
 ASKED_TOKENS, BYTES_A_TOKEN = 1_000, 3
 """The same where models give text alone, which show no tokenizer: fewer, as a shard is asked about many times."""
-CONTINUED = 3.0
-"""How many times as clearly as the second model the model in question may see that rows continue each other, before it
-is accused."""
 JOINT = "\n\n"
 """What stands between two rows."""
 SHUFFLES, OTHERS = 19, 23
@@ -80,16 +64,32 @@ SHUFFLES, OTHERS = 19, 23
 class OrderSettings(TestSettings):
     """How the order of rows, or of answer options, is tested; ExpressionError for a value out of its range.
 
-    `stated` says how the published order came about. `block_column` names columns within whose values rows change
-    places. With `options` the options of each item change places instead of the rows, and with `answer` only the wrong
-    ones do.
+    `shuffled_with` is the lot that gave the published order, to be repeated, and `shuffled_from` names the file as it
+    was before (from Python: `original` of `order`); `stated` says in words how the order came about. `block_column`
+    names columns within whose values rows change places. With `options` the options of each item change places instead
+    of the rows, and with `answer` only the wrong ones do.
     """
 
     stated: str = option(
         "",
-        "How the published order came about, such as “shuffled by the authors with a seed before release”. Without it "
-        "there is no verdict; it alone accuses nobody.",
+        "How the published order came about, in words, for the report. A statement accuses nobody and clears nobody: "
+        "that takes --shuffled-with.",
         panel=TEST,
+    )
+    shuffled_with: str = option(
+        "",
+        "The lot that gave the published order, which is repeated: a way to shuffle and its seed, such as "
+        "random.shuffle:42 or numpy.permutation:0, or sha256 for rows that stand by the hash of their text. Without it "
+        "there is no verdict.",
+        panel=TEST,
+        essential=True,
+    )
+    shuffled_from: str | None = option(
+        None,
+        "The rows as they stood before the shuffle, given as TEXTS is; those published may be a part of them. "
+        "Without it, the rows of TEXTS sorted by their text were shuffled.",
+        panel=TEST,
+        path="in",
         essential=True,
     )
     block_column: tuple[str, ...] = option(
@@ -124,6 +124,12 @@ class OrderSettings(TestSettings):
             bool(self.options) or not self.answer,
             "--answer is the right answer among the options of an item: name their column with --options.",
         )
+        if self.shuffled_with:
+            Lot.of(self.shuffled_with)
+        require(
+            bool(self.shuffled_with) or not self.shuffled_from,
+            "--shuffled-from takes the way and the seed of the shuffle, too: name them with --shuffled-with.",
+        )
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -148,7 +154,6 @@ def _names(written: tuple[str, ...]) -> tuple[str, ...]:
 
 # Units: parts that change places
 
-Chosen = npt.NDArray[np.bool_]
 Orders = npt.NDArray[np.int64]
 """Orders of the parts of a unit, [orders, parts]: row 0 is the published order 0, 1, 2, …"""
 
@@ -509,11 +514,177 @@ def _list(cell: str) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else []
 
 
+# Was it drawn by lot? The lot is repeated
+#
+# A statement accuses nobody. Rows of which each continues the last move a model that never saw them as rows that it has
+# read do, and no number that a model gives tells the two apart. The lot itself can: a shuffle with a seed gives the
+# same order again, and the hash of a text is one that nobody chose. Published rows may be a part of those shuffled.
+
+HASHED = "sha256"
+CHANCE = 1e-8
+"""The chance, at most, that another order than one by this lot agrees with it."""
+
+
+def _shuffle(seed: int) -> Callable[[int], Sequence[int]]:
+    draw = random.Random(seed)
+
+    def made(number: int) -> Sequence[int]:
+        order = list(range(number))
+        draw.shuffle(order)
+        return order
+
+    return made
+
+
+def _sample(seed: int) -> Callable[[int], Sequence[int]]:
+    draw = random.Random(seed)
+    return lambda number: draw.sample(range(number), number)
+
+
+def _permutation(seed: int) -> Callable[[int], Sequence[int]]:
+    draw = np.random.default_rng(seed)
+    return lambda number: draw.permutation(number).tolist()
+
+
+def _random_state(seed: int) -> Callable[[int], Sequence[int]]:
+    draw = np.random.RandomState(seed)
+    return lambda number: draw.permutation(number).tolist()
+
+
+WAYS: Mapping[str, Callable[[int], Callable[[int], Sequence[int]]]] = {
+    "random.shuffle": _shuffle,
+    "random.sample": _sample,
+    "numpy.permutation": _permutation,
+    "RandomState.permutation": _random_state,
+}
+"""Ways to shuffle, by the name they have in Python: for a seed, the order of so many parts, and of the next ones.
+numpy's `shuffle` gives the order of its `permutation`."""
+_MOST_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """A lot that can be drawn again: a way to shuffle and its seed, or the hash of the texts (`HASHED`, no seed)."""
+
+    way: str
+    seed: int = 0
+
+    @classmethod
+    def of(cls, written: str) -> Lot:
+        """The lot that is written as "random.shuffle:42"; ExpressionError for anything else."""
+        way, _, seed = written.strip().partition(":")
+        right = written.strip() == HASHED or (
+            way in WAYS and seed.isascii() and seed.isdigit() and int(seed) <= _MOST_SEED
+        )
+        require(
+            right,
+            f"--shuffled-with is {HASHED}, or a way to shuffle and its seed from 0 to {_MOST_SEED}, such as "
+            f"random.shuffle:42, found {written!r}. The ways are {', '.join(WAYS)}.",
+        )
+        return cls(way, int(seed or 0))
+
+    @property
+    def words(self) -> str:
+        """The lot as it is told."""
+        return "their SHA-256" if self.way == HASHED else f"{self.way} with the seed {self.seed}"
+
+
+def repeated(corpus: Corpus, settings: OrderSettings, original: Corpus | None = None) -> str:
+    """What repeating the lot gave, in words; "" where none is named. TextsError where the lot does not give the
+    published order, or would give it by chance.
+
+    Without an `original`, which has the parts as they stood before, they stood sorted by their text.
+    """
+    if not settings.shuffled_with:
+        return ""
+    lot = Lot.of(settings.shuffled_with)
+    options = bool(settings.options)
+    kind = OPTIONS if options else ROWS
+    if options:
+        items(corpus.texts, settings)  # they have options
+    chance, wrong = (_options_agree if options else _rows_agree)(corpus, original, lot, settings)
+    start = f" of {original.name}" if original else ", sorted by their text,"
+    if lot.way == HASHED:
+        start = " of each item," if options else ","
+    if wrong:
+        raise TextsError(
+            f"the {kind.parts}{start} put in order by {lot.words} do not stand as they were published: {wrong} stands "
+            "elsewhere. Name the lot that gave the published order with --shuffled-with"
+            + ("." if lot.way == HASHED else ", and the file as it was before with --shuffled-from.")
+        )
+    if chance > math.log(CHANCE):
+        raise TextsError(
+            f"{len(corpus):,} {'items' if options else 'rows'} are so few that any order agrees with a lot by chance: "
+            f"give more {'items' if options else 'rows'}."
+        )
+    return f"The lot was drawn again: the {kind.parts}{start} put in order by {lot.words} stand as they were published."
+
+
+def _rows_agree(
+    corpus: Corpus, original: Corpus | None, lot: Lot, settings: OrderSettings
+) -> tuple[float, str]:
+    """The logarithm of the chance that rows in any order agree with the lot, and a row that stands elsewhere."""
+    if lot.way == HASHED:
+        blocks: dict[tuple[str, ...], list[Text]] = {}
+        for text in corpus.texts:
+            blocks.setdefault(tuple(text.meta.get(name, "") for name in settings.blocks), []).append(text)
+        wrong = [
+            second.id
+            for rows in blocks.values()
+            for first, second in itertools.pairwise(rows)
+            if _digest(first.text.strip()) > _digest(second.text.strip())
+        ]
+        sizes = [len({text.text.strip() for text in rows}) for rows in blocks.values()]
+        return -sum(math.lgamma(size + 1) for size in sizes), wrong[0] if wrong else ""
+    texts = _plain(corpus)
+    start = _plain(original) if original else sorted(texts)
+    ahead = (start[i] for i in WAYS[lot.way](lot.seed)(len(start)))
+    # "in" takes from what is ahead up to the text
+    out = next((text.id for text in corpus.texts if text.text.strip() not in ahead), "")
+    return -math.lgamma(len(set(texts)) + 1), out
+
+
+def _options_agree(
+    corpus: Corpus, original: Corpus | None, lot: Lot, settings: OrderSettings
+) -> tuple[float, str]:
+    """The same for the options of items. One generator shuffles those of one item after the other; by hash, a right
+    answer that keeps its place is left out."""
+    columns = settings.option_columns
+    published = [options_of(text, columns) for text in corpus.texts]
+    if lot.way == HASHED:
+        right = (
+            _answers(corpus.texts, published, settings.answer) if settings.answer else [None] * len(published)
+        )
+        chance, out = 0.0, ""
+        for text, options, answer in zip(corpus.texts, published, right, strict=True):
+            free = [_digest(f"{text.text.strip()}\n{one}") for i, one in enumerate(options) if i != answer]
+            chance -= math.lgamma(len(set(free)) + 1)
+            out = out or (text.id if free != sorted(free) else "")
+        return chance, out
+    shuffled = WAYS[lot.way](lot.seed)
+    before = original.texts if original else corpus.texts
+    made: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+    for text in before:
+        start = options_of(text, columns) if original else tuple(sorted(options_of(text, columns)))
+        made[text.text.strip(), tuple(sorted(start))] = tuple(start[i] for i in shuffled(len(start)))
+    chance, out = 0.0, ""
+    for text, options in zip(corpus.texts, published, strict=True):
+        chance -= math.lgamma(len(set(options)) + 1)
+        out = out or (text.id if made.get((text.text.strip(), tuple(sorted(options)))) != options else "")
+    return chance, out
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _plain(corpus: Corpus) -> list[str]:
+    return [text.text.strip() for text in corpus.texts]
+
+
 # Orders that are read, and their values
 
 CUT = "in one of its orders it is longer than a model reads at once"
-FEWEST_FAR = 2
-"""Orders of a unit that are taken as far from the published one, at least: a variance takes two."""
 _SMALL, _ALL = 4, 23
 """Options of an item up to which every order is read, and the other orders that four options have."""
 
@@ -525,8 +696,6 @@ class Asked:
     units: tuple[Unit, ...]
     texts: tuple[tuple[str, ...], ...]
     skipped: tuple[Skipped, ...] = ()
-    far: tuple[Chosen, ...] = ()
-    """Of each unit the orders that are far from the published one, [units][orders]."""
 
     @property
     def passes(self) -> int:
@@ -541,7 +710,7 @@ def asked(units: Sequence[Unit], target: Backend, seed: int) -> Asked:
     published order of the units that stay is still one of these by lot.
     """
     rng = np.random.default_rng([seed, 0])
-    kept, texts, skipped, distant = [], [], [], []
+    kept, texts, skipped = [], [], []
     for unit in units:
         orders = drawn_orders(unit, _number(unit), rng)
         found = tuple(unit.texts(orders))
@@ -550,24 +719,7 @@ def asked(units: Sequence[Unit], target: Backend, seed: int) -> Asked:
         else:
             kept.append(unit)
             texts.append(found)
-            distant.append(far(unit, orders))
-    return Asked(tuple(kept), tuple(texts), tuple(skipped), tuple(distant))
-
-
-def far(unit: Unit, orders: Orders) -> Chosen:
-    """Which orders are far from the published one, [orders]: those that share the least with it, neighbours that are
-    neighbours there as well, and for options, which have letters, parts in their place; the published order never is.
-
-    A model that has read the published order finds orders near it likelier, too. In those that share nothing with it,
-    two models differ only by what they make of the parts.
-    """
-    shared = (np.diff(orders, axis=1) == 1).sum(axis=1)
-    if unit.lettered:
-        shared = (orders[:, list(unit.movable[0])] == np.array(unit.movable[0])).sum(axis=1)
-    least = np.sort(shared[1:])[:FEWEST_FAR][-1]
-    found = shared <= least
-    found[0] = False
-    return np.asarray(found)
+    return Asked(tuple(kept), tuple(texts), tuple(skipped))
 
 
 def check_others(chosen: Asked, models: Models) -> None:
@@ -584,18 +736,6 @@ def check_others(chosen: Asked, models: Models) -> None:
 
 def _cut(backend: Backend, texts: Sequence[str]) -> bool:
     return any(one.cut > 0 for one in backend.encode(texts))
-
-
-def unseen_share(own: Rows, other: Rows, distant: Sequence[Chosen]) -> float:
-    """The share of the target's variance over orders that the second model may not see: what it has beyond the second
-    model's, over orders that are far from the published one (`distant`, see `far`), with `SURE` standard errors added.
-    Log-probabilities of both models in nats, [units][orders]."""
-    read = [np.isfinite(a).all() and np.isfinite(b).all() for a, b in zip(own, other, strict=True)]
-    kept = [i for i, one in enumerate(read) if one and distant[i].sum() >= FEWEST_FAR]
-    first, second = (
-        np.array([rows[i][distant[i]].var(ddof=1) for i in kept], dtype=np.float64) for rows in (own, other)
-    )
-    return excess_share(first, second, errors=SURE)
 
 
 def ranks(values: Doubles) -> Doubles:
@@ -620,7 +760,7 @@ def _number(unit: Unit) -> int:
 # answer, whatever it is, hits with a chance of one in as many as are left, and hits of one unit are independent.
 
 FEWEST_PARTS = 3
-"""Parts that may stand in a place, at least: two or more remain where the published one is taken away."""
+"""Parts that may stand in a place, at least: of two, any answer names the published one half of the time."""
 LED = 12
 """Words by which a continuation is compared with a part."""
 _ROWS_ASKED = (
@@ -643,14 +783,14 @@ class Question:
     parts: tuple[str, ...]
     lettered: bool = False
 
-    def listed(self, *, without: bool = False) -> list[list[int]]:
+    def listed(self) -> list[list[int]]:
         """The parts as they are shown, by their number: in an order that follows from the texts alone, and in the
-        reverse of it, so that a model that likes a place of a list prefers no part. `without` the published one."""
+        reverse of it, so that a model that likes a place of a list prefers no part."""
         keys = {
             i: hashlib.sha256(f"{self.before}\0{part}".encode("utf-8", "replace")).digest()
             for i, part in enumerate(self.parts)
         }
-        order = sorted(range(int(without), len(self.parts)), key=lambda i: keys[i])
+        order = sorted(range(len(self.parts)), key=lambda i: keys[i])
         return [order, order[::-1]]
 
     def asked(self, order: Sequence[int]) -> str:
@@ -924,25 +1064,22 @@ def compared(kind: Kind, corpus: str, chosen: Asked, *, answers: bool) -> tuple[
     )
 
 
-def assumption(stated: str, kind: Kind) -> str:
+def assumption(stated: str, kind: Kind, lot: str) -> str:
     """What must hold for p to mean what it says."""
     held = f"It holds if the {kind.parts} were put into the published order by lot."
-    if not stated:
-        return f"{held} Nobody has stated how that order came about."
-    return (
-        f"{held} This was stated of it: “{stated}”. The statement accuses nobody: a second model must find no such "
-        "preference."
-    )
+    said = f" This was stated of it: “{stated}”." if stated else ""
+    if lot:
+        return f"{held}{said} {lot}"
+    return f"{held}{said or ' Nobody has stated how that order came about.'} No lot was repeated."
 
 
-def trust(kind: Kind, skipped: int, models: Models) -> tuple[str, ...]:
+def trust(kind: Kind, skipped: int, original: Corpus | None) -> tuple[str, ...]:
     """How far the answer can be trusted."""
     found = [f"The test sees training on this set with its {kind.parts} in this order. {kind.unseen}"]
-    if models.placebos:
+    if original is not None:
         found.append(
-            "An order that carries meaning can be likelier for any model. The second model shows this as far as it "
-            "reads the texts as the model in question does. A pattern that only a far better model can see would stay "
-            "hidden."
+            f"That {original.name} holds the {kind.parts} as they stood before the lot is a statement of who asked: "
+            "a file made from the published order, by calculating the shuffle backwards, would agree with it, too."
         )
     if skipped:
         found.append(
@@ -958,24 +1095,30 @@ RESULTS = 2.0
 """How many results the orders must give together, as a multiple of 1 / level, for a test to be made."""
 
 
-def order(
+def order(  # noqa: PLR0913 - what is tested, and how
     corpus: Corpus,
     models: Models,
     settings: OrderSettings | None = None,
     *,
+    original: Corpus | None = None,
     text: bool = False,
     watch: Watch | None = None,
     statements: Mapping[str, str] | None = None,
 ) -> Verdict:
     """The verdict on whether `models.target` was trained on the corpus in its published order.
 
+    `settings.shuffled_with` is the lot that gave that order, and `original` has the rows, or the items, as they stood
+    before; see `repeated`. Where no lot can be repeated there is no verdict.
+
     The texts of the corpus are its rows in that order; with `settings.options` they are questions, and the options
     stand in `Text.meta`. `models.reference` takes off what another model finds likely too. `models.placebos` are
     models that cannot have seen the set: without one nobody is accused. With `text` the models are asked for text alone
-    (`verdicts.answering`): which row, or option, stands next. TextsError for items without options, for too
-    few units, and for a model that reads shorter texts than the target; other errors as for `detect`.
+    (`verdicts.answering`): which row, or option, stands next. TextsError for items without options, for too few units,
+    for a lot that does not give the published order, and for a model that reads shorter texts than the target; other
+    errors as for `detect`.
     """
     settings = settings or OrderSettings()
+    lot = repeated(corpus, settings, original)
     stated = {**(statements or {}), **({"order": settings.stated} if settings.stated else {})}
     if text:
         check_without_reference(models)
@@ -988,6 +1131,8 @@ def order(
                 settings=settings,
                 watch=watched(watch),
                 score="answers",
+                lot=lot,
+                original=original,
                 units=units,
                 questions=found,
             ),
@@ -996,7 +1141,8 @@ def order(
     units = (
         items(corpus.texts, settings) if settings.options else shards(corpus.texts, models.target, settings)
     )
-    return verdict(_Order.made(corpus, models, settings, units, watch), statements=stated)
+    test = replace(_Order.made(corpus, models, settings, units, watch), lot=lot, original=original)
+    return verdict(test, statements=stated)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -1006,10 +1152,12 @@ class _Order(ByLot):
     settings: OrderSettings
     units: Units
     asked: Asked
+    lot: str = ""
+    original: Corpus | None = None
     _read: dict[int, dict[str, float]] = field(default_factory=dict)
 
     name = "order"
-    least = CONTINUED
+    repeatable = True
 
     @classmethod
     def made(
@@ -1053,9 +1201,6 @@ class _Order(ByLot):
             own = {text: value - other[text] for text, value in own.items()}
         return tuple(np.array([own[text] for text in texts]) for texts in self.asked.texts)
 
-    def unseen(self, own: Rows, other: Rows) -> float:
-        return unseen_share(own, other, self.asked.far)
-
     def _totals(self, model: Backend, stage: str) -> dict[str, float]:
         """The log-probability of each text; a model is asked once. Texts are read in an order that does not tell which
         one was published: what a model computes depends in its last digits on what a text is read together with."""
@@ -1072,7 +1217,10 @@ class _Order(ByLot):
     def checks(self, values: Rows) -> tuple[Check, ...]:
         """What was stated, and what the texts alone say of their order."""
         blind = gate_values(self.asked.units, seed=self.seed)
-        return (stated_check(self.settings), order_check(blind, cure=self.kind.cure, seed=self.seed))
+        return (
+            lot_check(self.lot, self.settings, self.kind),
+            order_check(blind, cure=self.kind.cure, seed=self.seed),
+        )
 
     def words(self, values: Rows) -> Words:
         kind, corpus = self.kind, self.corpus.name
@@ -1082,10 +1230,10 @@ class _Order(ByLot):
             question=f"Was {self.models.target.name} trained on {corpus}?",
             compared=compared(kind, corpus, self.asked, answers=bool(self.settings.answer)),
             hypothesis=kind.hypothesis,
-            assumption=assumption(self.settings.stated, kind),
+            assumption=assumption(self.settings.stated.strip(), kind, self.lot),
             statistic=kind.statistic,
             effect_unit=kind.effect_unit,
-            trust=trust(kind, len(self.skipped), self.models),
+            trust=trust(kind, len(self.skipped), self.original),
             preferred="the published order",
         )
 
@@ -1122,6 +1270,7 @@ class _Order(ByLot):
             tables=(Table(self.kind.table, {self.kind.unit: names, **columns}),),
             skipped=self.skipped,
             situation=Situation(rows=len(self.corpus)),
+            recorded=recorded_lot(self.original),
         )
 
 
@@ -1130,7 +1279,6 @@ class _Options(_Order):
     item is compared."""
 
     name = "options"
-    least = DOSE
 
     def compared(self, values: Rows) -> Rows:
         return tuple(ranks(row) for row in values)
@@ -1139,37 +1287,28 @@ class _Options(_Order):
 LOGP = "log-probability of the text in nats"
 
 
-_ALSO = (
-    f"{PEAK:g} times what a pattern could bring (how often the part published after it is named where the published "
-    f"one is not listed, and {SURE:g} standard error more)"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a model's answers made of a question: how far they name each of its parts, [parts], the published one first,
-    NaN without an answer; the same without the published one; and an answer, for the table."""
+    NaN without an answer; and an answer, for the table."""
 
     values: Doubles
-    others: Doubles
     answer: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _InText(ByLot):
-    """The test of an order for models that give text alone: which part stands next?
-
-    The rows of values are those of the questions, and behind them those of the same questions without the published
-    part, which show what a model sees in parts that were never published there.
-    """
+    """The test of an order for models that give text alone: which part stands next? Values are of the questions."""
 
     settings: OrderSettings
     units: Units
     questions: tuple[Question, ...]
+    lot: str = ""
+    original: Corpus | None = None
     told: dict[int, list[Told]] = field(default_factory=dict)
 
     name = "order"
-    least = MOST_DOSE + CONTINUED - DOSE
+    repeatable = True
     accusing = ("answers", "right")
 
     @property
@@ -1190,7 +1329,7 @@ class _InText(ByLot):
         return OPTIONS if self.settings.options else ROWS
 
     def read(self, model: Backend, stage: str) -> Rows:
-        """How far the model's answers name each part, [questions, and again without the published part][parts]."""
+        """How far the model's answers name each part, [questions][parts]."""
         if id(model) not in self.told:
             with self.watch.passes(stage) as progress:
                 prompts = prompts_of(self.questions, chat=chats(model))
@@ -1202,11 +1341,7 @@ class _InText(ByLot):
                     f"{model.name} named none of the {self.kind.parts} in {len(prompts):,} answers: ask another model, "
                     "or one that continues text (completions:URL)."
                 )
-        found = self.told[id(model)]
-        return (*(one.values for one in found), *(one.others for one in found))
-
-    def compared(self, values: Rows) -> Rows:
-        return values[: len(self.questions)]
+        return tuple(one.values for one in self.told[id(model)])
 
     def tested(self, values: Rows) -> Tested:
         """The test by lot of the questions; the effect and its interval are those of whole units."""
@@ -1222,22 +1357,10 @@ class _InText(ByLot):
     def effects(self, values: Rows) -> Doubles:
         """The mean over a unit's questions of how far the published part is named, less the others, [units]."""
         by_unit: list[list[float]] = [[] for _ in self.units.units]
-        for one, row in zip(self.questions, self.compared(values), strict=True):
+        for one, row in zip(self.questions, values, strict=True):
             if np.isfinite(row).all():
                 by_unit[one.unit] += lot_effects([row]).tolist()
         return np.array([float(np.mean(some)) if some else np.nan for some in by_unit])
-
-    def beyond(self, own: Rows, other: Rows) -> Beyond:
-        """The same lot, for what the target names less `least` times what the second model names."""
-        found = beyond_by_lot(
-            self.compared(own),
-            self.compared(other),
-            draws=self.settings.draws,
-            seed=self.seed,
-            multiple=self.least,
-            taken=carried(own[len(self.questions) :]),
-        )
-        return replace(found, also=_ALSO)
 
     def planted(self) -> Sequence[str]:
         return [unit.text(range(len(unit.parts))) for unit in self.units.units]
@@ -1245,9 +1368,9 @@ class _InText(ByLot):
     def checks(self, values: Rows) -> tuple[Check, ...]:
         """What was stated, what the texts alone say of their order, and whether the model answered."""
         blind = gate_values(self.units.units, seed=self.seed)
-        had = sum(bool(np.isfinite(row).all()) for row in self.compared(values))
+        had = sum(bool(np.isfinite(row).all()) for row in values)
         return (
-            stated_check(self.settings),
+            lot_check(self.lot, self.settings, self.kind),
             order_check(blind, cure=self.kind.cure, seed=self.seed),
             answers_check([("questions", had, len(self.questions))]),
             *([right_check(self.settings)] if self.settings.options else []),
@@ -1261,11 +1384,11 @@ class _InText(ByLot):
             question=f"Was {self.models.target.name} trained on {corpus}?",
             compared=compared_in_text(kind, corpus, self.questions, chat=chats(self.models.target)),
             hypothesis=f"What the model answers does not depend on which of the {kind.parts} was published there.",
-            assumption=assumption(self.settings.stated, kind),
+            assumption=assumption(self.settings.stated.strip(), kind, self.lot),
             statistic="sum over questions of how far the published part is named, less the mean over all parts",
             effect_unit="of the answers that name the part that was published there, above the others",
             trust=(
-                *trust(kind, len(self.units.skipped), self.models),
+                *trust(kind, len(self.units.skipped), self.original),
                 "A model that was trained on the set may still not tell it when it is asked.",
             ),
             preferred="the published order",
@@ -1274,7 +1397,7 @@ class _InText(ByLot):
     def shown(self, values: Rows) -> Shown:
         """One row a question: how far the published part is named, how far the others on average, an answer."""
         target = self.told[id(self.models.target)]
-        rows = self.compared(values)
+        rows = values
         named = [row for row in rows if np.isfinite(row).all()]
         columns: dict[str, tuple[str, ...] | Doubles] = {
             self.kind.unit: tuple(self.units.units[one.unit].name for one in self.questions),
@@ -1298,7 +1421,7 @@ class _InText(ByLot):
             tables=(Table("questions", columns),),
             skipped=self.units.skipped,
             situation=Situation(rows=len(self.corpus), access="text"),
-            recorded={"asked": {"prompt": form, "tries": 2 if chat else 1}},
+            recorded={"asked": {"prompt": form, "tries": 2 if chat else 1}, **recorded_lot(self.original)},
         )
 
 
@@ -1306,7 +1429,6 @@ class _OptionsInText(_InText):
     """The same for answer options."""
 
     name = "options"
-    least = MOST_DOSE
 
 
 def in_text(corpus: Corpus, settings: OrderSettings) -> tuple[Units, tuple[Question, ...]]:
@@ -1328,39 +1450,30 @@ def in_text(corpus: Corpus, settings: OrderSettings) -> tuple[Units, tuple[Quest
 
 def prompts_of(asked: Sequence[Question], *, chat: bool) -> list[str]:
     """What a model is given: what stands before each place, to be continued, or for one that answers questions the
-    parts as well, in both orders of a list, with the published part and without it."""
+    parts as well, in both orders of a list."""
     if not chat:
         return [one.before for one in asked]
-    return [
-        one.asked(order)
-        for one in asked
-        for without in (False, True)
-        for order in one.listed(without=without)
-    ]
+    return [one.asked(order) for one in asked for order in one.listed()]
 
 
 def told(asked: Sequence[Question], answers: Sequence[str], *, chat: bool) -> list[Told]:
     """What the answers to `prompts_of` make of each question."""
     if not chat:
-        found = []
-        for one, answer in zip(asked, answers, strict=True):
-            row = np.array([led(answer, part) if answer else np.nan for part in one.parts])
-            found.append(Told(row, row[1:], answer))
-        return found
+        return [
+            Told(np.array([led(answer, part) if answer else np.nan for part in one.parts]), answer)
+            for one, answer in zip(asked, answers, strict=True)
+        ]
     found, ahead = [], iter(answers)
     for one in asked:
-        rows, first = [], ""
-        for without in (False, True):
-            named = []
-            for order in one.listed(without=without):
-                answer = next(ahead)
-                first = first or answer
-                place = picked(answer, [one.parts[i] for i in order])
-                if place is not None:
-                    named.append(np.eye(len(one.parts))[order[place]])
-            row = np.mean(named, axis=0) if named else np.full(len(one.parts), np.nan)
-            rows.append(row[int(without) :])
-        found.append(Told(rows[0], rows[1], first))
+        named, first = [], ""
+        for order in one.listed():
+            answer = next(ahead)
+            first = first or answer
+            place = picked(answer, [one.parts[i] for i in order])
+            if place is not None:
+                named.append(np.eye(len(one.parts))[order[place]])
+        row = np.mean(named, axis=0) if named else np.full(len(one.parts), np.nan)
+        found.append(Told(row, first))
     return found
 
 
@@ -1371,19 +1484,6 @@ def right_check(settings: OrderSettings) -> Check:
         return Check("right", title, "passed", f"They were named by the column {settings.answer}.")
     said = "They were not named. A model that knows them may name them where authors like to put them."
     return Check("right", title, "failed", said, "Name the column of the right answers with --answer.")
-
-
-def carried(others: Rows) -> float:
-    """What a pattern that the target alone sees may bring to the parts that were published: `PEAK` times what it brings
-    to those that were published after them, with `SURE` standard errors added; at least 0.
-
-    `others` are the rows of questions without the published part, the one that was published after it first. Where the
-    order carries meaning (a scale, neighbours that are alike), that one is next in line for every model that sees it.
-    Without such a pattern it is any of those listed, by the same lot.
-    """
-    rows = [row - row.mean() for row in others if np.isfinite(row).all()]
-    error = math.sqrt(sum(float(np.mean(row**2)) for row in rows))
-    return max(0.0, PEAK * (sum(float(row[0]) for row in rows) + SURE * error))
 
 
 def compared_in_text(kind: Kind, corpus: str, asked: Sequence[Question], *, chat: bool) -> tuple[str, ...]:
@@ -1419,14 +1519,30 @@ def check_enough(chosen: Asked, settings: OrderSettings) -> None:
         )
 
 
-def stated_check(settings: OrderSettings) -> Check:
-    """Whether it was stated how the published order came about."""
-    title = "It is stated how the published order came about"
-    if settings.stated.strip():
-        return Check("stated", title, "passed", f"It was stated: “{settings.stated.strip()}”.")
-    words = "Nothing was stated. Only an order that was drawn by lot has the known chances that the test rests on."
-    cure = "Find out how the order came about, and state it with --stated."
-    return Check("stated", title, "failed", words, cure)
+def lot_check(lot: str, settings: OrderSettings, kind: Kind) -> Check:
+    """Whether the lot that gave the published order was repeated (`lot`, in words)."""
+    title = "The lot that gave the published order can be repeated"
+    if lot:
+        return Check("lot", title, "passed", lot)
+    said = f"It was stated: “{settings.stated.strip()}”. " if settings.stated.strip() else ""
+    words = (
+        f"{said}Only a lot that can be drawn again shows that the order carries no meaning. {kind.parts.capitalize()} "
+        "that continue each other move a model that never saw them as those that it has read do."
+    )
+    cure = (
+        "Find out how the order was drawn, and name the way to shuffle and its seed with --shuffled-with, and the file "
+        f"as it was before with --shuffled-from. For a set of your own, put the {kind.parts} in order by their hash "
+        "before you publish it (--shuffled-with sha256)."
+    )
+    return Check("lot", title, "failed", words, cure)
+
+
+def recorded_lot(original: Corpus | None) -> dict[str, Any]:
+    """What the parts before the lot were, for the record."""
+    if original is None:
+        return {}
+    hashed = texts_hash((text.text for text in original.texts), ordered=True)
+    return {"original": {"name": original.name, "sha256": hashed}}
 
 
 def _texts(corpus: Corpus, settings: OrderSettings) -> list[str]:

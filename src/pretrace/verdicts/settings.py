@@ -8,7 +8,7 @@ from typing import Literal
 
 from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
-from pretrace.settings import CONTROLS, LARGEST_SEED, MODEL, cache_option, check_ranges, like, option
+from pretrace.settings import CONTROLS, LARGEST, MODEL, cache_option, check_ranges, like, option
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
 
@@ -51,12 +51,12 @@ class TestSettings:
     __test__ = False  # no test of pytest
 
     def __post_init__(self) -> None:
-        require(0 < self.level < 1, f"--level lies between 0 and 1, found {self.level}.")
+        require(1e-9 <= self.level < 1, f"--level lies between 0 and 1, not below 1e-9, found {self.level}.")
         check_ranges(self)
 
     def planting(self, seed: int) -> PlantSettings:
         """How the copy is trained; `seed` decides which units it reads, and in which order."""
-        drawn = seed % (LARGEST_SEED + 1)
+        drawn = seed % (LARGEST + 1)
         return PlantSettings(
             epochs=self.power_epochs, batch=POWER_BATCH, seed=drawn, method=self.power_method
         )

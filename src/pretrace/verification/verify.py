@@ -110,7 +110,7 @@ def _report(place: Path, settings: Mapping[str, Any]) -> Checked:
     try:
         made, found = runs.report_of(place), (place / runs.REPORT).read_bytes()
     except FileNotFoundError:
-        return Checked("report", "no", f"{runs.REPORT} is gone; pretrace report {place} makes it anew")
+        return Checked("report", "no", f"{runs.REPORT} is gone; pretrace runs report {place} makes it anew")
     except OutputError as error:
         return Checked("report", "no", f"it cannot be made from the tables: {error}")
     if made.encode("utf-8", "backslashreplace") == found:

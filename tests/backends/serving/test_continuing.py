@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from itertools import pairwise
-from random import Random
 from typing import Any
 
 import pytest
 from backends.serving.test_lying_servers import HEAD, answering
+from verdicts.order.memorising import by_hash
 
 from benchmarks.model_servers import ModelServer
 from pretrace.backends import open_model
@@ -201,7 +201,7 @@ def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
 
 
 def test_which_row_stands_next_is_asked_by_chat(server, tmp_path, capsys, monkeypatch):
-    rows = [f"row {i:02d} of the set" for i in Random(1).sample(range(64), 64)]
+    rows = by_hash(f"row {i:02d} of the set" for i in range(64))
     texts = tmp_path / "set.jsonl"
     texts.write_text("\n".join(json.dumps({"id": row, "text": row}) for row in rows), "utf-8")
 
@@ -214,7 +214,7 @@ def test_which_row_stands_next_is_asked_by_chat(server, tmp_path, capsys, monkey
         return f"Number {found[0]}." if found else "1"
 
     server.answers = knows
-    command = ["order", str(texts), "--stated", "by lot", "--access", "text"]
+    command = ["order", str(texts), "--shuffled-with", "sha256", "--access", "text"]
     command += ["--model", f"chat:{server.root}#tiny", "--placebo", f"completions:{server.root}#tiny"]
 
     def ask(*more: str) -> object:
@@ -230,9 +230,7 @@ def test_which_row_stands_next_is_asked_by_chat(server, tmp_path, capsys, monkey
     assert "leave --reference-model away" in capsys.readouterr().err
     assert ask("--out", out) == 3
     asked = len(server.asked)
-    assert (
-        asked == 8 * 5 * 5
-    )  # 8 shards, 5 places: twice with and without the row by chat, once by completions
+    assert asked == 8 * 5 * 3  # 8 shards, 5 places: twice by chat, once by completions
     page = (tmp_path / "OUT/report.html").read_text("utf-8")
     assert "which of the rows that are left stands next" in page
     assert "Which one?" in page

@@ -23,7 +23,8 @@ from benchmarks.model_servers import ModelServer
 from pretrace import open_model
 from pretrace.backends.serving import client
 from pretrace.backends.serving.backend import EVERY
-from pretrace.backends.serving.packaged import PLAIN, compared, packaged
+from pretrace.backends.serving.packaged import PLAIN, compared
+from pretrace.backends.serving.packaged import packaged as known_numbers
 from pretrace.backends.serving.routes import ROUTES, Prompt
 from pretrace.backends.serving.self_check import SENTENCES
 from pretrace.cache.location import text_key
@@ -253,7 +254,7 @@ def test_flat_lists_of_sglang(packed: bool, rows: int) -> None:
 
 
 def test_the_packaged_model_is_recognised_and_what_changes_its_numbers_is_named() -> None:
-    known = packaged()
+    known = known_numbers()
     plain = known.forms[PLAIN]
     source = random.Random(1)
     assert compared("it", known.ids, plain) == known.name
@@ -278,13 +279,10 @@ def test_the_packaged_model_is_recognised_and_what_changes_its_numbers_is_named(
 
 
 @pytest.mark.timeout(600)
-def test_the_known_numbers_are_those_of_the_packaged_model() -> None:
-    import shutil
-
+def test_the_known_numbers_are_those_of_the_packaged_model(packaged: str) -> None:
     from benchmarks import servers_known
-    from pretrace.cache.location import cache_folder
 
-    model, known = open_model("smollm2"), packaged()
+    model, known = open_model(packaged), known_numbers()
     assert servers_known.asked(model) == [list(one) for one in known.ids]
     np.testing.assert_allclose(servers_known.numbers(model), known.forms[PLAIN], atol=1e-3)
     np.testing.assert_allclose(
@@ -297,7 +295,6 @@ def test_the_known_numbers_are_those_of_the_packaged_model() -> None:
     np.testing.assert_allclose(
         servers_known.numbers(model, before=before, after=after), known.forms[name], atol=1e-3
     )
-    shutil.rmtree(cache_folder())  # half a gigabyte
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def test_two_servers_share_the_shards_of_one_run(
             place = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
             shared = ("--scores", "loss", "--no-cache", "--shard", f"{number}/2", "--out", out)
             assert call("score", texts, *place, *shared) == 0
-    assert call("merge", out) == 0
+    assert call("runs", "merge", out) == 0
     assert call("score", texts, "--model", model_folder, "--scores", "loss", "--out", tmp_path / "HERE") == 0
     there, here = (
         scan(folder).to_table(columns=["id", "loss"]).to_pydict() for folder in (out, tmp_path / "HERE")

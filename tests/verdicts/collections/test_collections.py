@@ -156,7 +156,7 @@ def pieces_of(generator, settings=WRITTEN):
 
 
 def test_true_text_is_held_against_generated_text(model_folder, short, monkeypatch):
-    monkeypatch.setattr(module, "LARGEST_SEED", 0)  # the seed of the test, modulo 1
+    monkeypatch.setattr(module, "LARGEST", 0)  # the seed of the test, modulo 1
     generator = open_model(str(model_folder))
     material = pieces_of(generator)
     own = [one for one in material.pieces if one.document < 6]

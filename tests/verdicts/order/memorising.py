@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,12 @@ def row(rng: np.random.Generator, words: int = 5) -> str:
 
 
 def made_corpus(rows: int, *, seed: int = 0, words: int = 5) -> Corpus:
-    """Rows in an order drawn by lot."""
+    """Rows in an order drawn by lot: by their hash."""
     rng = np.random.default_rng(seed)
-    return Corpus("set", tuple(Text(f"r{i}", row(rng, words)) for i in range(rows)))
+    texts = by_hash(row(rng, words) for _ in range(rows))
+    return Corpus("set", tuple(Text(f"r{i}", text) for i, text in enumerate(texts)))
+
+
+def by_hash(texts: Iterable[str], before: str = "") -> list[str]:
+    """The texts in the order of their SHA-256, behind what stands `before` them."""
+    return sorted(texts, key=lambda text: hashlib.sha256((before + text).encode()).hexdigest())

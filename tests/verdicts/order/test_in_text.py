@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from verdicts.answering import Answering
-from verdicts.order.memorising import WORDS, made_corpus
+from verdicts.order.memorising import WORDS, by_hash, made_corpus
 
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.verdicts import load_verdict
@@ -19,11 +19,9 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.plan import Models
 from pretrace.statistics.lots import lot_test
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.frame import PEAK, SURE
 from pretrace.verdicts.order import (
     OrderSettings,
     Unit,
-    carried,
     in_text,
     led,
     order,
@@ -33,8 +31,8 @@ from pretrace.verdicts.order import (
     told,
 )
 
-STATED = OrderSettings(stated="shuffled with a seed", cache=False)
-CHOICES = OrderSettings(stated="shuffled with a seed", options="choices", answer="right", cache=False)
+STATED = OrderSettings(shuffled_with="sha256", cache=False)
+CHOICES = OrderSettings(shuffled_with="sha256", options="choices", answer="right", cache=False)
 NOTHING = Answering(lambda prompt: "1" if hashed(prompt) < 0.5 else "2", chats=True, name="second")
 
 
@@ -47,9 +45,10 @@ def quiz(items: int, *, seed: int = 0) -> Corpus:
     made = []
     for i in range(items):
         beasts = rng.permutation(["hen", "cow", "dog", "cat", "ox"])
-        options = [f"a {beast} and a {rng.choice(WORDS)}" for beast in beasts]
+        question = f"Which animal is number {i}?"
+        options = by_hash([f"a {beast} and a {rng.choice(WORDS)}" for beast in beasts], f"{question}\n")
         meta = {"choices": json.dumps(options), "right": options[int(rng.integers(5))]}
-        made.append(Text(f"q{i}", f"Which animal is number {i}?", meta=meta))
+        made.append(Text(f"q{i}", question, meta=meta))
     return Corpus("quiz", tuple(made))
 
 
@@ -86,7 +85,6 @@ def test_a_question_names_what_is_left_whatever_stands_there():
     assert first != again
     listed = [[one.parts[i] for i in order] for one in found[:1] for order in one.listed()]
     assert listed[0] == listed[1][::-1]
-    assert "e" not in [other[0].parts[i] for i in other[0].listed(without=True)[0]]
     item = Unit("q", ("x", "y", "z"), ((0, 1, 2),), head="Which?", lettered=True)
     assert questions([item])[0].before == "Which?\nA."
     assert not questions([Unit("q", ("x", "X ", "z"), ((0, 1, 2),), head="Which?", lettered=True)])
@@ -173,11 +171,12 @@ def test_a_model_that_knows_the_order_is_found_and_only_beside_a_second_model(
     assert innocent.p > 0.05
 
 
-def test_without_a_statement_or_answers_nobody_is_accused():
+def test_without_a_lot_or_answers_nobody_is_accused():
     corpus = made_corpus(48)
     target = knowing(corpus, STATED, chats=True)
-    unstated = OrderSettings(cache=False)
-    assert order(corpus, Models(target, placebos=(NOTHING,)), unstated, text=True).outcome == "inconclusive"
+    stated = OrderSettings(stated="by lot", cache=False)
+    withheld = order(corpus, Models(target, placebos=(NOTHING,)), stated, text=True)
+    assert (status(withheld, "lot"), withheld.outcome) == ("failed", "inconclusive")
     silent = Answering(
         lambda prompt: target.answer(prompt) if hashed(prompt) < 0.4 else "I'd rather not", chats=True
     )
@@ -189,40 +188,15 @@ def test_without_a_statement_or_answers_nobody_is_accused():
 
 
 def test_a_set_that_carries_meaning_is_withheld():
+    stated = OrderSettings(stated="by lot", cache=False)
     rows = sorted(made_corpus(80).texts, key=lambda one: one.text)
     corpus = Corpus("sorted", tuple(rows))
-    target = knowing(corpus, STATED, chats=True)
-    found = order(corpus, Models(target, placebos=(NOTHING,)), STATED, text=True)
+    target = knowing(corpus, stated, chats=True)
+    found = order(corpus, Models(target, placebos=(NOTHING,)), stated, text=True)
     assert found.p is not None
     assert found.p < 0.01
     assert status(found, "order") == "failed"
     assert found.outcome == "inconclusive"
-
-
-def test_what_a_pattern_brings_to_parts_that_were_not_published_there_is_taken_off():
-    rows = [np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0]), np.array([np.nan, np.nan])]
-    found = 0.0
-    error = 0.0
-    for row in rows[:2]:
-        found += row[0] - sum(row) / len(row)
-        error += sum((v - sum(row) / len(row)) ** 2 for v in row) / len(row)
-    assert carried(rows) == pytest.approx(PEAK * (found + SURE * error**0.5))
-    corpus = quiz(60)
-
-    def sees(prompt: str) -> str:  # the first of those listed, in an order that carries meaning
-        listed = re.findall(r"^(\d+)\. (.*)$", prompt.split("One of these")[1], re.MULTILINE)
-        question = re.findall(r"number (\d+)\?", prompt)[0]
-        own = json.loads(corpus.texts[int(question)].meta["choices"])
-        return min(listed, key=lambda one: own.index(one[1]))[0] + "."
-
-    able = Answering(sees, chats=True, name="able")
-    found_able = order(corpus, Models(able, placebos=(NOTHING,)), CHOICES, text=True)
-    assert found_able.p is not None
-    assert found_able.p < 0.001
-    assert status(found_able, "second") == "failed"
-    assert found_able.outcome == "inconclusive"
-    trained = knowing(corpus, CHOICES, chats=True)
-    assert order(corpus, Models(trained, placebos=(NOTHING,)), CHOICES, text=True).outcome == "consistent"
 
 
 def test_options_without_their_right_answers_accuse_nobody():

@@ -71,6 +71,7 @@ def planned(  # noqa: PLR0913
         cures=choice.cures,
         passes=_passes(choice.design, cuts, settings) * (1 + len(used)),
         seconds=sum(stage.seconds for stage in stages) if choice.design else None,
+        parameters=float(target.facts.get("parameters") or 0),
         notes=tuple(dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)),
     )
     return Planned(plan, cuts, stages)

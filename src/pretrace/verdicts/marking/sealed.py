@@ -48,7 +48,7 @@ class Marked:
         """The variant that is published; TextsError before the draw."""
         if self.drawn == UNDRAWN:
             raise TextsError(
-                f"for the text {self.id!r} nothing was drawn yet: make the draw with pretrace draw."
+                f"for the text {self.id!r} nothing was drawn yet: make the draw with pretrace mark draw."
             )
         return self.variants[self.drawn]
 
@@ -164,7 +164,7 @@ def drawn_seal(seal: Seal, value: str | None) -> Seal:
     if seal.beacon is not None and value is None:
         raise TextsError(
             f"this sealed file was drawn by {seal.beacon.words}: give its value with --beacon-value, or the file "
-            "beacon.txt that pretrace draw wrote."
+            "beacon.txt that pretrace mark draw wrote."
         )
     return seal if value is None else drawn_by(seal, value)
 

@@ -71,7 +71,7 @@ class MarkSettings:
     beacon: str | None = option(
         None,
         "Let a public value of the future decide what is published: drand:ROUND or bitcoin:HEIGHT. Then publish the "
-        "commitment before it comes, and make the draw with pretrace draw.",
+        "commitment before it comes, and make the draw with pretrace mark draw.",
         panel=RUN,
         essential=True,
     )

@@ -1,0 +1,227 @@
+"""How likely a test finds what a model read, before anything runs: from measured figures, each with its source.
+
+`measured.json` holds the AUC of single documents by copies, for models whose training data are known. Between two sizes
+of one study the effect is read off a straight line in the logarithm of the parameters; outside of them the nearest size
+stands, and the words say so. From an AUC to the power of the test: `statistics.power.auc_power`.
+
+One function makes the sentence (`chance`) and one the picture (`picture`); plans, `advise`, `ask` and page one of an
+inconclusive report call them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from statistics import NormalDist
+
+from pretrace.statistics.documents import FEW_DOCUMENTS
+from pretrace.statistics.power import auc_documents, auc_power
+from pretrace.types import Situation
+from pretrace.verdicts.advise import UNMEASURED, needed
+
+COPIES = (1, 4, 16, 64)
+"""How often a text may have been read, in the picture."""
+COMPARING = ("controls-placebo", "controls", "flag")
+"""The tests that compare documents with others that were not read: what was measured of documents is of them."""
+SUPPOSED = 1e9
+"""Parameters where nobody knows them."""
+FEWEST, MOST = 0.7, 1.5
+"""A size is a measured one from 0.7 to 1.5 times it."""
+WIDTH = 30
+_HIGHEST = 0.9995
+"""An AUC that was given as 1 counts as this one: no finite effect has 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The AUC of documents, lowest and highest by kind of text, by how often a model of so many `parameters` and
+    `tokens` of training read them; `unseen` is that of a model that read none."""
+
+    name: str
+    source: str
+    parameters: float
+    tokens: float
+    unseen: tuple[float, float]
+    auc: Mapping[int, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A middle value with the lowest and the highest by kind of text."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is expected where a text was read so many times: the AUC of documents, the share of tests that find it at
+    5%, and the documents on each side for 0.8 (20 at least: fewer make no test; None where ten million fail)."""
+
+    copies: int
+    auc: Range
+    chance: Range
+    needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What is expected of so many documents and controls: `size` are the parameters behind the figures, `own` those of
+    the model in question (None where nobody knows them), `basis` says where the figures come from."""
+
+    documents: int
+    controls: int
+    own: float | None
+    size: float
+    rows: tuple[Row, ...]
+    basis: str
+
+
+@cache
+def studies() -> tuple[Study, ...]:
+    """What was measured, the smallest models first."""
+    written = json.loads(files("pretrace.verdicts").joinpath("measured.json").read_text(encoding="utf-8"))
+    found = (
+        Study(**{**one, "auc": {int(copies): tuple(both) for copies, both in one["auc"].items()}})
+        for one in written
+    )
+    return tuple(sorted(found, key=lambda one: one.parameters))
+
+
+def expected(
+    documents: int, controls: int, *, parameters: float | None = None, tokens: float | None = None
+) -> Expected:
+    """What a test of so many documents against so many controls finds, for a model of so many parameters that was
+    trained on so many tokens, as far as they are known."""
+    wanted = parameters or SUPPOSED
+    nearest = min(studies(), key=lambda one: abs(math.log(one.parameters / wanted)))
+    same = [one for one in studies() if one.name == nearest.name]
+    size = min(max(wanted, same[0].parameters), same[-1].parameters)
+    rows = []
+    for copies in COPIES:
+        effects = [_effect(same, size, copies, end) for end in (0, 1)]
+        if any(effect is None for effect in effects):
+            continue
+        low, high = sorted(float(effect) for effect in effects if effect is not None)
+        three = ((low + high) / 2, low, high)
+        aucs = [NormalDist().cdf(effect / math.sqrt(2)) for effect in three]
+        powers = [auc_power(auc, documents, controls) for auc in aucs]
+        enough = auc_documents(aucs[0])
+        needed_here = enough if enough is None else max(FEW_DOCUMENTS, enough)
+        rows.append(Row(copies, Range(*aucs), Range(*powers), needed_here))
+    return Expected(
+        documents, controls, parameters, size, tuple(rows), _basis(nearest, size, parameters, tokens)
+    )
+
+
+def _effect(same: list[Study], size: float, copies: int, end: int) -> float | None:
+    """The distance in standard deviations of documents read so often from others; None where it was not measured."""
+    found = [
+        (math.log(one.parameters), math.sqrt(2) * NormalDist().inv_cdf(min(_HIGHEST, one.auc[copies][end])))
+        for one in same
+        if copies in one.auc
+    ]
+    if not found:
+        return None
+    at = math.log(size)
+    for (low, first), (high, second) in pairwise(found):
+        if low <= at <= high:
+            return first + (second - first) * (at - low) / (high - low)
+    return min(found, key=lambda one: abs(one[0] - at))[1]
+
+
+def _basis(nearest: Study, size: float, parameters: float | None, tokens: float | None) -> str:
+    """Where the figures come from, and what they are not."""
+    said = (
+        f"From {nearest.name}: models of {parameters_words(size)} parameters with known training data, read without "
+        "another model to compare with; one that never saw the texts finds more."
+    )
+    if parameters is None:
+        said += " How large this model is was not said."
+    elif not FEWEST <= size / parameters <= MOST:
+        said += f" No model of {parameters_words(parameters)} parameters was measured: this is the nearest."
+    if tokens and not FEWEST <= nearest.tokens / tokens <= MOST:
+        said += (
+            f" They were trained on {parameters_words(nearest.tokens)} tokens and none on "
+            f"{parameters_words(tokens)}: more tokens leave less of a text."
+        )
+    return said
+
+
+def parameters_words(number: float) -> str:
+    """A number of parameters or tokens in words.
+
+    >>> parameters_words(1.3e6), parameters_words(8e9), parameters_words(5e11)
+    ('1.3 million', '8 billion', '500 billion')
+    """
+    for unit, name in ((1e12, " trillion"), (1e9, " billion"), (1e6, " million")):
+        if number >= unit:
+            return f"{number / unit:.3g}{name}"
+    return f"{number:,.0f}"
+
+
+def comparison(found: Expected, *, noun: str = "") -> str:
+    """The sentence: what a single reading would be found with."""
+    row = found.rows[0]
+    sides = f"{found.documents:,} documents"
+    if found.controls != found.documents:
+        sides += f" and {found.controls:,} controls"
+    measured = found.own is not None and FEWEST <= found.size / found.own <= MOST
+    size = "this size" if measured else f"{parameters_words(found.size)} parameters"
+    low, high = (_hundredths(one) for one in (row.chance.low, row.chance.high))
+    spread = f" ({low} to {high}, by kind of text)" if low != high else ""
+    most = "at most " if noun == "flag" else ""
+    return (
+        f"With {sides} a single reading by a model of {size} would be found in {most}about "
+        f"{_hundredths(row.chance.value)} of 100 cases{spread}."
+    )
+
+
+def chance(test: str, has: Situation, units: int | None = None) -> str:
+    """The sentence for a test by its name in `CHOICES`: how likely it finds a single reading with what there is. What
+    compares documents has figures of large models; the others have those of the small models they were measured on, and
+    the number of `units` that there are stands beside it."""
+    found = expected_for(test, has)
+    if found is not None:
+        return f"{comparison(found, noun=test)} {found.basis}"
+    one = needed()[test]
+    if one.documents(1) == UNMEASURED:
+        return "How likely it finds a single reading was not measured."
+    have = "" if units is None else f" Here there are {units:,}."
+    if one.one is None:
+        most = one.documents(1).removeprefix("more than ")
+        return f"A single reading by a small model was not yet found in 8 of 10 cases with {most}.{have}"
+    return f"A single reading by a small model was found in 8 of 10 cases with {one.documents(1)}.{have}"
+
+
+def expected_for(test: str, has: Situation) -> Expected | None:
+    """What is expected of a test that compares documents; None for another, and without documents on both sides."""
+    if test not in COMPARING or min(has.documents, has.unseen) < 2:
+        return None
+    return expected(
+        has.documents, has.unseen, parameters=has.parameters or None, tokens=has.training_tokens or None
+    )
+
+
+def picture(found: Expected) -> Iterator[str]:
+    """The documents needed against copies, as lines of equal-width letters: a bar each on a scale of powers of ten."""
+    yield "Documents needed on each side, for 8 of 10 cases:"
+    longest = max((math.log10(row.needed) for row in found.rows if row.needed), default=1.0)
+    for row in found.rows:
+        bar = (
+            "█" * max(1, round(WIDTH * math.log10(row.needed) / longest)) if row.needed else f"{'█' * WIDTH}…"
+        )
+        number = f"{row.needed:,}" if row.needed else "no number would do"
+        times = f"read {row.copies:>2} time{'s' if row.copies > 1 else ' '}"
+        yield f"  {times}  {bar} {number}"
+
+
+def _hundredths(share: float) -> str:
+    """A share as a number of cases in a hundred: never "0" or "100" where it is not."""
+    return "fewer than 1" if share < 0.005 else "more than 99" if share > 0.995 else str(round(100 * share))

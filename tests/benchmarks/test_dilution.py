@@ -1,0 +1,62 @@
+"""The benchmark of dilution: what is read in which order, and what is fitted to its cells."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+
+from benchmarks import dilution
+from benchmarks.dilution import Ready, law, not_run, planner, stream
+from pretrace.statistics.power import auc_power
+
+MEMBERS = [[-1 - i, 0] for i in range(dilution.DOCUMENTS)]
+READY = Ready(MEMBERS, [[1 + i, 0] for i in range(3 * dilution.DOCUMENTS)])
+
+
+def cell(place: str, **more: int) -> dict[str, Any]:
+    return {"size": 1, "dilution": 2, "copies": 4, "place": place, "seed": 0, **more}
+
+
+@pytest.mark.parametrize(("place", "middle"), [("early", 1 / 3), ("middle", 0.5), ("late", 2 / 3)])
+def test_the_copies_stand_in_one_block_where_they_fit(place: str, middle: float) -> None:
+    read = stream(READY, cell(place), twin=False)
+    mine = [i for i, one in enumerate(read) if one[0] < 0]
+    assert mine == list(range(mine[0], mine[0] + 4 * dilution.DOCUMENTS))
+    assert (mine[0] + mine[-1] + 1) / 2 / len(read) == pytest.approx(middle)
+    assert [one for one in read if one[0] > 0] == stream(READY, cell(place), twin=True)
+
+
+def test_throughout_every_member_stands_as_often_as_asked_among_what_the_twin_reads() -> None:
+    read = stream(READY, cell("throughout"), twin=False)
+    assert sorted(one for one in read if one[0] < 0) == sorted(MEMBERS * 4)
+    assert [one for one in read if one[0] > 0] == stream(READY, cell("throughout"), twin=True)
+    thirds = [sum(one[0] < 0 for one in read[i::3]) for i in range(3)]
+    assert max(thirds) - min(thirds) < 0.2 * sum(thirds)
+
+
+def test_other_text_is_read_again_only_where_there_is_no_more() -> None:
+    assert len({one[0] for one in stream(READY, cell("late", dilution=3), twin=True)}) == len(READY.other)
+    assert len(stream(READY, cell("late", dilution=10), twin=True)) == 10 * dilution.DOCUMENTS
+
+
+def test_a_law_is_found_again_and_foresees_a_cell_that_was_left_out() -> None:
+    rows, runs = [], []
+    for copies in (1, 4, 16):
+        for diluted in (1, 10):
+            apart = math.exp(-1.5 + 0.6 * math.log(copies) - 0.2 * math.log(diluted))
+            auc = NormalDist().cdf(apart / math.sqrt(2))
+            key = cell("throughout", copies=copies, dilution=diluted)
+            rows.append({**key, "score": "min_k_plus_plus", "auc": [auc, 0, 1]})
+            power = {str(n): auc_power(auc, n, n) for n in (25, 400)}
+            runs.append({**key, "audit": {"without_placebo": power}})
+    found = {"rows": rows, "runs": runs}
+    fitted = law(found)["min_k_plus_plus"]
+    assert fitted["exponents"] == pytest.approx({"constant": -1.5, "copies": 0.6, "dilution": -0.2}, abs=1e-3)
+    assert fitted["mean_error_left_out"] < 1e-3
+    told = planner(found)
+    assert told["from_law"]["within_0.15"] == told["from_law"]["cells_and_sizes"] == 12
+    assert "1M, 10 times, 4 copies, throughout" not in not_run(found)
+    assert "1M, 100 times, 4 copies, throughout" in not_run(found)

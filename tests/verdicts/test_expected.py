@@ -1,0 +1,97 @@
+"""What a test is expected to find before it runs: read off measured figures, with words where none were measured."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import pytest
+
+from pretrace.types import Situation
+from pretrace.verdicts.choices import CHOICES
+from pretrace.verdicts.expected import chance, comparison, expected, expected_for, picture, studies
+
+
+def test_every_study_names_its_source_and_its_aucs_are_probabilities() -> None:
+    assert {one.name for one in studies()} >= {"Hubble"}
+    for one in studies():
+        assert one.source
+        assert one.parameters > 1e5
+        for low, high in one.auc.values():
+            assert 0 < low <= high <= 1
+
+
+def test_at_a_measured_size_the_measured_figures_stand() -> None:
+    found = expected(50, 50, parameters=1e9)
+    assert [row.copies for row in found.rows] == [1, 4, 16, 64]
+    assert (found.rows[0].auc.low, found.rows[0].auc.high) == pytest.approx((0.509, 0.522))
+    assert comparison(found) == (
+        "With 50 documents a single reading by a model of this size would be found in about 9 of 100 cases (7 to 10, "
+        "by kind of text)."
+    )
+    assert "No model of" not in found.basis
+
+
+def test_between_two_sizes_the_effect_is_halfway_in_the_logarithm() -> None:
+    small, large, between = (expected(50, 50, parameters=one) for one in (1e9, 8e9, math.sqrt(8) * 1e9))
+    effects = [NormalDist().inv_cdf(one.rows[1].auc.low) for one in (small, large, between)]
+    assert effects[2] == pytest.approx((effects[0] + effects[1]) / 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        (1.35e8, "No model of 135 million parameters was measured"),
+        (7e10, "No model of 70 billion parameters was measured"),
+        (None, "How large this model is was not said"),
+    ],
+)
+def test_beyond_what_was_measured_it_says_so_and_the_nearest_figures_stand(
+    parameters: float | None, said: str
+) -> None:
+    found = expected(50, 50, parameters=parameters)
+    assert said in found.basis
+    assert "this size" not in comparison(found)
+    assert found.rows == expected(50, 50, parameters=8e9 if parameters == 7e10 else 1e9).rows
+
+
+def test_other_tokens_than_those_measured_are_named() -> None:
+    assert (
+        "none on 15 trillion: more tokens leave less of a text"
+        in expected(50, 50, parameters=8e9, tokens=1.5e13).basis
+    )
+    assert "trained on" not in expected(50, 50, parameters=8e9, tokens=5e11).basis
+
+
+def test_more_documents_copies_and_parameters_find_more() -> None:
+    few, many = (expected(number, number, parameters=1e9).rows for number in (50, 400))
+    large = expected(50, 50, parameters=8e9).rows
+    for less, more in (*zip(few, many, strict=True), *zip(few, large, strict=True)):
+        assert more.chance.value > less.chance.value - 1e-9
+        assert less.chance.low <= less.chance.value <= less.chance.high
+    needed = [row.needed or math.inf for row in few]
+    assert needed == sorted(needed, reverse=True)
+    assert needed[-1] == 20  # with fewer no test is made
+
+
+def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_more() -> None:
+    title, *bars = picture(expected(50, 50, parameters=1e9))
+    assert title == "Documents needed on each side, for 8 of 10 cases:"
+    lengths = [bar.count("█") for bar in bars]
+    assert lengths == sorted(lengths, reverse=True)
+    assert "read  1 time " in bars[0]
+    assert bars[0].endswith(" 4,094")
+
+
+@pytest.mark.parametrize("test", [choice.name for choice in CHOICES])
+def test_every_test_has_a_sentence(test: str) -> None:
+    said = chance(test, Situation(documents=60, unseen=40, parameters=8e9), 12)
+    if test in ("controls", "controls-placebo", "flag"):
+        assert said.startswith("With 60 documents and 40 controls a single reading by a model of this size")
+    else:
+        assert "small model" in said or said == "How likely it finds a single reading was not measured."
+        assert expected_for(test, Situation(documents=60, unseen=40)) is None
+
+
+def test_nothing_is_foreseen_without_control_documents() -> None:
+    assert expected_for("controls", Situation(documents=50)) is None
