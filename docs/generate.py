@@ -331,6 +331,13 @@ def searched() -> str:
         said.append(f"Two workers on Ray searched {one['ratio']} times as fast as one.")
     if one := parts.get("copies"):
         said.append(_by_copies(one).rstrip())
+    if missing := _unmeasured(parts):
+        said.append(f"Not measured yet: {', '.join(missing)}.")
+    return "\n\n".join(said) + "\n"
+
+
+def _unmeasured(parts: dict[str, typing.Any]) -> list[str]:
+    """What `benchmarks.scan` can measure and did not."""
     planned = {
         "speed-zst": "zst", "speed-parquet": "parquet", "grep": "`grep -F -f`", "aho": "an Aho-Corasick library",
         "infini-gram": "infini-gram", "memory": "memory from 1 to 10 GB", "ray": "two workers on Ray",
@@ -340,9 +347,7 @@ def searched() -> str:
         missing.append("questions to infini-gram's index")
     if "not run" in parts.get("aho-20000", {}):
         missing.append("pyahocorasick with 20,000 texts")
-    if missing:
-        said.append(f"Not measured yet: {', '.join(missing)}.")
-    return "\n\n".join(said) + "\n"
+    return missing
 
 
 def _by_copies(one: dict[str, typing.Any]) -> str:
