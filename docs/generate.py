@@ -313,21 +313,41 @@ def searched() -> str:
         if name.startswith(f"{kind}-") and "MB/s" in one
     ]
     if beside:
-        said.append(f"Beside it, for pieces of the texts alone: {'; '.join(beside)}.")
+        said.append(
+            "Beside it, by the clock on a busy machine, so that they are orders of magnitude: for pieces of the texts "
+            f"alone, {'; '.join(beside)}."
+        )
+    if "indexing MB/s" in (one := parts.get("infini-gram", {})):
+        asked = (
+            f"; {one['questions']:,} questions took {one['seconds']:.1f} seconds" if "seconds" in one else ""
+        )
+        said.append(
+            f"infini-gram indexed {one['indexing MB/s']:.1f} MB/s, into {one['index bytes a byte']:.1f} bytes for each "
+            f"byte of the corpus{asked}."
+        )
     if one := parts.get("memory"):
-        said.append(f"Peak memory with the larger corpus was {one['ratio']} of that with 1 GB.")
+        said.append(f"Peak memory with the larger corpus was {one['ratio']:.2f} times that with 1 GB.")
     if one := parts.get("ray"):
         said.append(f"Two workers on Ray searched {one['ratio']} times as fast as one.")
     if one := parts.get("copies"):
         said.append(_by_copies(one).rstrip())
+    if missing := _unmeasured(parts):
+        said.append(f"Not measured yet: {', '.join(missing)}.")
+    return "\n\n".join(said) + "\n"
+
+
+def _unmeasured(parts: dict[str, typing.Any]) -> list[str]:
+    """What `benchmarks.scan` can measure and did not."""
     planned = {
         "speed-zst": "zst", "speed-parquet": "parquet", "grep": "`grep -F -f`", "aho": "an Aho-Corasick library",
         "infini-gram": "infini-gram", "memory": "memory from 1 to 10 GB", "ray": "two workers on Ray",
     }  # fmt: skip
     missing = [words for start, words in planned.items() if not any(name.startswith(start) for name in parts)]
-    if missing:
-        said.append(f"Not measured yet: {', '.join(missing)}.")
-    return "\n\n".join(said) + "\n"
+    if "questions" not in parts.get("infini-gram", {}) and "infini-gram" in parts:
+        missing.append("questions to infini-gram's index")
+    if "not run" in parts.get("aho-20000", {}):
+        missing.append("pyahocorasick with 20,000 texts")
+    return missing
 
 
 def _by_copies(one: dict[str, typing.Any]) -> str:
