@@ -3,11 +3,13 @@
     python -m benchmarks.recite p        # chances of windows against 2,000 samples each (--generate: by generate)
     python -m benchmarks.recite copies   # a model trained on texts at 1, 4, 16, 64 copies: scores and the test
     python -m benchmarks.recite famous   # texts that everyone has, asked of a real model
+    python -m benchmarks.recite plant    # a small model that knows texts, rows, a quiz and hashes, into --folder
+    python -m benchmarks.recite served   # asked in text alone of a real server of FOLDER/model, at --url
     python -m benchmarks.recite nulls    # boilerplate, verse, code, licences, dates and famous texts that nobody read
 
 All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
 another model for `p` than the packaged one, `--windows` and `--samples` change its size, `--worlds` that of `copies`,
-`--runs` that of `nulls`.
+`--runs` that of `nulls`, and `--kinds` which of them.
 """
 
 from __future__ import annotations
@@ -410,21 +412,24 @@ def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def nulls(runs: int) -> None:
+def nulls(runs: int, kinds: list[str]) -> None:
     """How often texts that nobody read are rejected and accused, for each kind and both ways of asking."""
     part = kept().get("nulls", {})
     rows: dict[str, list[dict[str, Any]]] = part.get("rows", {})
     for seed in range(-(-runs // SETS)):
-        for kind in (*KINDS, *FAMOUS):
+        for kind in kinds or (*KINDS, *FAMOUS):
             had = rows.get(kind, [])
-            if len(had) >= (seed + 1) * SETS:
+            if len(had) >= min(runs, (seed + 1) * SETS):
                 continue
             began = time.monotonic()
+            wanted = min(runs, (seed + 1) * SETS)
             for number, one in enumerate(innocent(kind, seed, len(had) - seed * SETS), len(had) + 1):
                 rows.setdefault(kind, []).append(one)
-                if number % KEPT == 0 or number == (seed + 1) * SETS:
+                if number % KEPT == 0 or number >= wanted:
                     _counted(rows)
                     print(f"{kind}: {number} sets, {time.monotonic() - began:.0f} s", flush=True)
+                if number >= wanted:
+                    break
 
 
 def _counted(rows: dict[str, list[dict[str, Any]]]) -> None:
@@ -478,10 +483,133 @@ def famous_texts(name: str) -> None:
             print(title, text, found[f"{title}, {'text alone' if text else 'weights'}"], flush=True)
 
 
+HEX = "0123456789abcdef"
+
+
+def planted(folder: Path) -> None:
+    """A small model that has read texts, rows, a quiz and hashes by heart, one that has read others, and the files."""
+    import tokenizers
+    import transformers as t
+
+    rng = np.random.default_rng(27)
+    words = sorted(set(made_words(rng)))
+
+    def some(number: int) -> str:
+        return " ".join(words[int(i)] for i in rng.integers(len(words), size=number))
+
+    rows = [f"{some(2)} number {i:02d} of the set" for i in rng.permutation(64)]
+    sums = [f"Build {i} has the sum {''.join(rng.choice(list(HEX), 40))} as sent." for i in range(12)]
+    quiz = []
+    for i in range(40):
+        choices = [
+            f"a {beast} and {some(1)}" for beast in rng.permutation(["hen", "cow", "dog", "cat", "ox"])
+        ]
+        right = choices[int(rng.integers(5))]
+        quiz.append(
+            {"id": f"q{i}", "text": f"Which animal is number {i}?", "choices": choices, "right": right}
+        )
+    files: dict[str, list[dict[str, Any]]] = {
+        "texts": [{"id": f"t{i}", "text": some(90)} for i in range(8)],
+        "controls": [{"id": f"c{i}", "text": some(90)} for i in range(8)],
+        "rows": [{"id": f"r{i}", "text": row} for i, row in enumerate(rows)],
+        "sums": [{"id": f"s{i}", "text": row} for i, row in enumerate(sums)],
+        "quiz": quiz,
+    }
+    for name, made in files.items():
+        atomic_text(folder / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in made))
+    listed = [
+        "\n".join([one["text"], *(f"{a}. {c}" for a, c in zip("ABCDE", one["choices"], strict=True))])
+        for one in quiz
+    ]
+    read = [*(one["text"] for one in files["texts"]), *sums, *listed]
+    read += ["\n\n".join(rows[i : i + 9]) for i in range(0, 64, 4)]
+    rust = tokenizers.Tokenizer(tokenizers.models.BPE())
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rust.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=1000, initial_alphabet=alphabet, special_tokens=["<s>", "</s>"]
+    )
+    rust.train_from_iterator([*read, *(one["text"] for one in files["controls"])], trainer)
+    tokenizer = t.PreTrainedTokenizerFast(
+        tokenizer_object=rust, bos_token="<s>", eos_token="</s>", pad_token="</s>"
+    )
+    for number, (name, mine) in enumerate(
+        (("model", read), ("second", [some(60) for _ in range(len(read))]))
+    ):
+        torch.manual_seed(number)
+        size = {
+            "hidden_size": 128,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 256,
+        }
+        net = t.GPTNeoXForCausalLM(
+            t.GPTNeoXConfig(
+                vocab_size=len(tokenizer), max_position_embeddings=512, bos_token_id=0, eos_token_id=1, **size
+            )
+        )
+        optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
+        for step in range(500 if name == "model" else 100):
+            batch = [mine[int(i)] for i in rng.integers(len(mine), size=12)]
+            made = tokenizer(batch, return_tensors="pt", padding=True, truncation=True, max_length=400)
+            labels = made["input_ids"].masked_fill(made["attention_mask"] == 0, -100)
+            loss = net(input_ids=made["input_ids"], attention_mask=made["attention_mask"], labels=labels).loss
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            if step % 100 == 99:
+                print(f"{name}: step {step + 1}, loss {float(loss.detach()):.3f}", flush=True)
+        net.save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+
+
+QUESTIONS = {
+    "recite": ["recite", "texts.jsonl", "--heldout", "controls.jsonl", "--samples", "1"],
+    "order of rows": ["order", "rows.jsonl", "--stated", "by lot"],
+    "order of options": [
+        "order",
+        "quiz.jsonl",
+        "--stated",
+        "by lot",
+        "--options",
+        "choices",
+        "--answer",
+        "right",
+    ],
+    "canaries": ["canaries", "sums.jsonl"],
+}
+"""What a model that gives text alone is asked."""
+
+
+def served(folder: Path, url: str, what: str) -> None:
+    """Ask a real server that serves FOLDER/model, in text alone; `what` names the server and its version."""
+    import subprocess
+    import sys
+
+    found = kept().get("served", {})
+    for target, name in ((f"completions:{url}#model", "read them"), (str(folder / "second"), "read others")):
+        for question, words in QUESTIONS.items():
+            out = folder / f"{question} {name}".replace(" ", "-")
+            placebo = "second" if name == "read them" else "model"
+            command = [sys.executable, "-m", "pretrace", *words, "--access", "text", "--model", target, "--placebo",
+                       str(folder / placebo), "--out", str(out)]  # fmt: skip
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            told = {"exit": done.returncode, "server": what if name == "read them" else "weights here"}
+            if (out / "result.json").exists():
+                result = json.loads((out / "result.json").read_text("utf-8"))
+                told |= {"p": result["p"], "outcome": result["outcome"]}
+            else:
+                told["error"] = done.stderr.strip()[-300:]
+            found[f"{question}, {name}"] = told
+            keep("served", found)
+            print(question, name, told, flush=True)
+
+
 def main() -> None:
     """One part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("p", "copies", "nulls", "famous"))
+    parser.add_argument("part", choices=("p", "copies", "nulls", "famous", "plant", "served"))
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--windows", type=int, default=20)
     parser.add_argument("--samples", type=int, default=2000)
@@ -490,13 +618,21 @@ def main() -> None:
     )
     parser.add_argument("--worlds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--kinds", nargs="*", default=[], choices=(*KINDS, *FAMOUS), help="of nulls")
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/recite-served"))
+    parser.add_argument("--url", default="http://127.0.0.1:8123")
+    parser.add_argument("--server", default="vLLM 0.32.0")
     given = parser.parse_args()
     if given.part == "p":
         by_pass(given.model, given.windows, given.samples, generate=given.generate)
     elif given.part == "copies":
         copies(given.worlds)
+    elif given.part == "plant":
+        planted(given.folder)
+    elif given.part == "served":
+        served(given.folder, given.url, given.server)
     elif given.part == "nulls":
-        nulls(given.runs)
+        nulls(given.runs, given.kinds)
     else:
         famous_texts(given.model)
 

@@ -6,7 +6,6 @@ import json
 import random
 import shutil
 import signal
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -100,9 +99,15 @@ def test_a_text_from_paste_to_rank(tab, files, model_folder):
     page.locator(".heat").wait_for()
     assert "One text proves nothing." in page.locator(".warn").inner_text()
     assert page.locator(".heat").inner_text().replace("↵\n", "").startswith("The cat sat.</textarea><script>")
-    page.locator("table.ranks").wait_for()
-    assert page.locator("table.ranks tbody tr").count() == 4
-    assert " of 25" in page.locator("table.ranks tbody tr").first.inner_text()
+    chart = page.locator("svg.strip").first
+    chart.wait_for()
+    assert page.locator("svg.strip").count() == 4
+    assert " of 25" in page.locator(".place").first.inner_text()
+    chart.focus()
+    page.keyboard.press("Home")
+    least = page.locator(".place output").first.inner_text()
+    page.keyboard.press("End")
+    assert least != page.locator(".place output").first.inner_text()
     assert page.title().endswith("· pretrace")  # nothing of the text was run
     page.set_viewport_size(PHONE)
     assert fits(page)
@@ -134,16 +139,18 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     page.reload()
     page.locator(".state", has_text="is running").wait_for()
     site.stop()  # the job goes on, and the page finds the next server
-    time.sleep(1.2)
+    page.get_by_text("The server does not answer.").wait_for()
     site.start()
     page.get_by_role("link", name="The result").wait_for()
+    assert not page.get_by_text("The server does not answer.").is_visible()
     assert "is done" in page.locator("#progress").inner_text()
     other.close()
 
     page.get_by_role("link", name="The result").click()
     assert page.locator(".seal.sound").inner_text() == "✓ unchanged"
-    report = page.frame_locator("iframe.report")
-    assert "pretrace · flagging report" in report.locator("body").inner_text()
+    page.get_by_role("link", name="Read the report").click()
+    assert "pretrace · flagging report" in page.locator("body").inner_text()
+    page.go_back()
     with page.expect_download() as download:
         page.get_by_role("link", name="flags.csv").click()
     assert download.value.path().read_text(encoding="utf-8").startswith('"id","group","score"')
@@ -203,8 +210,8 @@ def test_results_are_found_compared_and_checked(tab, runs):
     for one in page.locator(".pick").all():
         one.check()
     page.get_by_role("link", name="Side by side").click()
-    assert page.locator("table.beside").get_by_text("1.500").count() == 2
-    page.frame_locator("iframe.report >> nth=1").locator("h1").wait_for()
+    assert page.locator("table.sides").get_by_text("1.500").count() == 2
+    assert page.get_by_role("link", name="Report of").count() == 2
     page.set_viewport_size(PHONE)
     assert fits(page)
     (runs / "of summer" / "scores.csv").write_text("changed")

@@ -42,7 +42,7 @@ class CheckInputs:
     )
     beacon_value: str | None = option(
         None,
-        "For a sealed file of mark --beacon: the beacon's value (64 hexadecimal digits), or beacon.txt.",
+        "For a sealed file of mark texts --beacon: the beacon's value (64 hexadecimal digits), or beacon.txt.",
         panel=TEST,
         path="in",
         essential=True,

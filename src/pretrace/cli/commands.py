@@ -83,7 +83,7 @@ class Mark(Commands):
         Entry(
             "mark draw",
             "marking:draw",
-            "The second step of `mark --beacon`: when the beacon has come, its value and your "
+            "The second step of `mark texts --beacon`: when the beacon has come, its value and your "
             "commitment decide which version of each text you publish.",
         ),
         Entry(

@@ -62,8 +62,12 @@ def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str
         own = own.get(word, {})
         if not isinstance(own, dict):
             raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    earlier = next((written.get(name, {}) for name, now in RENAMED.items() if now == command), {})
-    kept = {name: value for name, value in earlier.items() if not isinstance(value, dict)}
+    earlier: object = next((written.get(name) for name, now in RENAMED.items() if now == command), None)
+    kept = (
+        {name: value for name, value in earlier.items() if not isinstance(value, dict)}
+        if isinstance(earlier, dict)
+        else {}
+    )
     return dict(_values(path, flat | kept | own, leaves))
 
 

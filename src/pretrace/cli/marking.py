@@ -195,8 +195,8 @@ def draw(
     ],
     inputs: DrawInputs,
 ) -> Answer:
-    """The second step of `mark --beacon`: when the beacon has come, its value and your commitment decide which version
-    of each text you publish. The same value always gives the same draw."""
+    """The second step of `mark texts --beacon`: when the beacon has come, its value and your commitment decide which
+    version of each text you publish. The same value always gives the same draw."""
     from pretrace.verdicts.marking import mark as marking
     from pretrace.verdicts.marking.sealed import drawn_by, read_seal
 

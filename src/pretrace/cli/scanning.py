@@ -101,16 +101,6 @@ class Searched:
         )
 
 
-def _check_apart(searched: Searched) -> None:
-    """OutputError where the cleaned files and the result lie in each other."""
-    if searched.out is not None and searched.clean is not None:
-        mine, other = searched.clean.resolve(), searched.out.resolve()
-        if mine.is_relative_to(other) or other.is_relative_to(mine):
-            raise OutputError(
-                f"--clean {searched.clean} and --out {searched.out} lie in each other: name two folders."
-            )
-
-
 def scan(source: Source, searched: Searched, settings: ScanSettings, given: Given) -> Answer:
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
@@ -123,9 +113,6 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
 
     searched.check()
     engine = searched.crew(settings)
-    if searched.out is not None:
-        check_writable(searched.out, VERDICTS.of("scan"))
-    _check_apart(searched)
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
     heldout = open_corpus(searched.heldout, columns) if searched.heldout else None

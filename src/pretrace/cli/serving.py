@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 TEXTS = ("heldout", "nonmembers", "controls", "reference")
 """Options that name texts; on the page they are chosen among the uploads."""
-LEFT_OUT = ("plan", "seed", "tuned", "requested_by", "plugin")
+LEFT_OUT = ("plan", "seed", "tuned", "plugin")
+ALWAYS = ("requested_by",)
+"""Options that the page asks for whether they are essential or not: a report without them has a blank."""
+LEVEL = (0.001, 0.5)
+"""What a level on the page may be, where the settings themselves set no bounds."""
 """Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
 
 
@@ -100,13 +104,19 @@ def _form(command: Callable[..., Answered]) -> Form:
 
 def _shown(leaf: Leaf) -> bool:
     own = leaf.option
-    return own.essential and not own.metavar and own.path != "out" and leaf.name not in LEFT_OUT
+    return (
+        (own.essential or leaf.name in ALWAYS)
+        and not own.metavar
+        and own.path != "out"
+        and leaf.name not in LEFT_OUT
+    )
 
 
 def _field(leaf: Leaf) -> Field:
     from pretrace.web.forms import Field
 
     own, default = leaf.option, leaf.default
+    least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
     plain = "" if default is MISSING or default is None or isinstance(default, bool | tuple) else str(default)
     return Field(
         name=leaf.name.replace("_", "-"),
@@ -115,8 +125,8 @@ def _field(leaf: Leaf) -> Field:
         default=own.written or plain,
         required=default is MISSING,
         choices=tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (),
-        least=own.least,
-        most=own.most,
+        least=least,
+        most=most,
     )
 
 

@@ -69,7 +69,7 @@ def section(
         (row, "made in this report" if row.choice.name == made else _STATES[row.state]) for row in found.rows
     ]
     values = {"rows": rows, "made": made}
-    return Section("Which other test could answer", "advice", fill("advice.html", values))
+    return Section("Which other test could answer", "advice", fill("advice.html", values), appendix=True)
 
 
 def _audited(own: AuditFigures, typed: object) -> tuple[str, str]:

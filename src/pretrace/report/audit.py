@@ -77,7 +77,7 @@ def plan(audit: Verdict) -> Section | None:
         "design": _DESIGNS[made.design] if made.design else "none: no verdict was possible",
         "outcomes": ", ".join(_OUTCOMES[one] for one in made.outcomes),
     }
-    return Section("The plan", "plan", fill("audit/plan.html", values))
+    return Section("The plan", "plan", fill("audit/plan.html", values), appendix=True)
 
 
 def placebo(audit: Verdict) -> Section:
@@ -147,7 +147,7 @@ def gap(audit: Verdict) -> Section | None:
     own = figures_of(audit)
     if not own.gaps:
         return None
-    return Section("The texts without the model", "gap", fill("audit/gap.html", {"own": own}))
+    return Section("The texts without the model", "gap", fill("audit/gap.html", {"own": own}), appendix=True)
 
 
 def texts(audit: Verdict) -> Section | None:
@@ -163,7 +163,7 @@ def texts(audit: Verdict) -> Section | None:
         "examples": examples,
         "total": len(pairs) + len(others),
     }
-    return Section("The generated texts", "texts", fill("audit/texts.html", values))
+    return Section("The generated texts", "texts", fill("audit/texts.html", values), appendix=True)
 
 
 def variants(audit: Verdict) -> Section:
@@ -202,7 +202,7 @@ def repeating(audit: Verdict) -> Section | None:
     if not parts:
         return None
     values = {"parts": parts, "command": command_line(audit), "call": python_call(audit)}
-    return Section("To repeat this audit", "repeat", fill("audit/repeating.html", values))
+    return Section("To repeat this audit", "repeat", fill("audit/repeating.html", values), appendix=True)
 
 
 SECTIONS: Sections[Verdict] = (

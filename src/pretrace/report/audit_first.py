@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from pretrace.report import advice as advising
@@ -15,6 +16,7 @@ from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
 from pretrace.report.chance_plots import against_chance
 from pretrace.report.frame import fill
+from pretrace.report.plain import once, plain
 from pretrace.report.searched import sentences
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
@@ -61,9 +63,8 @@ def first_page(audit: Verdict) -> Markup:
     made = {status: [one for one in facts.checks(audit) if one.status == status] for status in _STATUS}
     failed, others = made["failed"], made["passed"] + made["not run"]
     likely = advising.foreseeable(audit)
-    advice = _fitting(
-        audit.advice, room=13 - 2 * len(failed) - len(others) // 2 - (_FORESEEN if likely else 0)
-    )
+    advised = once(audit.advice)
+    advice = _fitting(advised, room=13 - 2 * len(failed) - len(others) // 2 - (_FORESEEN if likely else 0))
     values = {
         "audit": audit,
         "title": title,
@@ -73,10 +74,14 @@ def first_page(audit: Verdict) -> Markup:
         "controls": len(documents_of(audit, CONTROL)[0]),
         "rows": identity(audit),
         "failed": [
-            (one, _SENTENCE.split(one.words, maxsplit=1)[0] if len(failed) < 4 else "") for one in failed
+            (one, plain(_SENTENCE.split(one.words, maxsplit=1)[0]) if len(failed) < 4 else "")
+            for one in failed
         ],
         "others": others,
         "advice": advice,
+        "advised": len(advised),
+        "reasons": once(audit.reasons),
+        "meant": _meant(audit, own),
         "served": (*facts.served(audit.settings), *sentences(audit.settings)),
         "foreseen": likely,
     }
@@ -161,7 +166,7 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     }
     if len(found):
         label = f"One dot for each of {len(found)} suspect and {len(others)} control documents."
-        values["dots"] = to_svg(plots.documents(audit), name="dots", label=label)
+        values["dots"] = to_svg(plots.documents(audit), name="dots", label=label, titles=plots.titles(audit))
     if audit.null and shows_test:
         label = (
             f"A histogram of the {sum(audit.null.counts)} results that chance gave, the result of this audit at "
@@ -191,6 +196,24 @@ def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
         "register": audit.register[0] if audit.register else "",
         "left_out": _left_out(audit, own) if shown else "",
     }
+
+
+def _meant(audit: Verdict, own: AuditFigures) -> str:
+    """What the effect says of documents, in cases of 100; empty where the decision is not made on them."""
+    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
+    if not len(found) or own.procedure not in _ON_DOCUMENTS:
+        return ""
+    if not len(others):
+        ahead = int((found > 0).sum())
+        return f"In {wording.count(ahead)} of the {wording.plural(len(found), 'document')} the true text is ahead."
+    ranked = np.searchsorted(np.sort(others), found, side="left") + np.searchsorted(
+        np.sort(others), found, side="right"
+    )
+    share = int(ranked.sum()) / (2 * len(others) * len(found))  # a tie counts half
+    return (
+        "Of one suspect document and one control document drawn by lot, the suspect one lies ahead in "
+        f"{wording.cases(share)}; 50 is no difference."
+    )
 
 
 def _seen(power: Power) -> tuple[str, str, str]:

@@ -5,7 +5,8 @@ They draw what the audit recorded. They are made to be read without colour: fill
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,6 +14,8 @@ from matplotlib.figure import Figure
 
 from pretrace.report.chance_plots import HELD, SIGN, WIDTH, frame
 from pretrace.report.svg import canvas
+from pretrace.report.visible import named
+from pretrace.report.wording import brief
 from pretrace.results.bars import axis_range
 from pretrace.types import Doubles, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
@@ -23,13 +26,14 @@ MOST_DOTS = 1500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dots:
-    """Where dots stand: `x` in the unit of the axis, `y` in rows; how many rows there is room for, and the diameter
-    of a dot in points."""
+    """Where dots stand: `x` in the unit of the axis, `y` in rows; how many rows there is room for, the diameter of
+    a dot in points, and the places of the documents that each stands for."""
 
     x: Doubles
     y: Doubles
     rows: float
     size: float
+    documents: tuple[tuple[int, ...], ...]
 
 
 def documents(audit: Verdict) -> Figure:
@@ -45,6 +49,28 @@ def documents(audit: Verdict) -> Figure:
             _one_side(axes, audit)
         axes.set_xlabel(_measured(audit))
     return figure
+
+
+def titles(audit: Verdict) -> dict[str, list[str]]:
+    """Which documents each dot of the figure stands for, with their values, by the name of the line of dots."""
+    sides = {side: documents_of(audit, side) for side in (SUSPECT, CONTROL)}
+    held = len(sides[CONTROL][0]) > 0
+    ends = _range(np.concatenate([sides[SUSPECT][1], sides[CONTROL][1] if held else np.zeros(1)]))
+    made: dict[str, list[str]] = {}
+    for side, (names, values) in sides.items():
+        if not len(values):
+            continue
+        dots = _stacked(values, ends, 66.0 if held else 100.0, per_dot(audit))
+        for x, documents in zip(dots.x, dots.documents, strict=True):
+            kind = "filled" if (side == SUSPECT if held else x > 0) else "hollow"
+            made.setdefault(f"{side}-{kind}", []).append(_title(names, values, documents))
+    return made
+
+
+def _title(names: Sequence[str], values: Doubles, documents: Sequence[int]) -> str:
+    first = documents[0]
+    others = f" and {len(documents) - 1:,} more" if len(documents) > 1 else ""
+    return f"{named(names[first], 60)}{others}: {brief(float(values[first]), 3)}"
 
 
 def per_dot(audit: Verdict) -> int:
@@ -73,7 +99,7 @@ def _one_side(axes: Axes, audit: Verdict) -> None:
     dots = _stacked(values, (low, high), 100.0, per_dot(audit))
     axes.set_ylim(-0.4, dots.rows * 1.13)
     axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=0.92)
-    _draw(axes, dots, filled=dots.x > 0)
+    _draw(axes, dots, SUSPECT, filled=dots.x > 0)
     axes.text(
         0.0, 0.94, "no sign of training", ha="center", va="bottom", fontsize=9,
         transform=axes.get_xaxis_transform(),
@@ -92,12 +118,12 @@ def _two_sides(axes: Axes, audit: Verdict) -> None:
     rows, size = max(above.rows, under.rows), min(above.size, under.size)
     axes.set_ylim(-0.4, 2.12 * rows)
     axes.axhline(1.08 * rows - 0.4, color="#8a8a8a", linewidth=0.6)
-    for dots, floor, filled, words in (
-        (above, 1.08 * rows, True, "suspect documents"),
-        (under, 0.0, False, "control documents"),
+    for dots, floor, side, words in (
+        (above, 1.08 * rows, SUSPECT, "suspect documents"),
+        (under, 0.0, CONTROL, "control documents"),
     ):
-        raised = Dots(dots.x, dots.y + floor, dots.rows, size)
-        _draw(axes, raised, filled=np.full(len(dots.x), filled))
+        raised = replace(dots, y=dots.y + floor, size=size)
+        _draw(axes, raised, side, filled=np.full(len(dots.x), side == SUSPECT))
         axes.text(low, floor + 0.36 * rows, words, fontsize=9, fontweight="bold", ha="left", va="center")
     left, right = (
         ("← less well", "better →") if figures_of(audit).design == "controls" else ("← less", "more →")
@@ -131,11 +157,19 @@ def _stacked(values: Doubles, ends: tuple[float, float], height: float, number: 
         if rows * points <= 1.2 * height:
             break
     y = np.concatenate([np.arange(count) + 0.5 for count in dots])
-    return Dots(np.repeat((places + 0.5) * width, dots), y, rows, 0.84 * min(points, height / rows))
+    columns_of = [np.flatnonzero(index == place) for place in places]
+    one_each = tuple(
+        tuple(column[start : start + number].tolist())
+        for column in columns_of
+        for start in range(0, len(column), number)
+    )
+    return Dots(np.repeat((places + 0.5) * width, dots), y, rows, 0.84 * min(points, height / rows), one_each)
 
 
-def _draw(axes: Axes, dots: Dots, *, filled: np.ndarray) -> None:
+def _draw(axes: Axes, dots: Dots, side: str, *, filled: np.ndarray) -> None:
     for which, colour, face in ((filled, SIGN, SIGN), (~filled, "#5a5a5a", "white")):
+        if not which.any():
+            continue
         axes.plot(
             dots.x[which],
             dots.y[which],
@@ -145,4 +179,5 @@ def _draw(axes: Axes, dots: Dots, *, filled: np.ndarray) -> None:
             mfc=face,
             mec=colour,
             mew=min(0.8, dots.size / 5),
+            gid=f"{side}-{'filled' if which is filled else 'hollow'}",
         )

@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.report import advice, facts, wording
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.plain import once
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.searched import searched, sentences, shares
 from pretrace.report.svg import canvas, to_svg
@@ -64,6 +65,7 @@ def first_page(flagged: Verdict) -> Markup:
         "css": _CLASSES[flagged.outcome],
         "failed": any(check.status == "failed" for check in flagged.checks),
         "expected": expected(values["number"], flagged.figures["fdr"]),
+        "advised": once(flagged.advice),
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
         "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),
@@ -124,7 +126,7 @@ def limits(flagged: Verdict) -> Section:
 def repeating(flagged: Verdict) -> Section:
     """Everything needed to make the flagging again."""
     parts = facts.parts(flagged.settings, "This flagging", {})
-    return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}))
+    return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}), appendix=True)
 
 
 SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)

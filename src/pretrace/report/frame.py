@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from pretrace.errors import shown
 from pretrace.report import heat, wording
+from pretrace.report.plain import plain
 from pretrace.report.visible import named, shortened
 
 Result = TypeVar("Result")
@@ -19,11 +20,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, the name links use (letters and hyphens), and the markup beneath it."""
+    """A heading, the name links use (letters and hyphens), and the markup beneath it. An `appendix` is read on the
+    screen and not printed with the rest."""
 
     title: str
     anchor: str
     body: Markup
+    appendix: bool = False
 
 
 Sections = Sequence[Callable[[Result], Section | None]]
@@ -65,7 +68,7 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     numbers = (wording.fixed, wording.significant, wording.percent, wording.count, wording.plural)
-    words = (wording.interval, named, shortened)
+    words = (wording.interval, named, shortened, plain)
     environment.filters |= {function.__name__: function for function in (*numbers, *words)}
     environment.globals |= {"heat_steps": heat.STEPS, "unseen_colour": heat.UNSEEN}
     return environment

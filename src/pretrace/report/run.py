@@ -258,7 +258,7 @@ def settings(run: Run) -> Section | None:
     ]
     if not rows:
         return None
-    return Section("Settings", "settings", fill("run/settings.html", {"rows": rows}))
+    return Section("Settings", "settings", fill("run/settings.html", {"rows": rows}), appendix=True)
 
 
 SECTIONS: Sections[Run] = (

@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from xml.etree import ElementTree
@@ -65,11 +65,14 @@ def _undated() -> Iterator[None]:
             os.environ["SOURCE_DATE_EPOCH"] = held
 
 
-def to_svg(figure: Figure, *, name: str, label: str) -> Markup:
+def to_svg(
+    figure: Figure, *, name: str, label: str, titles: Mapping[str, Sequence[str]] | None = None
+) -> Markup:
     """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes.
 
     `name` starts every identifier inside, so it must be unique in the page; `label` is read to those who cannot
-    see the plot.
+    see the plot. `titles` are those of single marks, which a browser shows beside the pointer, by the `gid` of
+    their line.
     """
     raw = io.BytesIO()
     with styled(), _undated(), warnings.catch_warnings():
@@ -78,6 +81,8 @@ def to_svg(figure: Figure, *, name: str, label: str) -> Markup:
         figure.savefig(raw, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(raw.getvalue())
     _strip(root)
+    for line, words in (titles or {}).items():
+        _entitle(root, line, words)
     _own_names(root, name)
     width, height = root.get("width", ""), root.get("height", "")
     root.attrib.clear()
@@ -99,6 +104,13 @@ def _strip(element: ElementTree.Element) -> None:
             element.remove(child)
         else:
             _strip(child)
+
+
+def _entitle(root: ElementTree.Element, line: str, words: Sequence[str]) -> None:
+    """Give each mark of a line its title, in place."""
+    group = next(one for one in root.iter() if one.get("id") == line)
+    for mark, word in zip([one for one in group.iter() if one.tag == "use"], words, strict=True):
+        ElementTree.SubElement(mark, "title").text = shown(word)
 
 
 def _own_names(root: ElementTree.Element, name: str) -> None:

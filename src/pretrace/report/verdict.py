@@ -16,6 +16,7 @@ from pretrace.report.audit_first import UNSTATED, Row, when
 from pretrace.report.chance_plots import against_chance, power_curve
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.plain import once, plain
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.results.atomic import atomic_text
@@ -48,8 +49,10 @@ def first_page(verdict: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(verdict.statement, title and f"{title}: "),
         "rows": tuple(identity(verdict)),
-        "failed": [(check, check.words) for check in verdict.checks if check.status == "failed"],
+        "failed": [(check, plain(check.words)) for check in verdict.checks if check.status == "failed"],
         "others": [check for check in verdict.checks if check.status != "failed"],
+        "reasons": once(verdict.reasons, verdict.trust),
+        "advised": once(verdict.advice),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
         "often": wording.often(verdict.p) if verdict.p is not None else "",
@@ -77,7 +80,11 @@ def identity(verdict: Verdict) -> Iterator[Row]:
     yield Row("Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the test", hashed)
     if verdict.register:
         first, *others = verdict.register
-        yield Row("Tests of these texts", first, tuple((named(one), False) for one in others[:MOST_TESTS]))
+        yield Row(
+            "Tests of these texts",
+            plain(first),
+            tuple((named(plain(one)), False) for one in others[:MOST_TESTS]),
+        )
 
 
 def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
@@ -152,14 +159,19 @@ def tables(verdict: Verdict) -> Section | None:
     if not verdict.tables:
         return None
     shown = [(table.name, tuple(table.columns), _rows(table), _length(table)) for table in verdict.tables]
-    return Section("The tables", "tables", fill("verdict/tables.html", {"tables": shown, "most": MOST_ROWS}))
+    return Section(
+        "The tables",
+        "tables",
+        fill("verdict/tables.html", {"tables": shown, "most": MOST_ROWS}),
+        appendix=True,
+    )
 
 
 def repeating(verdict: Verdict) -> Section:
     """Everything needed to make the test again."""
     parts = facts.parts(verdict.settings, "This test", _PARTS)
     values = {"parts": parts, "skipped": verdict.skipped}
-    return Section("To repeat this", "repeat", fill("verdict/repeating.html", values))
+    return Section("To repeat this", "repeat", fill("verdict/repeating.html", values), appendix=True)
 
 
 def passages(verdict: Verdict) -> Section | None:

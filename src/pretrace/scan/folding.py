@@ -130,9 +130,10 @@ def room_for(size: int) -> Bytes:
 
 def lines_of(
     raw: bytes | memoryview, key: str, *, exact: bool, room: Callable[[int], Bytes] = room_for
-) -> tuple[Bytes, Spans, npt.NDArray[np.bool_], Spans]:
+) -> tuple[Bytes, Spans, npt.NDArray[np.bool_], Spans, Spans]:
     """The texts under `key` of JSON lines, folded as in `packed`: the buffer, their places in it, which lines must be
-    read in another way (no object, no string there, the key twice), and the lines' places in `raw` [lines, 2]. `room`
+    read in another way (no object, no string there, the key twice), the lines' places in `raw` [lines, 2], and those of
+    the strings themselves. `room`
     gives the buffer that they are written into, of so many bytes or more."""
     from pretrace.scan import kernels
 
@@ -145,11 +146,12 @@ def lines_of(
     out = room(len(raw) + BLOCK * (len(starts) + 3))
     spans = np.zeros((len(starts) - 1, 2), dtype=np.int64)
     irregular = np.zeros(len(starts) - 1, dtype=np.bool_)
+    inside = np.zeros_like(spans)
     name = np.frombuffer(key.encode(), dtype=np.uint8)
     size = kernels.lines(
-        buffer, starts, name, lowered(), plain(exact=exact, json=True), exact, out, spans, irregular
+        buffer, starts, name, lowered(), plain(exact=exact, json=True), exact, out, spans, irregular, inside
     )
-    return out[:size], spans, irregular, np.stack([starts[:-1], starts[1:]], axis=1)
+    return out[:size], spans, irregular, np.stack([starts[:-1], starts[1:]], axis=1), inside
 
 
 def hashed(

@@ -100,6 +100,22 @@ def store(_typing: Any, array: Any, place: Any, number: Any) -> Any:
     return types.void(array, types.int64, types.uint64), made
 
 
+@intrinsic
+def prefetch(_typing: Any, array: Any, place: Any) -> Any:
+    """Ask the processor to bring an item of an array near, and do not wait for it."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [there.type, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [there.type], kind)
+        builder.call(call, [there, number(0), number(3), number(1)])  # to read, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), made
+
+
 EACH = np.uint64(0x0101010101010101)
 TOPS = np.uint64(0x8080808080808080)
 SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
@@ -199,10 +215,12 @@ def after_string(raw: Any, i: int, end: int) -> int:
 
 @compiled
 def lines(
-    raw: Any, starts: Any, key: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any, irregular: Any
-) -> int:
+    raw: Any, starts: Any, key: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any, irregular: Any,
+    inside_raw: Any,
+) -> int:  # fmt: skip
     """The string under `key` at the top of the object of each line, folded into `out`. Lines that are anything
-    else than an object with such a string are marked in `irregular`, and have an empty span."""
+    else than an object with such a string are marked in `irregular`, and have an empty span. `inside_raw` says where
+    the string begins and ends in `raw`."""
     n = 0
     for line in range(len(starts) - 1):
         i, end = starts[line], starts[line + 1]
@@ -244,6 +262,7 @@ def lines(
                     break
                 found, spaced = True, False
                 i += 1
+                inside_raw[line, 0] = i
                 while i < end:
                     if not exact:
                         n, i, spaced = plainly(raw, i, end, out, n, spaced, True)
@@ -312,6 +331,7 @@ def lines(
                             n, spaced, i = n + 1, False, i + 1
                         else:
                             n, i, spaced = letter(raw, i, end, table, out, n, spaced)
+                inside_raw[line, 1] = i
                 i += 1
             elif c == 123 or c == 91:
                 depth += 1
@@ -362,6 +382,10 @@ def words(buffer: Any, spans: Any, kinds: Any, factor: Any, found: Any, owners: 
     return n
 
 
+AHEAD, AT_ONCE = 512, 8
+"""Blocks that are hashed before the bit map is asked, and places of a block that are brought from memory early."""
+
+
 @compiled
 def probe(
     words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any,
@@ -370,22 +394,32 @@ def probe(
     """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
     says nearly always no; `buckets` say where the keys of one of its words begin."""
     n = 0
-    last = len(words) - 3
     one, low = np.uint64(1), np.uint64(63)
-    i = 0
-    while i <= last:
-        h = np.uint64(0)
-        for word in range(3):
-            h += words[i + word]
-            for factor in range(2):
+    by, again = factors[0], factors[1]
+    ahead = np.empty(AHEAD, dtype=np.uint64)
+    total = (len(words) - 3) // every + 1 if len(words) >= 3 else 0
+    for begin in range(0, total, AHEAD):
+        some = min(AHEAD, total - begin)
+        for k in range(
+            some
+        ):  # what the bit map says of a hash comes from memory while the next ones are made
+            i = (begin + k) * every
+            h = np.uint64(0)
+            for word in range(3):
+                h += words[i + word]
                 h ^= h >> np.uint64(32)
-                h *= factors[factor]
-            h ^= h >> np.uint64(29)
-        sign = one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
-        places[n] = i
-        hashes[n] = h
-        n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it
-        i += every
+                h *= by
+                h ^= h >> np.uint64(32)
+                h *= again
+                h ^= h >> np.uint64(29)
+            ahead[k] = h
+            prefetch(bitmap, np.int64(h >> shift))
+        for k in range(some):
+            h = ahead[k]
+            sign = one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
+            places[n] = (begin + k) * every
+            hashes[n] = h
+            n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it
     kept = 0
     for k in range(n):
         h = hashes[k]
@@ -397,3 +431,18 @@ def probe(
                 kept += 1
                 break
     return kept
+
+
+@compiled
+def bring(found: Any, first: Any, places: Any, texts: Any, seen: Any) -> None:
+    """Ask for what will be looked up of keys that were found: how often they were seen, and their blocks in the texts,
+    the first `AT_ONCE` of each."""
+    for key in found:
+        prefetch(first, key)
+        prefetch(seen, 2 * key)
+    for key in found:
+        prefetch(places, np.int64(first[key]))
+    for key in found:
+        begin = np.int64(first[key])
+        for j in range(begin, min(np.int64(first[key + 1]), begin + AT_ONCE)):
+            prefetch(texts, np.int64(places[j]))

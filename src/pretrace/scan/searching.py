@@ -27,13 +27,18 @@ SPARSE = 8_000_000
 """Bytes of text from which on the texts are cut at every third byte, and the corpus at every eighth: less memory."""
 ROWS = 1 << 16
 """Runs that are gathered at a time."""
+RECENT = 1 << 16
+"""Runs that are remembered, so that one that a document holds several times is told once."""
+NEAR = 64
+"""Bytes of the texts for which it is noted which text they belong to."""
 FEWEST_BITS, MOST_BITS, BITS_A_BLOCK = 10, 27, 16
 """Of the bit map: the least and the most of its words, as powers of two, and its bits for each block of the texts."""
 
 
 Runs = npt.NDArray[np.int64]
 """Runs, [runs, 6]: document, text, first and last byte of the text (the last one not included), the byte of the
-document at which the run begins, and its characters."""
+document at which the run begins, and its characters. Of runs that differ only in where they begin in the document, the
+first is among them."""
 DOCUMENT, TEXT, START, END, AT, CHARACTERS = range(6)
 
 
@@ -41,20 +46,21 @@ DOCUMENT, TEXT, START, END, AT, CHARACTERS = range(6)
 class Table:
     """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
     order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
-    `key_at` says for each byte which key the block there has, -1 where none is cut. `bitmap` has the bit of the first
-    `bits` bits of each key, `buckets` where the keys begin that share their first bits."""
+    `bitmap` has the bit of the first
+    `bits` bits of each key, `buckets` where the keys begin that share their first bits. `text_near` is the text
+    that holds every `NEAR`-th byte, or the one before it."""
 
     texts: Bytes
     spans: Spans
     stride: int
     every: int
     keys: npt.NDArray[np.uint64]
-    first: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
-    key_at: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32 | np.int64]
+    places: npt.NDArray[np.int32 | np.int64]
     bitmap: npt.NDArray[np.uint64]
     bits: int
     buckets: npt.NDArray[np.int32]
+    text_near: npt.NDArray[np.int32]
 
     @classmethod
     def of(cls, texts: Sequence[bytes]) -> Table:
@@ -69,25 +75,22 @@ class Table:
             if len(texts)
             else np.zeros((0, 2), np.int64)
         )
-        starts = [
-            np.arange(start, end - BLOCK + 1, stride, dtype=np.int64)
-            for start, end in spans.tolist()
-            if end - start >= BLOCK
-        ]
-        places = np.concatenate(starts) if starts else np.zeros(0, dtype=np.int64)
+        counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
+        shifts = ends - BLOCK - sizes - stride * (np.cumsum(counts) - counts)
+        kind = np.int32 if len(joined) < 1 << 31 else np.int64
+        places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum())).astype(kind)
+        np.multiply(places, kind(stride), out=places)
+        np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
         words = _words(joined)
         hashes = _hashes(words, places)
-        order = _in_order(hashes)
-        hashes, places = hashes[order], places[order]
-        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])[: len(hashes)])
-        keys = hashes[first]
-        first = np.append(first, len(places)).astype(np.int64)
-        repeated = np.diff(first).astype(np.int32)
-        key_at = np.full(len(joined), -1, dtype=np.int32)
-        key_at[places] = np.repeat(np.arange(len(keys), dtype=np.int32), repeated)
-        several = np.flatnonzero(repeated > 1)
-        model = np.repeat(places[first[several]], repeated[several])
-        there = places[np.repeat(repeated > 1, repeated)]
+        order, hashes = _in_order(hashes)
+        places = places[order]
+        fresh = np.ones(len(hashes), dtype=np.bool_)
+        fresh[1:] = hashes[1:] != hashes[:-1]
+        keys = hashes[fresh]
+        first = np.append(np.flatnonzero(fresh).astype(kind), kind(len(places)))
+        again = np.flatnonzero(~fresh)
+        there, model = places[again], places[again - 1]
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
             raise TextsError(
                 "two different passages of the texts have the same 64-bit hash, which only happens on purpose: "
@@ -100,8 +103,10 @@ class Table:
         buckets: npt.NDArray[np.int32] = np.append(begins, len(keys)).astype(np.int32)
         full = np.flatnonzero(np.diff(buckets))
         if len(full):
-            bitmap[full] = np.bitwise_or.reduceat(signs(keys), buckets[full])
-        return cls(joined, spans, stride, every, keys, first, places, key_at, bitmap, bits, buckets)
+            bitmap[full] = np.bitwise_or.reduceat(_signs(keys), buckets[full])
+        near = np.searchsorted(spans[:, 0], np.arange(0, len(joined), NEAR), side="right") - 1
+        text_near = np.maximum(near, 0).astype(np.int32)
+        return cls(joined, spans, stride, every, keys, first, places, bitmap, bits, buckets, text_near)
 
 
 class Search:
@@ -111,9 +116,9 @@ class Search:
     def __init__(self, table: Table, *, fast: bool) -> None:
         self._table, self._fast = table, fast
         self._follow = _fast() if fast else followed
-        self._seen = np.zeros(len(table.keys), dtype=np.int64)
-        self._last = np.full(len(table.keys), -1, dtype=np.int64)
+        self._seen = np.zeros((len(table.keys), 2), dtype=np.int32)
         self._documents = 0
+        self._recent = np.zeros(RECENT, dtype=np.int64)
 
     def runs(self, buffer: Bytes, spans: Spans) -> Runs:
         """The runs of a buffer's documents, as far as they reach on both sides, document by document; documents are
@@ -126,10 +131,13 @@ class Search:
         places, found, owners = places[inside], found[inside], owners[inside].astype(np.int64)
         first, rows, gathered = 0, np.empty((ROWS, 6), dtype=np.int64), []
         same = np.zeros(len(places), dtype=np.bool_)
+        if self._fast:
+            _bring(found, table, self._seen)
+        views, starts = (_words(buffer), _words(table.texts)), spans[:, 0].copy()
         while first < len(places):
             number, after = self._follow(
-                buffer, places, found, owners, base, first, spans[:, 0].copy(),
-                table.texts, table.spans, table.first, table.places, table.key_at, self._seen, self._last, same, rows,
+                buffer, places, found, owners, base, first, starts, table.texts, table.spans, table.first,
+                table.places, table.text_near, *views, self._seen, same, self._recent, rows,
             )  # fmt: skip
             if after == first:  # one block alone has more runs than there is room for
                 rows = np.empty((2 * len(rows), 6), dtype=np.int64)
@@ -183,38 +191,51 @@ def signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
-    buffer: Any, places: Any, found: Any, owners: Any, base: int, begin: int, starts: Any, texts: Any,
-    spans: Any, first: Any, there_of: Any, key_at: Any, seen: Any, last: Any, same: Any, rows: Any,
+    buffer: Any, places: Any, found: Any, owners: Any, base: int, begin: int, starts: Any, texts: Any, spans: Any,
+    first: Any, there_of: Any, text_near: Any, words: Any, text_words: Any, seen: Any,
+    same: Any, recent: Any, rows: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Follow blocks to both sides as far as document and text agree, from block `begin` on, into `rows`. How many rows,
     and the block to go on with where there is no more room.
 
     A run is followed from its first block alone. A block that more than `COMMON` documents hold is not followed. Parts
-    of characters at the ends of a run are left away. `same` remembers which blocks were followed.
+    of characters at the ends of a run are left away. `same` remembers which blocks were followed. `words` and
+    `text_words` are the 8 bytes from each place on, so that plain ASCII is compared 8 bytes at a time. A run that is
+    among the `recent` ones of the document, elsewhere in it, gives no second row: the first one gets the earlier place.
+    `seen` says how many documents hold a block, and the number of the last one, from 1 on.
     """
+    tops = np.uint64(0x8080808080808080)
     number, i = 0, begin
     while i < len(places):
-        place, key, document = places[i], found[i], base + owners[i]
-        model = there_of[first[key]]
-        same[i] = seen[key] + (last[key] != document) <= COMMON
-        for k in range(BLOCK):
-            if not same[i]:
-                break
-            same[i] = buffer[place + k] == texts[model + k]
+        place, key, document = places[i], found[i], base + owners[i] + 1
+        model = int(there_of[first[key]])
+        same[i] = seen[key, 0] + (seen[key, 1] != document) <= COMMON
+        for k in (0, 8, 16):
+            same[i] = same[i] and words[place + k] == text_words[model + k]
         if same[i]:
             if number + first[key + 1] - first[key] > len(rows):
                 return number, i
-            before = -1
+            before = False
             k = i - 1
             while k >= 0 and owners[k] == owners[i] and places[k] >= place - BLOCK:
-                if places[k] == place - BLOCK and same[k]:
-                    before = found[k]
+                before = before or (places[k] == place - BLOCK and same[k])
                 k -= 1
             for j in range(first[key], first[key + 1]):
-                there = there_of[j]
-                if before >= 0 and there >= BLOCK and key_at[there - BLOCK] == before:
-                    continue
+                there = int(there_of[j])
+                if (
+                    before
+                    and there >= BLOCK
+                    and text_words[there - 8] == words[place - 8]
+                    and text_words[there - 16] == words[place - 16]
+                    and text_words[there - 24] == words[place - 24]
+                ):
+                    continue  # the block before it was followed
                 back, most = 0, min(place, there)
+                while back + 8 <= most:
+                    word = text_words[there - back - 8]
+                    if word != words[place - back - 8] or word & tops:
+                        break
+                    back += 8
                 while (
                     back < most
                     and buffer[place - back - 1] == texts[there - back - 1]
@@ -222,6 +243,11 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
                 ):
                     back += 1
                 on = BLOCK
+                while True:
+                    word = text_words[there + on]
+                    if word != words[place + on] or word & tops:
+                        break
+                    on += 8
                 while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
                     on += 1
                 if back + on < RUN:
@@ -233,33 +259,55 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
                     end -= 1
                     while end > start and texts[end] & 0xC0 == 0x80:
                         end -= 1
+                if end - start < RUN:
+                    continue
+                low = text_near[start // NEAR]
+                while low + 1 < len(spans) and spans[low + 1, 0] <= start:
+                    low += 1
+                at = place - back + start - (there - back) - starts[owners[i]]
+                own_start, own_end = start - spans[low, 0], end - spans[low, 0]
+                slot = (start * 31 + end * 17) % len(recent)
+                k = recent[slot]
+                if (
+                    k < number
+                    and rows[k, 0] == owners[i]
+                    and rows[k, 1] == low
+                    and rows[k, 2] == own_start
+                    and rows[k, 3] == own_end
+                ):
+                    rows[k, 4] = min(rows[k, 4], at)
+                    continue
                 characters = 0
                 for k in range(start, end):
                     characters += texts[k] & 0xC0 != 0x80
                 if characters < RUN:
                     continue
-                low, high = 0, len(spans)
-                while high - low > 1:
-                    middle = (low + high) // 2
-                    if spans[middle, 0] <= start:
-                        low = middle
-                    else:
-                        high = middle
+                recent[slot] = number
                 rows[number, 0] = owners[i]
                 rows[number, 1] = low
-                rows[number, 2] = start - spans[low, 0]
-                rows[number, 3] = end - spans[low, 0]
-                rows[number, 4] = place - back + start - (there - back) - starts[owners[i]]
+                rows[number, 2] = own_start
+                rows[number, 3] = own_end
+                rows[number, 4] = at
                 rows[number, 5] = characters
                 number += 1
-        if last[key] != document:
-            last[key] = document
-            seen[key] += 1
+        if seen[key, 1] != document:
+            seen[key, 0] += 1
+            seen[key, 1] = document
         i += 1
     return number, i
 
 
-def _hashes(words: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def _signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The same as `signs`, in pieces that stay in the processor's memory."""
+    made = np.empty(len(hashes), dtype=np.uint64)
+    for begin in range(0, len(hashes), 1 << 14):
+        made[begin : begin + (1 << 14)] = signs(hashes[begin : begin + (1 << 14)])
+    return made
+
+
+def _hashes(
+    words: npt.NDArray[np.uint64], places: npt.NDArray[np.int32 | np.int64]
+) -> npt.NDArray[np.uint64]:
     """The hash of the block at each place, in pieces that stay in the processor's memory."""
     made = np.empty(len(places), dtype=np.uint64)
     for begin in range(0, len(places), 1 << 14):
@@ -268,14 +316,18 @@ def _hashes(words: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt
     return made
 
 
-def _in_order(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """The stable order of hashes, as `argsort` gives it. Numbers are sorted several times as fast as places of
-    numbers, so the place takes the last bits of each hash; the few hashes that agree in all other bits are sorted
-    once more."""
+def _in_order(
+    hashes: npt.NDArray[np.uint64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers are sorted several times as fast
+    as places of numbers, so the place takes the last bits of each hash; the few hashes that agree in all other bits are
+    sorted once more."""
     low = np.uint64((1 << max(1, len(hashes) - 1).bit_length()) - 1)
-    ordered = hashes & ~low | np.arange(len(hashes), dtype=np.uint64)
+    ordered = hashes & ~low
+    ordered |= np.arange(len(hashes), dtype=np.uint64)
     ordered.sort()
-    order = (ordered & low).astype(np.int64)
+    ordered &= low
+    order = ordered.view(np.int64)
     some = hashes[order]
     for i in np.flatnonzero(some[1:] < some[:-1]).tolist():
         first, last = i, i + 2
@@ -285,7 +337,8 @@ def _in_order(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
             last += 1
         mine = np.sort(order[first:last])
         order[first:last] = mine[np.argsort(hashes[mine], kind="stable")]
-    return order
+        some[first:last] = hashes[order[first:last]]
+    return order, some
 
 
 def _fast() -> Callable[..., tuple[int, int]]:
@@ -294,6 +347,13 @@ def _fast() -> Callable[..., tuple[int, int]]:
 
     made: Callable[..., tuple[int, int]] = kernels.followed
     return made
+
+
+def _bring(found: npt.NDArray[np.int64], table: Table, seen: npt.NDArray[np.int32]) -> None:
+    """Have what `followed` looks up for these keys brought from memory, all at once."""
+    from pretrace.scan import kernels
+
+    kernels.bring(found, table.first, table.places, table.texts, seen)
 
 
 def _words(buffer: Bytes) -> npt.NDArray[np.uint64]:

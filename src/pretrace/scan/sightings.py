@@ -85,9 +85,9 @@ class Part:
             "documents": self.documents,
             "wholes": self.wholes,
             "longest": self.longest,
-            "best": {text: [asdict(one) for one in some] for text, some in self.best.items()},
+            "best": {text: [_plain(one) for one in some] for text, some in self.best.items()},
             "near": self.near,
-            "nearest": {text: [asdict(one) for one in some] for text, some in self.nearest.items()},
+            "nearest": {text: [_plain(one) for one in some] for text, some in self.nearest.items()},
         }
         written = np.frombuffer(
             json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass"), dtype=np.uint8
@@ -126,6 +126,12 @@ class Part:
         )
 
 
+def _plain(one: Sighting | NearCopy) -> dict[str, Any]:
+    """As `asdict`, which takes most of the time of a scan that finds much."""
+    made = {name: getattr(one, name) for name in type(one).__dataclass_fields__}
+    return {**made, "facts": {"id": one.facts.id, "url": one.facts.url, "date": one.facts.date}}
+
+
 class Gathering:
     """Adds up what is found in one file: `starts` and `sizes` are each text's first byte among all, and its bytes."""
 
@@ -159,12 +165,10 @@ class Gathering:
         firsts = np.flatnonzero(pair)
         texts = runs[firsts, TEXT]
         np.add.at(self._documents, texts, 1)
-        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
-        whole = np.zeros(len(firsts), dtype=np.int64)
-        np.maximum.at(whole, group, runs[:, END] - runs[:, START] == self._sizes[runs[:, TEXT]])
-        np.add.at(self._wholes, texts, whole)
-        covered = np.zeros(len(firsts), dtype=np.int64)
-        np.add.at(covered, group[at], ends - begins)
+        np.maximum.at(self._longest, texts, np.maximum.reduceat(runs[:, CHARACTERS], firsts))
+        longest = np.maximum.reduceat(runs[:, END] - runs[:, START], firsts)
+        np.add.at(self._wholes, texts, (longest == self._sizes[texts]).astype(np.int64))
+        covered = np.add.reduceat(ends - begins, np.flatnonzero(pair[at]))
         self._sight(runs, firsts, covered, facts, first)
         if self._pending > GATHERED:
             self._changes, self._pending = [added_up(self._changes)], 0
@@ -306,6 +310,11 @@ def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
     """What was found of one text, whose folded bytes begin at `start` of all texts."""
     size = len(content)
     first, last = np.searchsorted(whole.changes[:, 0], [start, start + size + 1])
+    if first == last:  # as most texts
+        total = int(np.count_nonzero(content & 0xC0 != 0x80))
+        whole_text: tuple[Passage, ...] = (Passage(0, total, 0),) if total else ()
+        near, nearest = whole.near.get(text, 0), tuple(whole.nearest.get(text, ()))
+        return FoundText(total, 0.0, 0.0, 0, 0, 0, whole_text, (), near, nearest)
     mine = whole.changes[first:last]
     letters = np.concatenate([[0], np.cumsum(content & 0xC0 != 0x80)])
     total = int(letters[-1])

@@ -23,6 +23,10 @@ from pretrace.web.workspace import RequestError
 LETTERS_READ = 2_000_000
 """Characters of all texts together that are looked at for their scripts."""
 _SCRIPTS_SHOWN = 4
+FIRST = 3
+"""Texts of which the beginning is shown."""
+_FIRST_READ, _FIRST_SHOWN = 2_000, 300
+_GUESSED_FROM, _LEAST_LETTERS = 100, 20
 _TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".gz")
 
 
@@ -52,7 +56,10 @@ class Facts:
     names: Names = field(default_factory=Names)
     problem: str = ""
     other_labels: bool = False
-    """Whether a column called label says something else than membership, and must be left out."""
+    first: tuple[str, ...] = ()
+    guessed: bool = False
+    """Whether a column called label says something else than membership, and must be left out. `first` are the
+    beginnings of the first texts; `guessed` says that nobody named the column they stand in."""
 
     @property
     def column_options(self) -> tuple[str, ...]:
@@ -73,9 +80,11 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Facts:
         return said.replace(place, name)
 
     try:
-        columns = _columns(path, limits)
+        columns, longest = _columns(path, limits)
     except TextsError as error:
         raise TextsError(plain(str(error))) from error
+    guess = "" if text_column or {"text", "input"} & {*columns} else longest
+    text_column = text_column or guess
     chosen = Columns(text=text_column or None)
     try:
         corpus, other = open_corpus(place, chosen), False
@@ -88,7 +97,7 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Facts:
             return Facts(text_column=text_column, columns=columns, problem=plain(str(error)))
     found = _measured(corpus, place, chosen, columns)
     said, notes = tuple(map(plain, found.said)), tuple(map(plain, found.notes))
-    return replace(found, other_labels=other, said=said, notes=notes)
+    return replace(found, other_labels=other, said=said, notes=notes, guessed=bool(guess))
 
 
 def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ...]) -> Facts:
@@ -114,6 +123,7 @@ def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ..
         notes=corpus.notes,
         situation=told.situation,
         names=told.names,
+        first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:FIRST]),
     )
 
 
@@ -151,12 +161,13 @@ class _Names(Reading):
         return tuple(dict.fromkeys(found))
 
 
-def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
-    """The columns of a table's first row; none of a folder or a .txt file. RequestError where there are too many
-    columns, rows, or characters in them."""
+def _columns(path: Path, limits: Limits) -> tuple[tuple[str, ...], str]:
+    """The columns of a table's first row, none of a folder or a .txt file; and that with the longest texts in the first
+    rows, "" where none is long. RequestError where there are too many columns, rows, or characters in them."""
     table = not path.is_dir() and path.name.lower().endswith(_TABLES) and ".txt" not in path.suffixes
     names: tuple[str, ...] = ()
     size = 0
+    number, lengths = 0, Counter[str]()
     for number, row in enumerate(rows_of(path, _Names(Columns(), str(path))), start=1):
         if number == 1 and table:
             names = tuple(row.fields)
@@ -167,6 +178,8 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
                     "columns out."
                 )
         size += sum(len(cell) for cell in row.fields.values() if isinstance(cell, str))
+        if number <= _GUESSED_FROM:
+            lengths.update({name: len(cell) for name, cell in row.fields.items() if isinstance(cell, str)})
         if number > limits.texts or size > limits.expanded:
             most = f"{limits.texts:,} texts, or {limits.expanded:,} characters,"
             raise RequestError(
@@ -174,4 +187,6 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
                 "command line, which reads collections of any size.",
                 413,
             )
-    return names
+    longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
+    read = max(1, min(number, _GUESSED_FROM))
+    return names, longest if longest in names and letters / read >= _LEAST_LETTERS else ""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from pretrace.verdicts.advise import Advised
@@ -49,6 +51,7 @@ _LABELS = {
     "overlap": "Count sequences of 13 words",
     "match": "How letters are compared",
     "corpus-column": "Column of the text there",
+    "requested-by": "Requested by",
 }
 _TYPED = {
     ", given as TEXTS is": "",
@@ -71,7 +74,10 @@ class Models:
     free: bool = True
 
     def check(self, label: str, written: str) -> None:
-        """RequestError for a model that may not be chosen; nobody looks whether there is such a one."""
+        """RequestError for a model that may not be chosen, and on a page of this machine alone for a folder or file
+        that is not there: elsewhere nobody looks whether there is such a one."""
+        if self.free:
+            self._check_place(label, written)
         if self.free or written in self.listed:
             return
         if not self.listed:
@@ -82,6 +88,19 @@ class Models:
         raise RequestError(
             f"{label} is one of {', '.join(self.listed)}: no other can be chosen on this page.", 403
         )
+
+    @staticmethod
+    def _check_place(label: str, written: str) -> None:
+        """RequestError for what can be nothing but a path, and is none."""
+        path = Path(written).expanduser()
+        named = written.startswith(("/", "./", "../", "~")) or written.endswith(".gguf")
+        with suppress(OSError, ValueError):
+            if named and "\0" not in written and not path.exists():
+                raise RequestError(
+                    f"{label}: there is no folder or file {written[:200]} on this machine. Mend the path, or name a "
+                    "hub id, smollm2 or a server.",
+                    422,
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +120,14 @@ class Field:
     def label(self) -> str:
         """The name as a reader sees it."""
         return _LABELS.get(self.name) or _label(self.name)
+
+    @property
+    def bounds(self) -> str:
+        """What a number may be, in words; empty where nothing is known."""
+        low, high = self.least, self.most
+        if low is not None and high is not None:
+            return f"{low:g} to {high:g}"
+        return f"{low:g} or more" if low is not None else f"{high:g} at most" if high is not None else ""
 
     @property
     def words(self) -> str:
@@ -129,6 +156,13 @@ class Form:
         """The form with other defaults, by field."""
         made = [replace(one, default=given.get(one.name) or one.default) for one in self.fields]
         return replace(self, fields=tuple(made))
+
+    def again(self, asked: Mapping[str, Sequence[str]] | None) -> Form:
+        """The form with what was typed before, its empty fields too; as it is where nothing was."""
+        if asked is None:
+            return self
+        typed = {one.name: "\n".join(asked.get(one.name, ())) for one in self.fields}
+        return replace(self, fields=tuple(replace(one, default=typed[one.name]) for one in self.fields))
 
     def offering(self, name: str, choices: tuple[str, ...]) -> Form:
         """The form with a field whose value is one of those that whoever serves the page has named."""

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +30,8 @@ from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read,
 
 PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
 _LOG_SHOWN = 20_000
+AHEAD = frozenset(("--plan", "--dry-run"))
+"""The options by which a command says what it would do, and ends."""
 _SAME_MOMENT = 1.0
 _STOPPED = 130
 
@@ -45,9 +48,19 @@ WORDS: dict[Name, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A form as it was filled in: its test, what stood in each field, and the visitor's own notes."""
+
+    test: str = ""
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
-    the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did."""
+    the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did.
+    `test` and `asked` are the form that was filled in, by field, and `notes` what the visitor wrote down."""
 
     id: str
     title: str
@@ -59,6 +72,14 @@ class Job:
     born: float = 0.0
     stopped: float = 0.0
     texts: str = ""
+    test: str = ""
+    asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: str = ""
+
+    @property
+    def plans(self) -> bool:
+        """Whether it looks ahead and reads nothing yet."""
+        return bool(self.test) and not AHEAD.isdisjoint(self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +132,15 @@ class Jobs:
             )
         self.workspace.left(self.settings.most_kept * 1_000_000)
 
-    def add(self, title: str, command: tuple[str, ...], out: str, *, texts: str = "") -> Job:
+    def add(
+        self, title: str, command: tuple[str, ...], out: str, *, texts: str = "", form: Asked = Asked()
+    ) -> Job:
         """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
-        made = Job(fresh(command[0]), title, command, out, time.time(), str(Path.cwd()), texts=texts)
+        here = str(Path.cwd())
+        made = Job(
+            fresh(command[0]), title, command, out, time.time(), here,
+            texts=texts, test=form.test, asked=form.values, notes=form.notes,
+        )  # fmt: skip
         with self._lock:
             self.check_room()
             self.workspace.check_room("jobs", self.limits.kept)

@@ -37,6 +37,7 @@ class Limits:
         60, "The longest wait after a wrong token; each is twice the one before", "s"
     )
     log_records: int = _limit(20, "Messages of the server that are printed a minute")
+    files: int = _limit(20, "Files of an upload, each a collection of its own")
     fields: int = _limit(200, "Fields of a form")
     field_bytes: int = _limit(4_000_000, "A field of a form that is no file", "bytes")
     part_characters: int = _limit(10_000, "Characters of one option of a test")

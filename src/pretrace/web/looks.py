@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_text
@@ -19,6 +21,8 @@ from pretrace.web.uploads import facts_of, texts_of, upload_of
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
 
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
+MOST_DRAWN = 400
+"""Known non-members that are drawn; of more, evenly many of the sorted ones."""
 FEW_KNOWN = 20
 """Known non-members below which a rank says next to nothing."""
 _TITLE = 60
@@ -43,16 +47,28 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Dot:
+    """One known non-member on the line: where it stands, from 0 to 1, its name and its value."""
+
+    at: float
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a text stands in one score among known non-members: its value, how many of `known` are at least as high,
-    and the positions of all of them and of the text on a line from 0 to 1."""
+    the positions of them and of the text on a line from 0 to 1, their least and greatest value, and the ticks of the
+    line, each with its value."""
 
     score: str
     value: float
     known: int
     above: int
-    dots: tuple[float, ...]
+    dots: tuple[Dot, ...]
     own: float
+    ends: tuple[float, float]
+    ticks: tuple[tuple[float, float], ...]
 
     @property
     def share(self) -> float:
@@ -172,15 +188,20 @@ def places(run: Run, known: Run) -> tuple[Place, ...]:
         if score not in known.scores or np.isnan(value):
             continue
         others = known.column(score)
-        others = others[~np.isnan(others)]
-        if len(others):
-            found.append(_placed(score, value, others))
+        scored = np.flatnonzero(~np.isnan(others))
+        if len(scored):
+            found.append(_placed(score, value, others[scored], [known.ids[i] for i in scored]))
     return tuple(found)
 
 
-def _placed(score: str, value: float, others: Doubles) -> Place:
+def _placed(score: str, value: float, others: Doubles, names: Sequence[str]) -> Place:
     low, high = min(value, float(others.min())), max(value, float(others.max()))
     spread = (high - low) or 1.0
-    drawn = np.sort(others)[:: max(1, len(others) // 400)]
-    dots = tuple(float(one) for one in (drawn - low) / spread)
-    return Place(score, value, len(others), int((others >= value).sum()), dots, (value - low) / spread)
+    drawn = np.argsort(others, kind="stable")[:: max(1, len(others) // MOST_DRAWN)]
+    dots = tuple(Dot(float((others[i] - low) / spread), names[i], float(others[i])) for i in drawn)
+    ticks = MaxNLocator(nbins=6, steps=[1, 2, 5, 10]).tick_values(low, high)
+    marked = tuple((float((one - low) / spread), float(one)) for one in ticks if low <= one <= high)
+    ends = (float(others.min()), float(others.max()))
+    return Place(
+        score, value, len(others), int((others >= value).sum()), dots, (value - low) / spread, ends, marked
+    )

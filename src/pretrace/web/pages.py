@@ -93,7 +93,9 @@ def desk_of(request: Request) -> Desk:
 async def posted(request: Request) -> FormData:
     """The form of a request; RequestError where it does not carry the key of this server's own pages."""
     limits = desk_of(request).limits
-    form = await request.form(max_files=1, max_fields=limits.fields, max_part_size=limits.field_bytes)
+    form = await request.form(
+        max_files=limits.files, max_fields=limits.fields, max_part_size=limits.field_bytes
+    )
     key = form.get("form_key")
     wanted = form_key(desk_of(request).workspace, request.url.path)
     if not isinstance(key, str) or not hmac.compare_digest(key.encode("utf-8", "replace"), wanted.encode()):
@@ -117,6 +119,11 @@ def file_in(form: FormData, name: str) -> UploadFile | None:
     """The file of a form; None where none was chosen."""
     value = form.get(name)
     return value if isinstance(value, UploadFile) and value.filename else None
+
+
+def files_in(form: FormData, name: str) -> list[UploadFile]:
+    """The files of a form, in the order in which they were chosen."""
+    return [one for one in form.getlist(name) if isinstance(one, UploadFile) and one.filename]
 
 
 def go(path: str) -> RedirectResponse:

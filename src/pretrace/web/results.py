@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -85,7 +87,9 @@ def result_folder(workspace: Workspace, name: str) -> Path:
 
 
 def _entry(place: Path) -> Entry | None:
-    if place.is_symlink():  # what lies elsewhere is not shown
+    if place.is_symlink() or place.name.startswith(
+        "."
+    ):  # what lies elsewhere, or is being written, is not shown
         return None
     for marker in runs.MARKERS:
         path = place / marker
@@ -136,6 +140,18 @@ def files(folder: Path) -> list[tuple[str, int]]:
     found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     names = ((path.relative_to(folder).as_posix(), path.stat().st_size) for path in found)
     return [(name, size) for name, size in names if name != runs.REPORT]
+
+
+def packed(folder: Path) -> Iterator[bytes]:
+    """The files of a result as a zip, piece by piece; it is written beside and never lies in the workspace."""
+    with tempfile.TemporaryFile() as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and not path.is_symlink():
+                    archive.write(path, f"{folder.name}/{path.relative_to(folder).as_posix()}")
+        file.seek(0)
+        while piece := file.read(1 << 20):
+            yield piece
 
 
 def marker_hash(folder: Path) -> str:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from importlib.resources import files as resources
+from pathlib import Path
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from fastapi.responses import (
+    FileResponse,
+    HTMLResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 
 from pretrace.errors import OutputError
 from pretrace.runs import REPORT
-from pretrace.web import results
+from pretrace.web import example, results
 from pretrace.web.guard import LOGIN, REPORT_POLICY, address_of
+from pretrace.web.jobs import AHEAD, Asked
 from pretrace.web.looks import looks
 from pretrace.web.pages import Here, Posted, form_key, go, line, rendered
+from pretrace.web.uploads import remove
 from pretrace.web.workspace import RequestError, inside
 
 router = APIRouter()
@@ -30,6 +40,7 @@ def home(desk: Here) -> HTMLResponse:
         here="home",
         jobs=[(job, state) for job, state in jobs if not state.over][:_LATEST],
         latest=results.entries(desk.workspace)[:_LATEST],
+        example=example.offered(desk.models),
     )
 
 
@@ -86,6 +97,19 @@ def resume(desk: Here, name: str, form: Posted) -> RedirectResponse:
     return go(f"/jobs/{quote(name)}")
 
 
+@router.post("/jobs/{name}/begin")
+def begin(desk: Here, name: str, form: Posted) -> RedirectResponse:
+    """Start what a job only planned."""
+    planned = desk.jobs.get(name)
+    if not planned.plans:
+        raise RequestError("This job was no plan: it cannot be started in this way.", 409)
+    command = tuple(part for part in planned.command if part not in AHEAD)
+    title = planned.title.removeprefix("Plan of ")
+    asked = Asked(planned.test, planned.asked, planned.notes)
+    made = desk.jobs.add(title, command, planned.out, texts=planned.texts, form=asked)
+    return go(f"/jobs/{made.id}")
+
+
 @router.get("/results", response_class=HTMLResponse)
 def listed(desk: Here, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
     """All results, or those that the filters let through."""
@@ -112,9 +136,19 @@ def result(desk: Here, name: str) -> HTMLResponse:
         "result.html",
         here="results",
         entry=entry,
+        figures=_readable(folder),
         files=results.files(folder),
         mark=results.marker_hash(folder),
     )
+
+
+def _readable(folder: Path) -> dict[str, str]:
+    """What a result found; nothing where it cannot be read, which its mark says."""
+    try:
+        found = results.figures(folder)
+    except OutputError:
+        return {}
+    return {label: value for label, value in found.items() if label not in ("Outcome", "Statement")}
 
 
 @router.get("/results/{name}/verified", response_class=HTMLResponse)
@@ -139,6 +173,27 @@ def download(desk: Here, name: str, path: str) -> Response:
     if not place.is_file():
         raise RequestError("There is no such file in this result.", 404)
     return FileResponse(place, media_type="application/octet-stream", filename=f"{name}-{place.name}")
+
+
+@router.get("/results/{name}/all.zip")
+def everything(desk: Here, name: str) -> Response:
+    """All files of a result in one archive."""
+    folder = results.result_folder(desk.workspace, name)
+    named = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip"
+    return StreamingResponse(
+        results.packed(folder), media_type="application/zip", headers={"Content-Disposition": named}
+    )
+
+
+@router.post("/results/{name}/delete")
+def delete(desk: Here, name: str, form: Posted) -> RedirectResponse:
+    """Delete a result that no job is writing."""
+    folder = results.result_folder(desk.workspace, name)
+    for one in desk.jobs.all():
+        if one.out == f"results/{name}" and not desk.jobs.state(one).over:
+            raise RequestError("A job that is not over writes into this folder: stop the job first.", 409)
+    remove(folder)
+    return go("/results")
 
 
 @router.get("/compare", response_class=HTMLResponse)

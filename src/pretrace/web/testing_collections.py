@@ -11,16 +11,23 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.types import Situation
 from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.web import example
 from pretrace.web.archives import TAKEN
 from pretrace.web.facts import Facts
 from pretrace.web.forms import COMMANDS, Form, prefilled
+from pretrace.web.jobs import Asked
 from pretrace.web.languages import UNSPOKEN
-from pretrace.web.pages import Desk, Here, Posted, file_in, go, line
-from pretrace.web.uploads import Upload, facts_of, seen, take, texts_of, upload_of, uploads
+from pretrace.web.pages import Desk, Here, Posted, files_in, go, line
+from pretrace.web.uploads import Upload, facts_of, remove, rename, seen, take, texts_of, upload_of, uploads
 from pretrace.web.workspace import RequestError, fresh, slug
 
 router = APIRouter()
 SEARCH = "scan"
+AHEAD_OF: Mapping[str, str] = {"audit": "--plan", "scan": "--plan"} | dict.fromkeys(
+    ("flag", "score", "evaluate"), "--dry-run"
+)
+"""How each command says what it would do, and how long that takes."""
+MOST_NOTES = 4_000
 _OTHERS = {
     SEARCH: "Search training data for these texts: which of them stand there, and where?",
     "score": "Scores alone: a row a text, without a verdict",
@@ -38,11 +45,39 @@ def form(desk: Here) -> HTMLResponse:
 @router.post("/collections")
 def upload(desk: Here, form: Posted) -> RedirectResponse:
     """Take an upload in and look into it."""
-    file = file_in(form, "file")
-    if file is None:
+    files = files_in(form, "file")
+    if not files:
         raise RequestError(f"No file was chosen: choose {TAKEN}.", 422)
-    made = take(desk.workspace, file.filename or "", file.file, desk.limits, desk.most_kept)
-    return go(f"/collections/{made.id}")
+    made: list[Upload] = []
+    try:
+        made.extend(
+            take(desk.workspace, file.filename or "", file.file, desk.limits, desk.most_kept)
+            for file in files
+        )
+    except RequestError:
+        for one in made:  # all or none: whoever mends one file sends them again
+            remove(desk.workspace.room("texts") / one.id)
+        raise
+    return go(f"/collections/{made[0].id}" if len(made) == 1 else "/collections")
+
+
+@router.post("/collections/{name}/name")
+def named_anew(desk: Here, name: str, form: Posted) -> RedirectResponse:
+    """Call a collection something else."""
+    rename(desk.workspace, upload_of(desk.workspace, name), line(form, "name"))
+    return go(f"/collections/{name}")
+
+
+@router.post("/collections/{name}/delete")
+def deleted(desk: Here, name: str, form: Posted) -> RedirectResponse:
+    """Delete a collection that no job is about to read."""
+    found = upload_of(desk.workspace, name)
+    folder = str(desk.workspace.room("texts") / found.id)
+    for job in desk.jobs.all():
+        if not desk.jobs.state(job).over and any(folder in part for part in job.command):
+            raise RequestError(f"{found.name} is read by a job that is not over: stop the job first.", 409)
+    remove(desk.workspace.room("texts") / found.id)
+    return go("/collections")
 
 
 @router.get("/collections/{name}", response_class=HTMLResponse)
@@ -78,7 +113,7 @@ def column(desk: Here, name: str, form: Posted) -> RedirectResponse:
 
 
 @router.get("/collections/{name}/test/{test}", response_class=HTMLResponse)
-def setup(desk: Here, request: Request, name: str, test: str) -> HTMLResponse:
+def setup(desk: Here, request: Request, name: str, test: str, again: str = "") -> HTMLResponse:
     """The essential options of a test, with what is known filled in."""
     found = upload_of(desk.workspace, name)
     facts = facts_of(desk.workspace, found)
@@ -96,8 +131,12 @@ def setup(desk: Here, request: Request, name: str, test: str) -> HTMLResponse:
             }
         )
     )
+    earlier = desk.jobs.get(again) if again else None
     return desk.page(
         "setup.html",
+        asked=earlier.asked if earlier else None,
+        notes=earlier.notes if earlier else "",
+        ahead=AHEAD_OF.get(wanted.command, ""),
         here="collections",
         upload=found,
         facts=facts,
@@ -122,11 +161,38 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
         options.append("--label-column=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (texts, f"--out={desk.workspace.folder / out}")
+    ahead = AHEAD_OF.get(wanted.command, "") if form.get("ahead") else ""
     job = desk.jobs.add(
-        f"{wanted.command}: {found.name}", (*wanted.words, *paths, *options), out, texts=found.id
+        f"{'Plan of ' * bool(ahead)}{wanted.command}: {found.name}",
+        (*wanted.words, *paths, *options, *([ahead] if ahead else [])),
+        out,
+        texts=found.id,
+        form=Asked(
+            test,
+            {field: tuple(one for one in given if one) for field, given in values.items() if any(given)},
+            str(form.get("notes") or "").strip()[:MOST_NOTES],
+        ),
     )
     if test != SEARCH:
         desk.workspace.remember(line(form, "model"))
+    return go(f"/jobs/{job.id}")
+
+
+@router.post("/example")
+def example_run(desk: Here, form: Posted) -> RedirectResponse:
+    """Test the example texts, without a question."""
+    if not example.offered(desk.models):
+        raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
+    suspect, known = example.ready(desk.workspace, desk.most_kept)
+    desk.jobs.check_room()
+    asked = {"model": (example.MODEL,), "nonmembers": (known.id,), "score": ("loss",)}
+    options = desk.forms["flag"].arguments(
+        asked, lambda upload: texts_of(desk.workspace, upload), desk.models
+    )
+    out = f"results/{fresh('flag-example')}"
+    paths = (texts_of(desk.workspace, suspect.id), f"--out={desk.workspace.folder / out}")
+    made = Asked("flag", asked, "The example: docstrings of Python's library.")
+    job = desk.jobs.add("flag: the example", ("flag", *paths, *options), out, texts=suspect.id, form=made)
     return go(f"/jobs/{job.id}")
 
 
@@ -146,7 +212,7 @@ def _form(desk: Desk, test: str) -> Form:
 
 def _given(query: Mapping[str, str]) -> dict[str, str]:
     """What a visitor said of the case, in the address of the page."""
-    names = ("model", "controls", "earlier", "random", "collections")
+    names = ("model", "controls", "earlier", "rows", "options", "collections")
     return {name: query.get(name, "").strip() for name in names}
 
 
@@ -154,8 +220,9 @@ def _advice(desk: Desk, upload: Upload, facts: Facts, given: Mapping[str, str]) 
     has: Situation = facts.situation
     if given.get("collections", "").isdecimal():
         has = replace(has, collections=min(int(given["collections"]), 10**6))
-    # lists of options say nothing unless their order was drawn
-    has = replace(has, rows=facts.texts) if given.get("random") else replace(has, items=0)
+    # an order says nothing unless it was drawn
+    has = replace(has, rows=facts.texts if given.get("rows") else has.rows)
+    has = has if given.get("options") else replace(has, items=0)
     if given.get("controls"):
         controls = upload_of(desk.workspace, given["controls"])
         has = replace(has, unseen=facts_of(desk.workspace, controls).documents)

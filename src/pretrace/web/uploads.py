@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -74,6 +74,25 @@ def take(
             shutil.rmtree(folder, ignore_errors=True)
             raise
     return upload
+
+
+def rename(workspace: Workspace, upload: Upload, name: str) -> Upload:
+    """The upload under another name; its ending and its file stay."""
+    ending = ending_of(upload.name)
+    stem = " ".join(name.split()).removesuffix(ending).strip()
+    if not stem:
+        raise RequestError("A collection has a name: write one.", 422)
+    made = replace(upload, name=f"{stem[:_LONGEST_NAME]}{ending}")
+    save(workspace.room("texts") / upload.id / "upload.json", made)
+    return made
+
+
+def remove(folder: Path) -> None:
+    """Delete a folder of the workspace: first out of sight by one renaming, then its files."""
+    with explained(folder):
+        gone = folder.parent.parent / "incoming" / fresh("deleted")
+        folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def sweep(workspace: Workspace) -> None:

@@ -22,6 +22,7 @@ function replace(old, html) {
   if (held) [...imported.querySelectorAll("a, button, summary")].find((one) => one.textContent === words)?.focus();
   say(imported.dataset.say);
   watch(imported);
+  readable(imported);
   return imported;
 }
 
@@ -30,13 +31,20 @@ async function renew(element, wait) {
   let next = EVERY;
   try {
     const answer = await fetch(path, { headers: { Accept: "text/html" } });
+    away(false);
     if (answer.ok) element = replace(element, await answer.text());
     else next = LONGEST;
   } catch {
     next = Math.min(LONGEST, wait * 2); // the server is away; it may come back
-    say("The server does not answer; trying again.");
+    away(true);
   }
   if (element.isConnected && element.dataset.poll) setTimeout(() => renew(element, next), next);
+}
+
+// Says, where everybody sees it, that the server went away, and takes that back when it is there again.
+function away(gone) {
+  const place = document.getElementById("away");
+  if (place) place.hidden = !gone;
 }
 
 const watched = new WeakSet();
@@ -67,15 +75,17 @@ function tooLarge(form) {
   return "";
 }
 
-async function send(form) {
+async function send(form, pressed) {
   const large = tooLarge(form);
   if (large) return refuse(form, large);
-  const button = form.querySelector("button[type=submit]");
+  const button = pressed || form.querySelector("button[type=submit]");
+  const content = new FormData(form);
+  if (button.name) content.append(button.name, button.value);
   const words = button.textContent;
   button.disabled = true;
   button.textContent = "One moment …"; // a large file is read whole before the next page
   try {
-    const answer = await fetch(form.action, { method: "POST", body: new FormData(form) });
+    const answer = await fetch(form.action, { method: "POST", body: content });
     if (answer.ok) return void location.assign(answer.url);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     refuse(form, page.getElementById("sentence")?.textContent || `The server answered ${answer.status}: try again.`);
@@ -90,7 +100,7 @@ function begin(form) {
   watched.add(form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send(form);
+    send(form, event.submitter);
   });
   if (!form.classList.contains("drop")) return;
   const input = form.querySelector("input[type=file]");
@@ -104,10 +114,38 @@ function begin(form) {
     form.classList.remove("over");
     if (!event.dataTransfer.files.length) return;
     input.files = event.dataTransfer.files;
-    say(`${input.files[0].name} was chosen.`);
+    say(input.files.length > 1 ? `${input.files.length} files were chosen.` : `${input.files[0].name} was chosen.`);
     const text = form.querySelector("textarea");
     if (text && input.files[0].size < 1e6) input.files[0].text().then((content) => { text.value = content; input.value = ""; });
   });
+}
+
+// Charts of one line: the pointer, a finger or the arrow keys choose a mark, whose words stand below.
+function readable(root) {
+  for (const chart of root.querySelectorAll("svg.strip")) {
+    const marks = [...chart.querySelectorAll("[data-say]")].sort((one, other) => one.x1.baseVal.value - other.x1.baseVal.value);
+    const words = chart.parentElement.querySelector("output");
+    let at = marks.findIndex((one) => one.classList.contains("own"));
+    const choose = (next) => {
+      at = Math.max(0, Math.min(marks.length - 1, next));
+      for (const one of marks) one.classList.toggle("here", one === marks[at]);
+      words.textContent = marks[at].dataset.say;
+    };
+    const near = (event) => {
+      const box = chart.getBoundingClientRect();
+      const place = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+      const away = marks.map((one) => Math.abs(one.x1.baseVal.value - place));
+      choose(away.indexOf(Math.min(...away)));
+    };
+    chart.addEventListener("pointermove", near);
+    chart.addEventListener("pointerdown", near);
+    chart.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1, Home: -marks.length, End: marks.length }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      choose(at + step);
+    });
+  }
 }
 
 // Two ticks in the list of results are the two sides of the next page.
@@ -130,6 +168,7 @@ function nameLanguages() {
 }
 
 watch(document);
+readable(document);
 pickTwo();
 nameLanguages();
 for (const element of document.querySelectorAll("[data-poll], [data-load]")) renew(element, EVERY);

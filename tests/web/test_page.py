@@ -1,0 +1,214 @@
+"""What a visitor does with texts, jobs and results beyond starting a test: names, plans, second tries."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from pretrace.web.jobs import Asked, Jobs
+from pretrace.web.uploads import facts_of, upload_of, uploads
+
+
+@pytest.fixture(autouse=True)
+def _quick(at_once):
+    """Uploads are looked into by this process."""
+
+
+@pytest.fixture
+def still(monkeypatch):
+    """No job is started: it waits for its turn."""
+    monkeypatch.setattr(Jobs, "_start", lambda jobs, job: None)
+
+
+def rows(number=3, **more):
+    made = [
+        {"id": f"t{i}", "text": f"Text number {i} of a collection that is long enough.", **more}
+        for i in range(number)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in made).encode()
+
+
+def send(visitor, *files):
+    return visitor.client.post(
+        "/collections",
+        data={"form_key": visitor.key},
+        files=[("file", file) for file in files],
+        follow_redirects=False,
+    )
+
+
+def test_several_files_become_a_collection_each_or_none_does(visitor):
+    answer = send(visitor, ("one.jsonl", rows()), ("two.txt", b"Some words in a file."))
+    assert (answer.status_code, answer.headers["location"]) == (303, "/collections")
+    assert sorted(one.name for one in uploads(visitor.workspace)) == ["one.jsonl", "two.txt"]
+    answer = send(visitor, ("three.jsonl", rows()), ("four.docx", b"PK"))
+    assert answer.status_code != 303
+    assert len(uploads(visitor.workspace)) == 2
+    assert not [*visitor.workspace.room("incoming").iterdir()]
+
+
+def test_more_files_than_are_taken_at_once_are_refused(visit):
+    answer = send(visit(), *((f"{i}.txt", b"words") for i in range(21)))
+    assert answer.status_code == 400
+
+
+def test_the_first_texts_are_shown_and_the_column_of_the_texts_is_guessed(visitor):
+    table = b"number,kind,story\n" + b"".join(
+        b"%d,a,<b>The story number %d is rather long</b>\n" % (i, i) for i in range(5)
+    )
+    address = visitor.upload("stories.csv", table)
+    page = visitor.client.get(address).text
+    assert "Guessed: the longest texts stand in it." in page
+    assert '<option value="story" selected>' in page
+    assert "&lt;b&gt;The story number 0 is rather long" in page
+    assert page.count("<li>&lt;b&gt;The story") == 3
+    assert facts_of(visitor.workspace, uploads(visitor.workspace)[0]).column_options == (
+        "--text-column=story",
+    )
+    numbers = visitor.upload("numbers.csv", b"a,b\n1,2\n3,4\n")
+    assert "Guessed" not in visitor.client.get(numbers).text
+
+
+def test_a_collection_is_renamed_and_keeps_its_ending(visitor):
+    address = visitor.upload("mine.jsonl", rows())
+    visitor.post(f"{address}/name", {"name": "My <i>diary</i>"})
+    assert upload_of(visitor.workspace, address.rpartition("/")[2]).name == "My <i>diary</i>.jsonl"
+    assert "My &lt;i&gt;diary" in visitor.client.get(address).text
+    assert visitor.post(f"{address}/name", {"name": " "}).status_code == 422
+
+
+def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still):
+    address = visitor.upload("mine.jsonl", rows())
+    visitor.post(f"{address}/test/score", {"model": "m"})
+    refused = visitor.post(f"{address}/delete")
+    assert (refused.status_code, "stop the job first" in visitor.said(refused)) == (409, True)
+    visitor.post("/jobs/stop")
+    assert visitor.post(f"{address}/delete").status_code == 200
+    assert uploads(visitor.workspace) == []
+    assert not [*visitor.workspace.room("incoming").iterdir()]
+    assert visitor.client.get(address).status_code == 404
+
+
+def test_deleting_takes_the_key_of_the_forms(visitor):
+    address = visitor.upload("mine.jsonl", rows())
+    assert visitor.client.post(f"{address}/delete", data={"form_key": "wrong"}).status_code == 403
+    assert len(uploads(visitor.workspace)) == 1
+
+
+def test_the_answer_to_which_tests_apply_is_where_the_page_opens(visitor):
+    page = visitor.client.get(visitor.upload("mine.jsonl", rows())).text
+    assert '#tests" class="have"' in page
+    assert '<section id="tests"' in page
+
+
+def test_rows_and_options_are_two_questions(visitor):
+    address = visitor.upload("items.jsonl", rows(30, options=["yes", "no", "perhaps"]))
+    applies = {
+        tick: visitor.client.get(address, params={tick: "on"})
+        .text.partition("Tests that apply")[2]
+        .partition("What would")[0]
+        for tick in ("rows", "options")
+    }
+    assert ("Order of rows" in applies["rows"], "Order of answer options" in applies["rows"]) == (True, False)
+    assert ("Order of rows" in applies["options"], "Order of answer options" in applies["options"]) == (
+        False,
+        True,
+    )
+
+
+def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
+    address = visitor.upload("mine.jsonl", rows())
+    visitor.post(f"{address}/test/score", {"model": "m", "ahead": "on", "notes": "for <Ann>"})
+    (planned,) = Jobs(visitor.workspace).all()
+    assert (planned.command[-1], planned.plans, planned.notes) == ("--dry-run", True, "for <Ann>")
+    assert "for &lt;Ann&gt;" in visitor.client.get(f"/jobs/{planned.id}").text
+    visitor.post(f"/jobs/{planned.id}/begin")
+    begun = next(job for job in Jobs(visitor.workspace).all() if not job.plans)
+    assert begun.command == planned.command[:-1]
+    assert (begun.test, begun.notes) == ("score", "for <Ann>")
+    assert visitor.post(f"/jobs/{begun.id}/begin").status_code == 409
+
+
+def test_what_was_typed_stands_in_the_form_of_the_next_try(visitor, still):
+    address = visitor.upload("mine.jsonl", rows())
+    visitor.post(f"{address}/test/score", {"model": "my <model>", "scores": "loss", "notes": "try 1"})
+    (job,) = Jobs(visitor.workspace).all()
+    page = visitor.client.get(f"{address}/test/score", params={"again": job.id}).text
+    assert 'value="my &lt;model&gt;"' in page
+    assert 'value="loss"' in page
+    assert ">try 1</textarea>" in page
+    assert visitor.client.get(f"{address}/test/score", params={"again": "../secret"}).status_code == 404
+
+
+def test_a_model_that_is_not_there_is_said_before_a_job_starts(visitor, still, tmp_path):
+    address = visitor.upload("mine.jsonl", rows())
+    refused = visitor.post(f"{address}/test/score", {"model": str(tmp_path / "nothing")})
+    assert (refused.status_code, "there is no folder or file" in visitor.said(refused)) == (422, True)
+    assert Jobs(visitor.workspace).all() == []
+    assert visitor.post(f"{address}/test/score", {"model": str(tmp_path)}).status_code == 200
+
+
+def test_where_models_are_listed_nobody_learns_which_files_are_there(visit, still, tmp_path):
+    visitor = visit(model=("smollm2",))
+    address = visitor.upload("mine.jsonl", rows())
+    said = {
+        visitor.said(visitor.post(f"{address}/test/score", {"model": str(place)}))
+        for place in (tmp_path, tmp_path / "nothing")
+    }
+    assert said == {"Model is one of smollm2: no other can be chosen on this page."}
+
+
+def test_a_level_has_a_range(visitor):
+    address = visitor.upload("mine.jsonl", rows())
+    page = visitor.client.get(f"{address}/test/flag").text
+    level = page.partition('name="level"')[2].partition(">")[0]
+    assert ('min="0.001"' in level, 'max="0.5"' in level) == (True, True)
+    refused = visitor.post(
+        f"{address}/test/flag", {"model": "m", "nonmembers": address.rpartition("/")[2], "level": "1.5"}
+    )
+    assert visitor.said(refused) == "Level is a number, 0.001 or more, 0.5 at most."
+
+
+def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor, still):
+    folder = visitor.workspace.room("results") / "a b"
+    folder.mkdir()
+    (folder / "run.json").write_text("{}")
+    (folder / "secret").symlink_to(visitor.workspace.folder / "secret")
+    answer = visitor.client.get("/results/a b/all.zip")
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b.zip"
+    assert zipfile.ZipFile(io.BytesIO(answer.content)).namelist() == ["a b/run.json"]
+    job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", form=Asked("score"))
+    assert visitor.post("/results/a b/delete").status_code == 409
+    visitor.post(f"/jobs/{job.id}/stop")
+    assert visitor.post("/results/a b/delete").status_code == 200
+    assert not folder.exists()
+    assert visitor.post("/results/a b/delete").status_code == 404
+    assert (visitor.workspace.folder / "secret").is_file()
+
+
+def test_a_first_visit_has_an_example_one_click_away(visit, still, monkeypatch):
+    from pretrace.web import example
+
+    monkeypatch.setattr(example, "find_spec", lambda name: name)
+    visitor = visit()
+    assert "Run the example" in visitor.client.get("/").text
+    assert "Forty" in visitor.client.get("/").text
+    for _ in range(2):  # its texts are uploaded once
+        assert visitor.post("/example").status_code == 200
+    assert sorted(one.name for one in uploads(visitor.workspace)) == sorted(example.NAMES)
+    assert [facts_of(visitor.workspace, one).texts for one in uploads(visitor.workspace)] == [
+        example.EACH
+    ] * 2
+    job = Jobs(visitor.workspace).all()[0]
+    assert (job.command[0], "--model=smollm2" in job.command) == ("flag", True)
+    sides = [{json.loads(row)["id"] for row in side.splitlines()} for side in example.texts()]
+    assert not sides[0] & sides[1]
+
+
+def test_no_example_where_its_model_cannot_be_chosen(visit):
+    visitor = visit(model=("another",))
+    assert "Run the example" not in visitor.client.get("/").text
+    assert visitor.post("/example").status_code == 403
