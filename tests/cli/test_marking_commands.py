@@ -133,6 +133,10 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
     for old, new in zip(before.texts, published.texts, strict=True):
         assert new.text.startswith(old.text)
         assert len(new.text) > len(old.text)
+    kept = [json.loads(line)["other"] for line in (out / "published.jsonl").open(encoding="utf-8")]
+    assert kept == [
+        row["other"] for row in rows(16)
+    ]  # columns that hold no variant are published as they are
     code, said = ask(
         "mark",
         "texts",
@@ -146,6 +150,9 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
     )
     assert code == 0
     assert "d was not measured: give --model" in said
+    assert '"other"' not in (tmp_path / "B" / "published.jsonl").read_text(
+        encoding="utf-8"
+    )  # would tell the draw
 
 
 def test_words_of_a_real_model_are_published_where_they_are_alike(ask, tmp_path, model_folder):
