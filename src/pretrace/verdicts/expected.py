@@ -140,7 +140,7 @@ def _basis(nearest: Study, size: float, parameters: float | None, tokens: float 
     """Where the figures come from, and what they are not."""
     said = (
         f"From {nearest.name}: models of {parameters_words(size)} parameters with known training data, read without "
-        "another model to compare with; one that never saw the texts finds more."
+        "another model. A comparison with a model that never saw the texts finds more."
     )
     if parameters is None:
         said += " How large this model is was not said."
