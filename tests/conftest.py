@@ -100,3 +100,15 @@ def reference_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_model("llama").save_pretrained(folder)
     make_tokenizer(start=True).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_plugin_stays() -> Iterator[None]:
+    """Plug-ins that a test loaded are forgotten: workers that a later test starts would load them, too."""
+    from pretrace import registry
+
+    before = set(registry._files)
+    yield
+    for place in [one for one in registry._files if one not in before]:
+        for where, name in registry._files.pop(place):
+            where.remove(name)
