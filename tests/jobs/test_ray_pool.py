@@ -134,6 +134,16 @@ def test_more_workers_than_processors_do_not_wait_for_each_other(ray: Any) -> No
 def test_an_address_without_ray(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
+
+    def found(*_: object, **__: object) -> None:
+        """No cluster: another test may have one on this machine, which "auto" would take."""
+
+    def addresses() -> set[str]:
+        return set()
+
+    addresses.cache_clear = lambda: None  # type: ignore[attr-defined]
+    monkeypatch.setattr("ray._private.services.find_bootstrap_address", found)
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", addresses)
     with (
         pytest.raises(EngineError, match=r"--address .*|no Ray cluster at --address auto"),
         cluster.connected(address),

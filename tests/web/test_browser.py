@@ -83,8 +83,12 @@ def upload(page, path):
 
 
 def fits(page):
-    """Whether the page is no wider than its window."""
-    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    """Whether the page is no wider than its window, at the latest some seconds after that changed."""
+    for _ in range(50):
+        if page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"):
+            return True
+        page.wait_for_timeout(100)
+    return False
 
 
 def test_a_text_from_paste_to_rank(tab, files, model_folder):
