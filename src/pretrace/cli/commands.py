@@ -151,56 +151,18 @@ class Root(Commands):
         Row(_USED, ("ask",), "What you have goes in, one sentence out."),
         Row(_USED, ("advise",), "Which tests can answer, with what."),
         Row(_USED, ("audit",), "A collection, against control documents."),
-        Row(
-            _USED,
-            (
-                "order",
-                "collections",
-                "cutoff",
-                "recite",
-            ),
-            "By order of rows, peers, dates, words.",
-        ),
+        Row(_USED, ("order", "collections", "cutoff", "recite"), "By order of rows, peers, dates, words."),
         Row(_USED, ("mark",), "By marks you leave, or random strings."),
         Row(_WHICH, ("flag",), "Each text, at a rate of false flags."),
         Row(_WHICH, ("scan",), "What stands in a corpus you have."),
         Row(_WHICH, ("samples",), "Items of a benchmark, as lm-eval ran it."),
-        Row(
-            _METHODS,
-            (
-                "score",
-                "evaluate",
-            ),
-            "Scores; with labels AUC and intervals.",
-        ),
-        Row(
-            _METHODS,
-            (
-                "tune",
-                "plant",
-                "count",
-            ),
-            "What some scores need first.",
-        ),
+        Row(_METHODS, ("score", "evaluate"), "Scores; with labels AUC and intervals."),
+        Row(_METHODS, ("tune", "plant", "count"), "What some scores need first."),
         Row(_METHODS, ("build",), "Benchmarks; how alike two sets are."),
         Row(_METHODS, ("demo",), "A small model, trained and tested."),
         Row(_FOUND, ("runs",), "Results rendered, compared, verified."),
-        Row(
-            _FOUND,
-            (
-                "show",
-                "serve",
-            ),
-            "A text in colours; all of it as a page.",
-        ),
-        Row(
-            _FOUND,
-            (
-                "list",
-                "cache",
-            ),
-            "What there is; what is kept on disk.",
-        ),
+        Row(_FOUND, ("show", "serve"), "A text in colours; all of it as a page."),
+        Row(_FOUND, ("list", "cache"), "What there is; what is kept on disk."),
     )
     entries = (
         Entry(
@@ -378,10 +340,8 @@ def in_present_words(arguments: Sequence[str]) -> tuple[list[str], str]:
     if first not in RENAMED or (first == "mark" and (not rest or rest[0] in below)):
         return list(arguments), ""
     now = RENAMED[first]
-    return [
-        *now.split(),
-        *rest,
-    ], f"`pretrace {first}` is `pretrace {now}` now; the earlier name goes with 0.3."
+    said = f"`pretrace {first}` is `pretrace {now}` now; the earlier name goes with 0.3."
+    return [*now.split(), *rest], said
 
 
 def call(words: Sequence[str]) -> int:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 TEXTS = ("heldout", "nonmembers", "controls", "reference")
 """Options that name texts; on the page they are chosen among the uploads."""
 LEFT_OUT = ("plan", "seed", "tuned", "plugin")
+"""Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
 ALWAYS = ("requested_by",)
 """Options that the page asks for whether they are essential or not: a report without them has a blank."""
 LEVEL = (0.001, 0.5)
 """What a level on the page may be, where the settings themselves set no bounds."""
-"""Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
 
 
 def serve(settings: ServeSettings) -> None:

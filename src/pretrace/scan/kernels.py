@@ -400,9 +400,7 @@ def probe(
     total = (len(words) - 3) // every + 1 if len(words) >= 3 else 0
     for begin in range(0, total, AHEAD):
         some = min(AHEAD, total - begin)
-        for k in range(
-            some
-        ):  # what the bit map says of a hash comes from memory while the next ones are made
+        for k in range(some):  # the bit map's words come from memory while the next hashes are made
             i = (begin + k) * every
             h = np.uint64(0)
             for word in range(3):
