@@ -211,6 +211,6 @@ def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> 
 def _dtype(wanted: str) -> str:
     """What the generator computes in: where nothing is said, what is fastest on this processor."""
     from pretrace.backends.loading import device_of
-    from pretrace.tuning.number_format import fastest_format
+    from pretrace.tuning.training import fastest_format
 
     return fastest_format(device_of("auto").type) if wanted == "auto" else wanted
