@@ -9,7 +9,7 @@ from typing import Annotated
 from pretrace.cli.answer import Answer, lines
 from pretrace.errors import OutputError
 from pretrace.results.atomic import check_writable
-from pretrace.results.sqlite import DATABASE
+from pretrace.results.export import DATABASE
 from pretrace.settings import Option
 
 

@@ -13,7 +13,7 @@ from pretrace.cli.answer import Answer
 from pretrace.cli.console import Plain
 from pretrace.errors import OutputError
 from pretrace.results.atomic import check_writable
-from pretrace.results.side_by_side import COMPARISONS
+from pretrace.results.run import COMPARISONS
 from pretrace.settings import Option
 from pretrace.types import Difference, Estimate, Run, RunScore, SideBySide
 

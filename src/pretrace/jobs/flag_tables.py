@@ -15,8 +15,8 @@ from pretrace.jobs.job import Job
 from pretrace.jobs.manifest import Manifest, Parts
 from pretrace.jobs.merge import manifests
 from pretrace.jobs.sample import SAMPLE, Numbers, keyed_hashes
-from pretrace.results.bars import p_bars, score_bars
 from pretrace.results.folder import Write
+from pretrace.results.run import p_bars, score_bars
 from pretrace.results.tables import arrow_column, texts_of
 from pretrace.statistics.documents import Numbers as Places
 from pretrace.types import Bools, Table

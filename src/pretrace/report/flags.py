@@ -22,7 +22,7 @@ from pretrace.report.searched import searched, sentences, shares
 from pretrace.report.svg import canvas, to_svg
 from pretrace.report.wording import count, p_value, plural
 from pretrace.results.atomic import atomic_text
-from pretrace.results.bars import p_bars, score_bars
+from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import from_plain
 from pretrace.types import Bars, Bools, Doubles, Verdict
 from pretrace.verdicts.flag.built import set_test

@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any, Literal
 
 _PLACES = {
-    "arrow": ("pretrace.results.frames", "to_arrow"),
-    "pandas": ("pretrace.results.frames", "to_pandas"),
+    "arrow": ("pretrace.results.export", "to_arrow"),
+    "pandas": ("pretrace.results.export", "to_pandas"),
     "html": ("pretrace.report.notebook", "html"),
 }
 """Module and function; `_repr_html_` draws, so it is imported when a notebook asks."""
