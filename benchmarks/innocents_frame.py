@@ -39,7 +39,7 @@ from scipy.stats import rankdata
 from benchmarks.experiments import DATA, RESULTS
 from benchmarks.innocents_models import DOMAINS, texts_of
 from benchmarks.machine import commit, machine
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Doubles
 from pretrace.verdicts.frame import Rows
 from pretrace.verdicts.order import FEWEST_PARTS, MOST_ROWS, Unit, gate_values, order_check

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.machine import commit, machine
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Corpus, Doubles, Text
 from pretrace.verdicts.marking.strings import random_strings
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.classifiers import Words
-from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING, CrossFit
+from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, CrossFit, Words
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Bools, Doubles, Estimate

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines.crossfit import WIDENING
+from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import TextsError
 from pretrace.scoring.findings import BLIND
 from pretrace.statistics.controls import PLACEBO, Division, survives

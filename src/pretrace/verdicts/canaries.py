@@ -19,8 +19,8 @@ import numpy as np
 from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
-from pretrace.statistics.lots import centred, lot_test
 from pretrace.statistics.permutation import share_reached
+from pretrace.statistics.ranks import centred, lot_test
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
 from pretrace.verdicts.answering import (
     Continues,

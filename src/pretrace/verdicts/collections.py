@@ -22,8 +22,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.baselines.classifiers import SURFACE, surface_features
 from pretrace.baselines.classifiers import Words as TextWords
-from pretrace.baselines.text_features import SURFACE, surface_features
 from pretrace.building.reading import days
 from pretrace.cache.generated import Draw
 from pretrace.cache.location import text_key

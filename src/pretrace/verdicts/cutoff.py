@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines.text_features import surface_features, topic_components
+from pretrace.baselines.classifiers import surface_features, topic_components
 from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.settings import option

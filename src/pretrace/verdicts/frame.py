@@ -37,8 +37,7 @@ from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.placebos import check_placebos, weights_of
 from pretrace.scoring.plan import Models
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.lots import centred, lot_effects, lot_test
-from pretrace.statistics.ranks import rank_p
+from pretrace.statistics.ranks import centred, lot_effects, lot_test, rank_p
 from pretrace.types import (
     Backend,
     Check,

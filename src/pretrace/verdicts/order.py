@@ -26,9 +26,8 @@ from pretrace.registry import require
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.lots import lot_effects, lot_test
-from pretrace.statistics.overlap import Worded
-from pretrace.statistics.words import words_of
+from pretrace.statistics.ranks import lot_effects, lot_test
+from pretrace.statistics.words import Worded, words_of
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Text, Verdict
 from pretrace.verdicts.answering import (
     Continues,

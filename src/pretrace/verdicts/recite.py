@@ -28,8 +28,8 @@ from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
-from pretrace.statistics.overlap import Worded, common_runs, edit_distance, longest_run, share_covered
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
+from pretrace.statistics.words import Worded, common_runs, edit_distance, longest_run, share_covered
 from pretrace.types import (
     Backend,
     Check,

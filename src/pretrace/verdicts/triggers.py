@@ -18,7 +18,7 @@ from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.intervals import share_interval
-from pretrace.statistics.lots import chance_of_hits
+from pretrace.statistics.ranks import chance_of_hits
 from pretrace.types import Check, Corpus, Estimate, Situation, Table, Verdict
 from pretrace.verdicts.frame import UNREGISTERED
 from pretrace.verdicts.marking.sealed import Marked, Seal

@@ -26,12 +26,11 @@ from typing import Any
 import numpy as np
 
 from pretrace.baselines.blind import bag_of_words
-from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING
+from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING
 from pretrace.scoring.holdout import drawn_documents
-from pretrace.statistics.auc_bootstrap import auc_bootstrap
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
-from pretrace.statistics.resampling import Spread
-from pretrace.statistics.scale import Below, spread_p
+from pretrace.statistics.resampling import Spread, auc_bootstrap
+from pretrace.statistics.shift import Below, spread_p
 from pretrace.types import Bools, Check, Doubles, Estimate
 
 APART = 0.55

@@ -16,8 +16,7 @@ import numpy as np
 
 from pretrace.statistics import conformal
 from pretrace.statistics.documents import Numbers
-from pretrace.statistics.scale import below, serial_p
-from pretrace.statistics.shift import Shift, moved_by, set_shift
+from pretrace.statistics.shift import Shift, below, moved_by, serial_p, set_shift
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.checks import (
     WIDE,
