@@ -185,15 +185,15 @@ def _standing(above: int, number: int, known: int) -> float:
 
 # Do two sets of documents vary alike? Equal means say nothing of that, and tails decide what stands out.
 #
-# Two tests, one value a document. `spread_p` asks in both directions and is for what a model has no part in: lengths, the
-# log-odds of a classifier of words, the score of a placebo. It is Fligner and Killeen's test (1976, with medians): normal
-# scores of the ranks of the distances from each side's median, which holds its level under heavy
-# tails. Of seven such tests it was among the most robust in Conover, Johnson and Johnson 1981.
+# Two tests, one value a document. `spread_p` asks in both directions and is for what a model has no part in:
+# lengths, the log-odds of a classifier of words, the score of a placebo. It is Fligner and Killeen's test (1976,
+# with medians): normal scores of the ranks of the distances from each side's median, which holds its level under
+# heavy tails. Of seven such tests it was among the most robust in Conover, Johnson and Johnson 1981.
 #
-# `below` is for the score of the target. Training can only raise a score, and where some of the asked documents were seen
-# the spread of all of them rises for that very reason. So only what lies below the median of the known documents is
-# compared: documents that were seen leave it, and those that stay are spread there as the known ones are. Asked documents
-# that lie farther below than known ones differ by something else than training.
+# `below` is for the score of the target. Training can only raise a score, and where some of the asked documents
+# were seen the spread of all of them rises for that very reason. So only what lies below the median of the known
+# documents is compared: documents that were seen leave it, and those that stay are spread there as the known ones
+# are. Asked documents that lie farther below than known ones differ by something else than training.
 
 
 FEWEST = 5
