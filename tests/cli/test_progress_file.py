@@ -7,9 +7,8 @@ import threading
 
 import pytest
 
-from pretrace.cli.lines import PassesLine
-from pretrace.cli.progress import Stages, trained, watched
-from pretrace.cli.progress_file import VARIABLE
+from pretrace.cli.progress import PassesLine, Stages, trained, watched
+from pretrace.cli.streams import VARIABLE
 from pretrace.verdicts.audit.watch import Outlook, Stage
 
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cache.generated import Draw
-from pretrace.cli.notes import note
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import doing
+from pretrace.cli.streams import note
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target

@@ -11,11 +11,10 @@ from pretrace.cli.answer import Answer
 from pretrace.cli.audit_printing import foreseen, shown
 from pretrace.cli.console import printer
 from pretrace.cli.found import FoundInputs, found_of, with_found
-from pretrace.cli.notes import quiet
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
-from pretrace.cli.progress import Stages, announce_training
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import Stages, announce_training, doing
+from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import finished
 from pretrace.corpora import open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError

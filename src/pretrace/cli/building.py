@@ -17,10 +17,10 @@ from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
 from pretrace.cli.answer import Answer, lines
 from pretrace.cli.console import printer
-from pretrace.cli.notes import quiet
 from pretrace.cli.options import Only
 from pretrace.cli.progress import said as progress_lines
 from pretrace.cli.progress import watched
+from pretrace.cli.streams import quiet
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError
 from pretrace.registry import require

@@ -14,10 +14,10 @@ from rich.table import Table
 from pretrace.cli.answer import Answer, of_folder
 from pretrace.cli.console import Plain
 from pretrace.cli.found import FoundInputs, found_of, with_found
-from pretrace.cli.notes import note as say_note
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import doing
+from pretrace.cli.streams import note as say_note
 from pretrace.corpora import open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError

@@ -9,7 +9,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, both
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import doing
 from pretrace.errors import ExpressionError
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.sample_logs import SampleLog

@@ -16,13 +16,13 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args,
 
 import typer
 
-from pretrace.cli import under_way
+from pretrace.cli import progress
 from pretrace.cli.answer import Answered, alone, deliver
 from pretrace.cli.completion import COMPLETED
 from pretrace.cli.configuration import CONFIG, OPTION, loader
 from pretrace.cli.help import show_all
-from pretrace.cli.notes import silenced
 from pretrace.cli.paths import check_outputs
+from pretrace.cli.streams import silenced
 from pretrace.registry import load_plugin, require
 from pretrace.settings import LARGEST, Option, option_of
 
@@ -140,7 +140,7 @@ def command_of(
         for path in given.get(PLUGIN, ()):
             load_plugin(path)
         check_outputs({name: (leaf.option, given[name]) for name, leaf in leaves.items() if name in given})
-        with silenced(given[QUIET]), under_way.command(called):
+        with silenced(given[QUIET]), progress.command(called):
             with alone(given[JSON] and Passed not in hints.values()):
                 answer = function(
                     **{one: _made(one, hints[one], given, leaves) for one in hints if one != "return"}

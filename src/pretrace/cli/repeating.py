@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pretrace.cli.notes import note
 from pretrace.cli.options import Leaf, Passed
+from pretrace.cli.streams import note
 from pretrace.cli.verdicts import GONE, TESTS
 from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError

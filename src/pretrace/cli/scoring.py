@@ -12,9 +12,8 @@ from pretrace.cli.answer import Answer, Answered
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished, foretold
-from pretrace.cli.progress import trained, watched
+from pretrace.cli.progress import doing, trained, watched
 from pretrace.cli.sharded import labelled_source, score_on_ray, score_shards, surveyed, write_unreadable
-from pretrace.cli.under_way import doing
 from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError

@@ -11,8 +11,7 @@ from dataclasses import MISSING
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from pretrace.cli.notes import silenced
-from pretrace.cli.streams import say
+from pretrace.cli.streams import say, silenced
 from pretrace.errors import MissingPackageError, shown
 from pretrace.web.settings import ServeSettings
 

@@ -11,8 +11,7 @@ from typing import Annotated
 from pretrace.cli.answer import Answer, lines
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import finished
-from pretrace.cli.progress import watched
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import doing, watched
 from pretrace.corpora import Columns, TextStream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import OutputError

@@ -11,7 +11,7 @@ from typing import Any
 from pretrace.backends.serving.address import served_kind
 from pretrace.cli.answer import Answer, of_folder
 from pretrace.cli.printing import conclusion
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import doing
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
