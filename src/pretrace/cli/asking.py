@@ -21,9 +21,8 @@ import typer
 from rich.console import Console
 
 from pretrace.backends.serving.address import served_kind, text_kind
-from pretrace.cli.answer import CANNOT_ANSWER, Answer, lines
+from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
 from pretrace.cli.audit_printing import expected_of
-from pretrace.cli.console import Plain
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import duration

@@ -7,8 +7,7 @@ from functools import partial
 
 from rich.console import Console
 
-from pretrace.cli.answer import CANNOT_ANSWER, Answer
-from pretrace.cli.console import Plain
+from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain
 from pretrace.types import AuditPlan, Outcome, Situation
 from pretrace.verdicts.expected import chance, expected_for, picture
 

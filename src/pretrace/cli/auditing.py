@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer
+from pretrace.cli.answer import Answer, printer
 from pretrace.cli.audit_printing import foreseen, shown
-from pretrace.cli.console import printer
 from pretrace.cli.found import FoundInputs, found_of, with_found
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source

@@ -15,8 +15,7 @@ from pretrace.building.ccnews import CcnewsSettings
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method, Rewriting
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
-from pretrace.cli.answer import Answer, lines
-from pretrace.cli.console import printer
+from pretrace.cli.answer import Answer, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.progress import said as progress_lines
 from pretrace.cli.progress import watched

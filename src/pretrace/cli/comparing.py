@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer
-from pretrace.cli.console import Plain
+from pretrace.cli.answer import Answer, Plain
 from pretrace.cli.options import Only
 from pretrace.cli.progress import announce_training
 from pretrace.corpora import Columns, open_corpus

@@ -11,8 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, of_folder
-from pretrace.cli.console import Plain
+from pretrace.cli.answer import Answer, Plain, of_folder
 from pretrace.cli.found import FoundInputs, found_of, with_found
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from typer.core import TyperCommand
 
-from pretrace.cli.console import Plain, printer
+from pretrace.cli.answer import Plain, printer
 from pretrace.cli.groups import Commands
 from pretrace.settings import LARGEST, Option
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, lines
-from pretrace.cli.console import Plain, printer
+from pretrace.cli.answer import Answer, Plain, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import measured, preview

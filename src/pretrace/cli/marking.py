@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Console
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, lines
-from pretrace.cli.console import Plain
+from pretrace.cli.answer import Answer, Plain, lines
 from pretrace.cli.options import Only
 from pretrace.cli.paths import Source
 from pretrace.corpora.opening import further_columns

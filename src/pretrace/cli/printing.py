@@ -13,8 +13,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, lines, of_folder
-from pretrace.cli.console import Plain
+from pretrace.cli.answer import Answer, Plain, lines, of_folder
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import Estimate, Run, Verdict

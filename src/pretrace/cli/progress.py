@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rich import progress as rich
 
-from pretrace.cli.console import printer
+from pretrace.cli.answer import printer
 from pretrace.cli.streams import EVERY, Noted, note, note_share, progress_file, quiet, said_at, say
 from pretrace.scoring.evidence import Progress, Work
 from pretrace.verdicts.audit.watch import Outlook, Stage

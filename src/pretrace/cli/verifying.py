@@ -9,8 +9,7 @@ from typing import Annotated
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer
-from pretrace.cli.console import Plain
+from pretrace.cli.answer import Answer, Plain
 from pretrace.corpora import Columns
 from pretrace.settings import TEXTS, Option, option
 from pretrace.verification import Verification
