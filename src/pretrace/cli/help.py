@@ -14,7 +14,7 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from pretrace.cli.answer import Plain, printer
-from pretrace.cli.groups import Commands
+from pretrace.cli.commands import Commands
 from pretrace.settings import LARGEST, Option
 
 if TYPE_CHECKING:
