@@ -22,9 +22,9 @@ from rich.console import Console
 
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
-from pretrace.cli.audit_printing import expected_of
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
+from pretrace.cli.printing import expected_of
 from pretrace.cli.progress import duration
 from pretrace.cli.streams import asks, note, quiet, say
 from pretrace.corpora import open_corpus

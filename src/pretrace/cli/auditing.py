@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, printer
-from pretrace.cli.audit_printing import foreseen, shown
-from pretrace.cli.found import FoundInputs, found_of, with_found
 from pretrace.cli.options import Given, Only
 from pretrace.cli.paths import Source
+from pretrace.cli.printing import foreseen, shown
 from pretrace.cli.progress import Stages, announce_training, doing
 from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import finished
+from pretrace.cli.verdicts import FoundInputs, finished, found_of, with_found
 from pretrace.corpora import open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError
 from pretrace.jobs.engine.reading import reading_elsewhere

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, lines
-from pretrace.cli.answering import Asked, opened_for_text
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
-from pretrace.cli.verdicts import finished, named, opened
+from pretrace.cli.verdicts import Asked, finished, named, opened, opened_for_text
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW

@@ -9,7 +9,7 @@ from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import Stages
-from pretrace.cli.references import BesideSeveral, opened_several
+from pretrace.cli.verdicts import BesideSeveral, opened_several
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError
 from pretrace.results.atomic import check_writable

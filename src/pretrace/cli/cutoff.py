@@ -7,8 +7,7 @@ from dataclasses import replace
 from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
-from pretrace.cli.references import BesideSeveral, opened_several
-from pretrace.cli.verdicts import finished
+from pretrace.cli.verdicts import BesideSeveral, finished, opened_several
 from pretrace.corpora import open_corpus
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS

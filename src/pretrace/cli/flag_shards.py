@@ -10,10 +10,10 @@ from typing import Any
 
 from pretrace.cli.answer import Answer
 from pretrace.cli.flagging import FlagCommand, printed
-from pretrace.cli.found import with_found
 from pretrace.cli.printing import foretold
 from pretrace.cli.progress import Stages
 from pretrace.cli.sharded import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
+from pretrace.cli.verdicts import with_found
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.jobs.both import Both, Gathered
 from pretrace.jobs.engine.scoring import Scoring, counted, shard_size

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import Answer, Plain, of_folder
-from pretrace.cli.found import FoundInputs, found_of, with_found
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note as say_note
+from pretrace.cli.verdicts import FoundInputs, found_of, with_found
 from pretrace.corpora import open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
