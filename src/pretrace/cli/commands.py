@@ -147,13 +147,13 @@ class Build(Commands):
         ),
         Entry(
             "build quality",
-            "comparing:quality",
+            "building:quality",
             "How alike two sets of texts are, beside how alike A is to itself: shared words, "
             "embeddings, divergence.",
         ),
         Entry(
             "build gap",
-            "comparing:gap",
+            "building:gap",
             "How far apart two sets of texts are, by classifiers that see no model.",
         ),
     )
@@ -196,12 +196,12 @@ class Mark(Commands):
         ),
         Entry(
             "mark check",
-            "checking:check",
+            "marking:check",
             "Was a model trained on texts that were marked? An exact test of the sealed draw.",
         ),
         Entry(
             "mark canaries",
-            "checking:canaries",
+            "marking:canaries",
             "Does a model know the random strings of these texts (hashes, UUIDs)? Each is "
             "compared with fresh strings of the same format, under the model in question and a "
             "second one.",
@@ -221,24 +221,24 @@ class Runs(Commands):
         ),
         Entry(
             "runs compare",
-            "side_by_side:compare",
+            "folders:compare",
             "Put runs side by side: models by corpora, with their controls.",
         ),
         Entry(
             "runs export",
-            "exporting:export",
+            "folders:export",
             "Write a result to one SQLite database: texts, scores, metrics, skipped texts, "
             "summary and settings.",
         ),
         Entry(
             "runs verify",
-            "verifying:verify",
+            "folders:verify",
             "Is a result what was written? Every hash, the report against its tables, and the "
             "texts against those of the result.",
         ),
         Entry(
             "runs again",
-            "repeating:again",
+            "folders:again",
             "Make a result again: the same command with the options that it recorded, relative "
             "paths from here.",
             plugins=False,
@@ -293,20 +293,20 @@ class Root(Commands):
         ),
         Entry(
             "order",
-            "ordering:order",
+            "testing:order",
             "Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and "
             "compares the published order of rows, or of answer options, with others, under the model in question and "
             "a second one.",
         ),
         Entry(
             "collections",
-            "collecting:collections",
+            "testing:collections",
             "Was this collection used? Ranked among other collections of its kind: no earlier "
             "checkpoint is needed.",
         ),
         Entry(
             "cutoff",
-            "cutoff:cutoff",
+            "testing:cutoff",
             "Years of dated texts and a stated training cut-off: does what the model knows drop "
             "there, as at no other date? Exit code 3 when the predictions are consistent with "
             "training, 0 when nothing was found (with --power), 4 when inconclusive.",

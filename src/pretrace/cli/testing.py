@@ -1,4 +1,4 @@
-"""`pretrace collections`: check all that can be checked, open, ask, write, print."""
+"""`pretrace collections`, `cutoff` and `order`: check all that can be checked, open, ask, write, print."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
 from pretrace.cli.progress import Stages
-from pretrace.cli.verdicts import BesideSeveral, opened_several
+from pretrace.cli.verdicts import Asked, BesideSeveral, finished, opened_for_text, opened_several
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError
 from pretrace.results.atomic import check_writable
@@ -19,6 +19,9 @@ from pretrace.settings import option
 from pretrace.types import AuditPlan, Backend, Corpus
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.collections import CollectionSettings
+from pretrace.verdicts.cutoff import CutoffSettings
+from pretrace.verdicts.order import OrderSettings
+from pretrace.verdicts.settings import Beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,3 +123,67 @@ def _generator(name: str, target: Target) -> Backend | None:
     if served_kind(target.model):
         opening = opening.for_weights()
     return open_model(name, **asdict(opening)) if name else None
+
+
+# `pretrace cutoff`: check all that can be checked, read dated texts, test, write, print.
+
+
+def cutoff(
+    source: Source, target: Target, beside: BesideSeveral, settings: CutoffSettings, given: Given
+) -> Answer:
+    """Years of dated texts and a stated training cut-off: does what the model knows drop there, as at no other date?
+    Exit code 3 when the predictions are consistent with training, 0 when nothing was found (with --power), 4 when
+    inconclusive."""
+    from pretrace.cli.progress import Stages
+    from pretrace.verdicts.cutoff import cutoff as test
+    from pretrace.verdicts.cutoff import prepared
+
+    check_writable(beside.out, VERDICTS.of("cutoff"))
+    corpus = open_corpus(source.texts, replace(source.columns, more=(settings.date,)))
+    prepared(corpus, settings)  # a series that is too short is found before a model is opened
+    models, references = opened_several(target, beside, settings)
+    verdict = test(
+        corpus, models, settings, references=references, watch=Stages(), statements=beside.alone.statements
+    )
+    return finished(verdict, beside.out, given)
+
+
+# `pretrace order`: was a set with rows, or answer options, in random order among the training texts?
+
+
+def order(
+    source: Source, target: Target, asked: Asked, settings: OrderSettings, beside: Beside, given: Given
+) -> Answer:
+    """Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and compares the
+    published order of rows, or of answer options, with others, under the model in question and a second one. Exit code
+    3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
+    from pretrace.cli.progress import Stages
+    from pretrace.cli.verdicts import finished, named, opened
+    from pretrace.corpora import open_corpus
+    from pretrace.verdicts.answering import draws_of
+    from pretrace.verdicts.order import in_text, prompts_of, repeated
+    from pretrace.verdicts.order import order as test
+
+    check_writable(beside.out, VERDICTS.of("options" if settings.options else "order"))
+    # the label column of a benchmark holds its answers, which are no part of this
+    columns = replace(source.columns, label=source.columns.label or "", more=settings.columns)
+    corpus = replace(source, columns=columns).open()
+    original = open_corpus(settings.shuffled_from, columns) if settings.shuffled_from else None
+    repeated(corpus, settings, original)  # before a model is opened
+    if asked.text:
+        _, questions = in_text(corpus, settings)
+        models = opened_for_text(
+            target, beside, asked, settings, lambda chat: prompts_of(questions, chat=chat), draws_of(0)
+        )
+    else:
+        models = opened(named(target, beside, settings), second=True)
+    verdict = test(
+        corpus,
+        models,
+        settings,
+        original=original,
+        text=asked.text,
+        watch=Stages(),
+        statements=beside.statements,
+    )
+    return finished(verdict, beside.out, given)
