@@ -245,7 +245,7 @@ class Runs(Commands):
         ),
         Entry(
             "runs merge",
-            "sharded:merge",
+            "scoring:merge",
             "Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the"
             " table, the run or flagging, and its report.",
         ),
