@@ -1,4 +1,4 @@
-"""`pretrace build`: benchmarks made from texts a user has."""
+"""`pretrace build`: benchmarks made from texts a user has, and two sets of texts compared (`gap`, `quality`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pretrace flag`: check all that can be checked, open, ask, write, print."""
+"""`pretrace flag`, for texts in memory and for more: check all that can be checked, open, ask, write, print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pretrace mark texts` and `draw`: check all that can be checked, make the variants, draw, seal, measure, print."""
+"""`pretrace mark`: texts marked by a lot (`texts`, `draw`), and models asked about them (`check`, `canaries`)."""
 
 from __future__ import annotations
 

@@ -58,9 +58,13 @@ COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"scores": scores, "score"
 
 # Options from a TOML file (--config): a table for each command, or flat; what is given on the command line wins.
 #
-# model = "smollm2" seed = 3
+#     model = "smollm2"
+#     seed = 3
 #
-# [audit] heldout = "drafts.jsonl" placebo = ["older", "oldest"] no-cache = true
+#     [audit]
+#     heldout = "drafts.jsonl"
+#     placebo = ["older", "oldest"]
+#     no-cache = true
 
 
 CONFIG = "config"

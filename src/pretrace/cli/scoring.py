@@ -1,4 +1,4 @@
-"""`pretrace score` and `pretrace evaluate`: check all that can be checked, open, fit, ask, write."""
+"""`pretrace score` and `evaluate`, for texts in memory and for more than that, and `pretrace runs merge`."""
 
 from __future__ import annotations
 
