@@ -195,7 +195,7 @@ def show(
     from pretrace.errors import TextsError
     from pretrace.report.heat import print_heat
     from pretrace.scoring.evidence import trace
-    from pretrace.scoring.heat import heat_of
+    from pretrace.scoring.scored import heat_of
     from pretrace.types import Quantity, Text
 
     content = standard_input().read().decode("utf-8", "replace") if text == "-" else text

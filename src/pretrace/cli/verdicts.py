@@ -112,7 +112,7 @@ def opened_several(
     """The target with its placebos, the packaged model where none is named and it is no other of them, and the
     reference models in the order they were named; errors as in `named` and `opened`."""
     from pretrace.scoring.models import open_references
-    from pretrace.scoring.placebos import weights_of
+    from pretrace.scoring.plan import weights_of
     from pretrace.verdicts.frame import with_second
 
     wanted = replace(named(target, beside.alone, settings), references=beside.reference_model)

@@ -20,8 +20,7 @@ from pretrace.errors import TextsError
 from pretrace.jobs.job import Job
 from pretrace.jobs.manifest import Manifest, Parts, Ranked
 from pretrace.results.tables import texts_of
-from pretrace.scoring.heat import SHOWN
-from pretrace.scoring.scored import NOTHING
+from pretrace.scoring.scored import NOTHING, SHOWN
 from pretrace.types import EXTREMES, Doubles, Heat, Missing, Skipped, TablePart, Whole
 
 SAMPLE = 20_480

@@ -18,9 +18,8 @@ from pretrace.jobs.shards import Shard
 from pretrace.results.run import control_columns
 from pretrace.results.tables import arrow_column
 from pretrace.scoring.detect import Options
-from pretrace.scoring.heat import heat_of, label_words
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
-from pretrace.scoring.scored import Scored
+from pretrace.scoring.scored import Scored, heat_of, label_words
 from pretrace.types import Control, Doubles
 
 _SHAPES = "64"

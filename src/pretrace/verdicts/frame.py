@@ -34,8 +34,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.scoring.placebos import check_placebos, weights_of
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
 from pretrace.statistics.ranks import centred, lot_effects, lot_test, rank_p
 from pretrace.types import (

@@ -18,8 +18,7 @@ import numpy as np
 
 from pretrace.building.reading import days
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.scoring.placebos import weights_of
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.settings import option
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.audit.watch import Watch
