@@ -58,7 +58,7 @@ def measured(ray: Any, folder: Path, texts: Path, workers: int) -> Times:
     from pretrace.jobs.engine.scoring import Scoring, counted, shard_size, work_on
     from pretrace.jobs.job import Job
     from pretrace.jobs.settings import EngineSettings
-    from pretrace.jobs.shards import survey
+    from pretrace.jobs.worker import survey
     from pretrace.scoring.detect import Options
     from pretrace.scoring.holdout import Parts as Texts
     from pretrace.scoring.settings import ModelsSettings, Target

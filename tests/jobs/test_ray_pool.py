@@ -20,7 +20,7 @@ from pretrace.jobs.engine import cluster, pool
 from pretrace.jobs.engine.pool import Answer, Piece, Pool
 from pretrace.jobs.engine.scoring import SMALL, shard_size
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.shards import SHARD
+from pretrace.jobs.worker import SHARD
 from pretrace.scoring.evidence import CHUNK
 
 ON_RAY, ALONE = EngineSettings(engine="ray", workers=2), EngineSettings(engine="ray", workers=1)

@@ -22,11 +22,10 @@ from pretrace.cli.verdicts import FoundInputs, found_of, with_found
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.both import Both, Gathered
 from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
-from pretrace.jobs.flagging import Planned, flagged_of, unscored
+from pretrace.jobs.flagging import Both, Gathered, Planned, flagged_of, unscored
 from pretrace.jobs.job import Job, Opened
-from pretrace.jobs.merge import UNREADABLE, remove
+from pretrace.jobs.merging import UNREADABLE, remove
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write
@@ -200,7 +199,7 @@ def flag(
     together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
     tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
     been missed."""
-    from pretrace.jobs import shards
+    from pretrace.jobs import worker
 
     division = Division(job, engine)
     check_use(settings, inputs.companions)
@@ -212,8 +211,8 @@ def flag(
     beside = found_of(inputs.found, stream.texts, source.texts)
     other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
-    corpus = None if division.named else stream.whole(shards.SHARD, unread.append)
-    known = other.whole(shards.SHARD, unread.append) if corpus else None
+    corpus = None if division.named else stream.whole(worker.SHARD, unread.append)
+    known = other.whole(worker.SHARD, unread.append) if corpus else None
     command = FlagCommand(
         source=source,
         nonmembers=inputs.nonmembers,
@@ -244,7 +243,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
     """The flagging of texts that are in memory."""
     from pretrace.cli.printing import foretold
     from pretrace.cli.progress import Stages, watched
-    from pretrace.jobs.merge import UNREADABLE
+    from pretrace.jobs.merging import UNREADABLE
     from pretrace.jobs.worker import old_objects_left_alone
     from pretrace.runs import save_verdict
     from pretrace.scoring.workload import workload

@@ -18,17 +18,24 @@ from pretrace.cli.progress import doing, trained, watched
 from pretrace.corpora import Columns, TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.jobs import shards
+from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.cluster import connected
 from pretrace.jobs.engine.pool import Pool
 from pretrace.jobs.engine.scoring import Ready, Scoring, counted, shard_size, work_on
 from pretrace.jobs.evaluating import evaluated
 from pretrace.jobs.job import Ahead, Job, Opened, missing_shards, parts_folder, work
-from pretrace.jobs.manifest import check_parts
-from pretrace.jobs.merge import UNREADABLE, merged, remove, said_missing
+from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
-from pretrace.jobs.shards import Survey, check_labelled, survey
-from pretrace.jobs.worker import Worker, give_free_memory_back, keep_few_shapes, old_objects_left_alone
+from pretrace.jobs.worker import (
+    Survey,
+    Worker,
+    check_labelled,
+    check_parts,
+    give_free_memory_back,
+    keep_few_shapes,
+    old_objects_left_alone,
+    survey,
+)
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import OWN, RESULT

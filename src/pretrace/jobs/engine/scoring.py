@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pretrace.corpora import TextStream
-from pretrace.jobs import shards
+from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Piece, Pool
 from pretrace.jobs.job import Job, Opened, shards_to_do
-from pretrace.jobs.manifest import Parts
-from pretrace.jobs.worker import Worker, keep_few_shapes
+from pretrace.jobs.worker import Parts, Worker, keep_few_shapes
 from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import Parts as Texts
