@@ -16,7 +16,7 @@ from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import FoundInputs, finished, found_of, with_found
 from pretrace.corpora import open_corpus
 from pretrace.errors import DesignError, ExpressionError, MissingPackageError
-from pretrace.jobs.engine.reading import reading_elsewhere
+from pretrace.jobs.engine.work import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER

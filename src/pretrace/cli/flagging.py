@@ -22,7 +22,7 @@ from pretrace.cli.verdicts import FoundInputs, found_of, with_found
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
+from pretrace.jobs.engine.work import Scoring, counted, shard_size
 from pretrace.jobs.flagging import Both, Gathered, Planned, flagged_of, unscored
 from pretrace.jobs.job import Job, Opened
 from pretrace.jobs.merging import UNREADABLE, remove

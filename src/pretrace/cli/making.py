@@ -20,7 +20,7 @@ from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies.table import COUNTS
-from pretrace.jobs.engine.counting import counting_crew
+from pretrace.jobs.engine.work import counting_crew
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED

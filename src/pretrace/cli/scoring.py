@@ -19,9 +19,8 @@ from pretrace.corpora import Columns, TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs import worker as shards
-from pretrace.jobs.engine.cluster import connected
-from pretrace.jobs.engine.pool import Pool
-from pretrace.jobs.engine.scoring import Ready, Scoring, counted, shard_size, work_on
+from pretrace.jobs.engine.pool import Pool, connected
+from pretrace.jobs.engine.work import Ready, Scoring, counted, shard_size, work_on
 from pretrace.jobs.evaluating import evaluated
 from pretrace.jobs.job import Ahead, Job, Opened, missing_shards, parts_folder, work
 from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
