@@ -1,4 +1,7 @@
-"""Results for other tools: rows as tables of pyarrow and pandas, and a result folder as one SQLite database."""
+"""Results for other tools: rows as tables of pyarrow and pandas, and a result folder as one SQLite database.
+
+Of a large run all rows are read, part by part, and never held together.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tests whose null distribution is known by construction: ranks among units of a kind, and choices made by lot."""
+"""Tests whose null distribution is known by construction: ranks among units of a kind, and choices made by lot.
+
+Where nothing sets unit 0 apart, it is as likely as any other to have the largest value, whatever the values' law and
+however they depend on each other, as long as all units are treated alike.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Two sets of documents: does one score higher as a whole, and do both vary alike?"""
+"""Two sets of documents: does one score higher than known non-members, as a whole, and do both vary alike?
+
+Whether one scores higher is one p-value, from permutation.
+
+The null hypothesis is that the asked and the known documents are exchangeable: which of them are the asked ones
+says nothing about their values. There is one value a document, so that pieces of one document are never counted
+as several. Permuting which documents are the asked ones is then exact for any statistic, whatever the law.
+
+The statistic is the larger of two sums over the asked documents, each less its mean under the null and over its
+standard deviation there (known exactly for sums of scores of a rank). With u the share of all documents that
+score at least as high:
+
+    1 - u          Wilcoxon's rank sum: sees that many documents score a little higher
+    (log u)^2      sees that a few documents are among the very highest
+
+One alone misses the other case. Eight statistics were compared before one was taken
+(benchmarks/designs/flagging_sets.py).
+At 200 asked and 200 known documents, normal values and a level of 5%, sets found in 100:
+
+    what was seen of the asked           rank sum  log squared  both  Fisher  higher criticism  Berk-Jones
+    10%, at an AUC of 0.93                     45           94    89      84                85          84
+    all, 0.25 standard deviations higher       80           57    77      74                48          58
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
-"""The plain training loop: next-token loss, AdamW, one process. Planting, FSD's tuning and classifiers go through it.
+"""The plain training loop: next-token loss, AdamW, one process. Planting, FSD's tuning and the
+generators of dataset inference go through it.
 
 Here too stand what it is made of: the number format it computes in, the loss of the next token and its gradient, and
 the state on disk from which a killed training goes on.
+
+A sequence is a list of token ids; the model learns to predict each from those before it. Sequences are
+never packed together and never see each other; padding is on the right and counts for nothing.
 """
 
 from __future__ import annotations
