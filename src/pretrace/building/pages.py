@@ -13,7 +13,7 @@ from pathlib import Path
 from pretrace.building.markup import Dates, read_markup, take_labels
 from pretrace.building.reading import Table, days, first_of, named
 from pretrace.corpora.columns import Columns, mended
-from pretrace.corpora.opened import refused_politely
+from pretrace.corpora.documents import refused_politely
 from pretrace.corpora.opening import found, shown
 from pretrace.corpora.reading import counted
 from pretrace.errors import TextsError

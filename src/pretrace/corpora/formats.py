@@ -18,11 +18,17 @@ from pathlib import Path
 from typing import IO, cast
 
 from pretrace.corpora.columns import kind_of, mended
-from pretrace.corpora.documents import DOCUMENTS
-from pretrace.corpora.feeds import FEEDS, feed_rows
-from pretrace.corpora.folders import document_rows, ending_of, folder_rows
-from pretrace.corpora.opened import opened, refuse_utf16, refused_politely
+from pretrace.corpora.documents import (
+    DOCUMENTS,
+    document_rows,
+    ending_of,
+    folder_rows,
+    opened,
+    refuse_utf16,
+    refused_politely,
+)
 from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
 
 FIELD_LIMIT = 10 * 1024 * 1024

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.columns import USUAL
-from pretrace.corpora.streams import Tell
+from pretrace.corpora.opening import Tell
 from pretrace.jobs.job import Job
 from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, in_order, keyed_hashes, manifests, texts_at
 from pretrace.jobs.worker import Manifest, Parts

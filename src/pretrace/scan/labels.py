@@ -15,7 +15,7 @@ import numpy as np
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.columns import USUAL
-from pretrace.corpora.streams import Tell
+from pretrace.corpora.opening import Tell
 from pretrace.errors import TextsError
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import RESULT
