@@ -18,7 +18,7 @@ from pretrace.building.markup import Dates, read_markup, take_labels
 from pretrace.building.reading import Table, days, first_of, named
 from pretrace.building.writing import Digest
 from pretrace.corpora.columns import Columns, mended
-from pretrace.corpora.documents import refused_politely
+from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.opening import found, shown
 from pretrace.corpora.reading import counted
 from pretrace.errors import TextsError
@@ -131,7 +131,7 @@ class Pages:
         if not pages:
             raise TextsError(f"{shown(self.source)} holds no .html and no .txt file: name another folder.")
         for name, file in pages.items():
-            with refused_politely(shown(file)):
+            with unreadable_explained(shown(file)):
                 raw = (
                     gzip.decompress(file.read_bytes()) if name.lower().endswith(".gz") else file.read_bytes()
                 )

@@ -196,12 +196,12 @@ def read_document(raw: bytes, ending: str) -> Document:
     return document
 
 
-# Opened files: packed or not, with what the operating system says of them as a TextsError.
+# Files opened, packed or not; a file that cannot be read is a TextsError.
 
 
 @contextmanager
-def refused_politely(source: str) -> Iterator[None]:
-    """Turn what the operating system and gzip say of a source into a TextsError."""
+def unreadable_explained(source: str) -> Iterator[None]:
+    """While it lasts, an error of the operating system or of gzip is a TextsError that names the source."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -292,14 +292,14 @@ def _kind_in_folder(name: str) -> str:
 
 
 def _text_file(file: Path) -> Row:
-    with refused_politely(str(file)), opened(file) as stream:
+    with unreadable_explained(str(file)), opened(file) as stream:
         refuse_utf16(stream, str(file))
         text, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
     return Row({"text": text}, None, damaged)
 
 
 def _document(file: Path, ending: str, reading: Reading) -> Row:
-    with refused_politely(str(file)), opened(file) as stream:
+    with unreadable_explained(str(file)), opened(file) as stream:
         raw = stream.read()
     try:
         read = read_document(raw, ending)

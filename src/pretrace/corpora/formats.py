@@ -25,7 +25,7 @@ from pretrace.corpora.documents import (
     folder_rows,
     opened,
     refuse_utf16,
-    refused_politely,
+    unreadable_explained,
 )
 from pretrace.corpora.reading import Reading, Row
 from pretrace.corpora.webpages import FEEDS, feed_rows
@@ -42,7 +42,7 @@ READ_AHEAD = 1024 * 1024
 
 def rows_of(path: Path, reading: Reading) -> Iterator[Row]:
     """The rows of a file or folder, in order. Raises TextsError for whatever is wrong with it."""
-    with refused_politely(reading.source):
+    with unreadable_explained(reading.source):
         if path.is_dir():
             yield from folder_rows(path, reading)
         elif path.is_fifo():

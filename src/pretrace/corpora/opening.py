@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from pretrace.corpora.columns import USUAL, Columns, kind_of, mended
-from pretrace.corpora.documents import DOCUMENTS, refused_politely, standard_input
+from pretrace.corpora.documents import DOCUMENTS, standard_input, unreadable_explained
 from pretrace.corpora.formats import FORMATS, rows_of, sniffed_rows
 from pretrace.corpora.hub import open_table, read_hub, table_rows
 from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refuse_repeated_ids
@@ -195,7 +195,7 @@ def read_stream(stream: BinaryIO, columns: Columns = USUAL) -> Corpus:
     reading = Reading(columns, "standard input")
     buffered = io.BufferedReader(cast(Any, stream))
     try:
-        with refused_politely(reading.source):
+        with unreadable_explained(reading.source):
             return reading.corpus(sniffed_rows(buffered, reading), reading.source)
     finally:
         buffered.detach()  # or it would close standard input when it goes
@@ -234,7 +234,7 @@ def name_of_path(path: Path) -> str:
 # copied to a temporary file (TMPDIR) first. Lists, built corpora and `.json` files are in memory as a whole.
 
 
-Tell = Callable[[Unreadable], object]
+OnUnreadable = Callable[[Unreadable], object]
 Rows = Callable[[Reading], Iterator[Row]]
 
 
@@ -254,21 +254,21 @@ class TextStream:
         self._columns, self._rows = columns, rows
         self._skip = skip_unreadable
 
-    def texts(self, tell: Tell | None = None) -> Iterator[Text]:
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
         that cannot be read, unless such records are left out: then `tell` is given each of them."""
         reading = Reading(self._columns, self.source, (tell or _silent) if self._skip else None)
         yield from reading.stream(self._rows(reading))
         self.notes = reading.notes
 
-    def whole(self, most: int, tell: Tell | None = None) -> Corpus | None:
+    def whole(self, most: int, tell: OnUnreadable | None = None) -> Corpus | None:
         """The corpus, where it has at most so many texts; None otherwise. TextsError for repeated ids."""
         unread: list[Unreadable] = []
         texts = tuple(itertools.islice(self.texts(unread.append), most + 1))
         if len(texts) > most:
             return None
         for one in unread if tell else ():
-            cast(Tell, tell)(one)
+            cast(OnUnreadable, tell)(one)
         refuse_repeated_ids([text.id for text in texts], self.source)
         return Corpus(self.name, texts, self.source, self.notes, self.card)
 
@@ -280,11 +280,11 @@ class GivenStream(TextStream):
         super().__init__(corpus.name, corpus.source, USUAL, lambda reading: iter(()))
         self.corpus, self.card, self.notes = corpus, corpus.card, corpus.notes
 
-    def texts(self, tell: Tell | None = None) -> Iterator[Text]:
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order."""
         return iter(self.corpus.texts)
 
-    def whole(self, most: int, tell: Tell | None = None) -> Corpus | None:
+    def whole(self, most: int, tell: OnUnreadable | None = None) -> Corpus | None:
         """The corpus, where it has at most so many texts."""
         return self.corpus if len(self.corpus) <= most else None
 
@@ -310,7 +310,7 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
     refuse_missing(path)
     rows: Rows = lambda reading: rows_of(path, reading)  # noqa: E731 - one of two ways to read
     if path.is_fifo():
-        with refused_politely(shown(path)), path.open("rb") as pipe:
+        with unreadable_explained(shown(path)), path.open("rb") as pipe:
             rows = _copied(pipe)
     return TextStream(name_of_path(path), shown(path), columns, rows, skip_unreadable=skip_unreadable)
 
@@ -318,7 +318,7 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
 def _copied(stream: BinaryIO) -> Rows:
     """Rows of a stream that can be read only once, from a copy of it on disk that goes with the process."""
     copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the stream itself goes
-    with refused_politely("standard input"):
+    with unreadable_explained("standard input"):
         shutil.copyfileobj(stream, copy, 1 << 20)
     copy.flush()
 
