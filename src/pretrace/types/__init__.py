@@ -1,4 +1,4 @@
-"""The nouns of pretrace: texts → traces → scores → statistics → report. Imports no other room.
+"""The nouns of pretrace: texts → traces → scores → statistics → report. Imports errors and settings alone.
 
 Sampling alone declares options, with `pretrace.settings`.
 
