@@ -58,7 +58,7 @@ def test_a_line_names_what_is_done_once_nothing_was_said_for_30_seconds(
 
 
 def test_an_audit_that_says_its_own_lines_says_no_others(
-    look: list[Callable[[], None]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acts: list[Callable[[], None]] = []
     repeated = progress.repeated
@@ -69,9 +69,10 @@ def test_an_audit_that_says_its_own_lines_says_no_others(
 
     monkeypatch.setattr(progress, "repeated", noted)
     with progress.command("audit"), progress.Stages().passes("reading"):
+        whole_command, stage = acts
         said_at[0] -= 40.0
-        acts[0]()
-        look[0]()
+        stage()
+        whole_command()
     assert capsys.readouterr().err.count("\n") == 1
 
 

@@ -166,8 +166,8 @@ def test_a_killed_tuning_goes_on(tmp_path, program):
         from pathlib import Path
         sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent)!r}]
         import torch
-        from pretrace.tuning import number_format
-        number_format.fastest_format = lambda device="cpu": "float32"  # as in every test
+        from pretrace.tuning import training
+        training.fastest_format = lambda device="cpu": "float32"  # as in every test
         torch.set_num_threads({torch.get_num_threads()})
         from test_tune import LABELLED, METHOD, adapters, opened
 

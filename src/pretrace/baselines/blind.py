@@ -19,7 +19,7 @@ from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Bools, Doubles, Estimate
 
 CHUNK = 2_000
-TELLING = 0.6
+_TELLING = 0.6
 """AUC from which on the two classes of a benchmark are said to be told apart by their words."""
 
 
@@ -70,7 +70,7 @@ class BlindBaseline:
     @property
     def apart(self) -> bool:
         """Whether words tell the two classes apart, clearly."""
-        return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= TELLING
+        return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= _TELLING
 
     def plain(self) -> dict[str, object]:
         """For a card."""
@@ -144,7 +144,7 @@ def _sentence(auc: Estimate | None, why: str) -> str:
     known = f"AUC {auc.value:.3f} [{auc.low:.2f}, {auc.high:.2f}]"
     if auc.low <= 0.5:
         return f"A bag of words that never saw a model was not shown to tell the two sides apart ({known})."
-    if auc.value < TELLING:
+    if auc.value < _TELLING:
         return f"A bag of words that never saw a model tells the two sides apart, but hardly ({known})."
     return (
         f"A bag of words that never saw a model tells the two sides apart ({known}): {why} "

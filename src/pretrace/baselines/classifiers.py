@@ -36,7 +36,7 @@ from pretrace.types import Bools, Doubles, TextClassifier
 
 
 Split = int | Literal["halves"]
-Fit = Callable[[Bools], Callable[[Bools], Doubles]]
+_Fit = Callable[[Bools], Callable[[Bools], Doubles]]
 """From the texts to learn from, bool [texts], to what gives the log-odds of others, bool [texts] to float64."""
 
 WIDENING = math.sqrt(2)
@@ -53,7 +53,7 @@ FEWEST_TEXTS = 10
 LEARNT_TEXTS = 20_000
 LEARNT_CHARACTERS = 40_000_000
 """The most the classifiers learn from, by whole documents; every text is judged all the same."""
-READ_CHARACTERS = 20_000
+_READ_CHARACTERS = 20_000
 """Characters read of one text: some 4,000 tokens."""
 
 
@@ -92,7 +92,7 @@ class CrossFit:
         """The rows that are scored."""
         return np.flatnonzero(np.isin(self.fold, self.order))
 
-    def scores(self, fit: Fit) -> Doubles:
+    def scores(self, fit: _Fit) -> Doubles:
         """The log-odds of each text, 0 where it is not scored, float64 [texts].
 
         They are centred a fold: a fold with more texts of a label than its training part had would be judged low as
@@ -107,7 +107,7 @@ class CrossFit:
 
 
 def _learnt(texts: Sequence[str], labels: Bools, groups: Groups, seed: int) -> Bools:
-    characters = sum(min(len(text), READ_CHARACTERS) for text in texts)
+    characters = sum(min(len(text), _READ_CHARACTERS) for text in texts)
     share = min(LEARNT_TEXTS / len(texts), LEARNT_CHARACTERS / max(1, characters))
     if share >= 1:
         return np.ones(len(texts), dtype=bool)
@@ -190,7 +190,7 @@ class _Linear:
         return _probability(self.regression.decision_function(self.features(texts)))
 
     def cut(self, texts: Sequence[str]) -> int:
-        return sum(len(text) > READ_CHARACTERS for text in texts)
+        return sum(len(text) > _READ_CHARACTERS for text in texts)
 
 
 @classifiers.add("gpt2")
@@ -209,7 +209,7 @@ def gpt2(
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
     start = PAPER if preset == "paper" else SMALL
-    return Gpt2(
+    return _Gpt2(
         replace(
             start,
             layers=start.layers if layers is None else layers,
@@ -222,7 +222,7 @@ def gpt2(
 
 
 @dataclass(frozen=True)
-class Gpt2:
+class _Gpt2:
     """A transformer trained from scratch on the texts; see `gpt2`."""
 
     settings: NewClassifier = SMALL
@@ -309,7 +309,7 @@ def _probability(logits: Doubles) -> Doubles:
 
 def _read(text: str) -> str:
     # A lone surrogate, which JSON can carry, has no UTF-8 form and would stop the hashing.
-    return text[:READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").lower()
+    return text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").lower()
 
 
 # Numbers that describe a text without any model: its length, how well it compresses, its words and its characters.
@@ -351,7 +351,7 @@ def topic_components(texts: Sequence[str], number: int, *, seed: int = 0) -> Dou
 
 
 def _described(text: str) -> tuple[float, ...]:
-    read = text[:READ_CHARACTERS]
+    read = text[:_READ_CHARACTERS]
     encoded = read.encode("utf-8", "replace")
     words = words_of(read)
     marks = sum(one.isupper() or not (one.isalnum() or one.isspace()) for one in read)

@@ -47,7 +47,7 @@ from pretrace.types import Corpus, Text
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class _Candidate:
     """A text as it would stand in the benchmark, before it is transformed."""
 
     id: str
@@ -90,7 +90,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
 
 def candidates(
     corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
-) -> Iterator[Candidate]:
+) -> Iterator[_Candidate]:
     """The texts of one side that can be used, in an order drawn from the seed, one of each document.
 
     A text is cut to the whole sentences among its first words, `lengths` being the fewest and the most words. What is
@@ -106,7 +106,7 @@ def candidates(
             left.add(f"{side}: another text of the same document was taken", name)
             continue
         shown = cut(text.text, lengths[1])
-        keys = {content_key(text.text), content_key(shown)}
+        keys = {_content_key(text.text), _content_key(shown)}
         if words(shown) < lengths[0]:
             left.add(f"{side}: fewer than {lengths[0]} words", name)
         elif keys & known:
@@ -116,7 +116,7 @@ def candidates(
         else:
             seen |= keys
             documents.add(text.document)
-            yield Candidate(f"{side}-{name}", f"{side}-{text.document}", shown)
+            yield _Candidate(f"{side}-{name}", f"{side}-{text.document}", shown)
 
 
 def words(text: str) -> int:
@@ -148,7 +148,7 @@ def cut(text: str, most: int) -> str:
     return "".join(taken).strip()
 
 
-def content_key(text: str) -> bytes:
+def _content_key(text: str) -> bytes:
     """What two texts have in common that differ in case and white space alone."""
     plain = " ".join(text.split()).casefold()
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).digest()[:16]
@@ -175,7 +175,7 @@ def _within(found: Days | None, year: int) -> bool:
 def contents(texts: Sequence[Text], most: int) -> frozenset[bytes]:
     """The keys of all texts, whole and cut to so many words, to find them again on the other side: articles may
     differ only behind what is taken of them."""
-    return frozenset(content_key(one) for text in texts for one in (text.text, cut(text.text, most)))
+    return frozenset(_content_key(one) for text in texts for one in (text.text, cut(text.text, most)))
 
 
 MEMBERS, NONMEMBERS = "member", "nonmember"
@@ -218,7 +218,7 @@ class _Side:
     """A side as far as it is built: the texts, each with what it was changed into."""
 
     name: str
-    texts: tuple[tuple[Candidate, Changed], ...]
+    texts: tuple[tuple[_Candidate, Changed], ...]
     transformed: bool
 
     def rows(self) -> Iterator[Row]:
@@ -288,7 +288,7 @@ def _recorded(
 
 def _drawn(
     members: Corpus, nonmembers: Corpus, settings: CcnewsSettings, left: LeftOut
-) -> dict[str, list[Candidate]]:
+) -> dict[str, list[_Candidate]]:
     """The usable texts of each side in drawn order; TextsError where they are fewer than wanted."""
     among = contents(members.texts, settings.most_words)
     sides = {}
@@ -310,7 +310,7 @@ def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:
 
 def _changed(
     name: str,
-    drawn: Sequence[Candidate],
+    drawn: Sequence[_Candidate],
     transform: Transform | None,
     settings: CcnewsSettings,
     told: tuple[LeftOut, Progress],
@@ -320,7 +320,7 @@ def _changed(
     size = settings.texts // 2
     if transform is None:
         return _Side(name, tuple((one, Changed(one.text)) for one in drawn[:size]), transformed=False)
-    made: list[tuple[Candidate, Changed]] = []
+    made: list[tuple[_Candidate, Changed]] = []
     progress.begin(size)
     at = 0
     while len(made) < size and at < len(drawn):

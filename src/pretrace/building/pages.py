@@ -239,7 +239,7 @@ def sort_page(dates: Dates, before: date, after: date) -> bool | str:
 
 SHINGLE = 8
 """Characters of a shingle, white space not counted."""
-FEWEST_PAGES = 10
+_FEWEST_PAGES = 10
 """A line is never boilerplate that stands on fewer pages."""
 _BINS, _BAND = 64, 4
 _FINE = 512
@@ -256,7 +256,7 @@ def boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
     for text in texts:
         pages += 1
         found.update({line.strip() for line in text.split("\n") if line.strip()})
-    least = max(FEWEST_PAGES, int(share * pages) + 1)
+    least = max(_FEWEST_PAGES, int(share * pages) + 1)
     often = [(line, count) for line, count in found.items() if count >= least]
     return dict(sorted(often, key=lambda item: (-item[1], item[0])))
 
@@ -266,7 +266,7 @@ def without(text: str, lines: Mapping[str, int]) -> str:
     return "\n".join(line for line in text.split("\n") if line.strip() not in lines)
 
 
-def squeezed(text: str) -> str:
+def _squeezed(text: str) -> str:
     """The text without any white space: what two copies of it have in common."""
     return "".join(text.split())
 
@@ -274,7 +274,7 @@ def squeezed(text: str) -> str:
 def exact_key(text: str) -> str:
     """The same for texts that differ in white space alone."""
     digest = Digest()
-    digest.add((squeezed(text),))
+    digest.add((_squeezed(text),))
     return str(digest)
 
 
@@ -314,7 +314,7 @@ class Near:
 
 def shingles(text: str) -> Hashes:
     """The hashes of a text's shingles, uint64, sorted, each once; one of the whole where it is shorter."""
-    codes = np.frombuffer(squeezed(text).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(
+    codes = np.frombuffer(_squeezed(text).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(
         np.uint64
     )
     size = max(1, len(codes) - SHINGLE + 1)

@@ -53,7 +53,7 @@ def printer(*, stderr: bool = False) -> Console:
     return _Console(highlight=False, stderr=stderr)
 
 
-def write_json(document: Mapping[str, Any]) -> None:
+def _write_json(document: Mapping[str, Any]) -> None:
     """Write a JSON document to standard output; where that is not UTF-8, with JSON's own escapes."""
     from pretrace.results.serialization import to_json
 
@@ -131,7 +131,7 @@ def deliver(answered: Answered, command: str, *, json: bool) -> int:
     if not isinstance(answered, Answer):
         answered = Answer(say=lambda console: None, code=answered or 0)
     if json:
-        write_json(answered.document(command))
+        _write_json(answered.document(command))
     else:
         answered.say(printer())
     return answered.code

@@ -70,7 +70,7 @@ def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CcnewsInputs:
+class _CcnewsInputs:
     """Both sides as they are, how the non-members are transformed, and where the benchmark goes."""
 
     members: str = option(
@@ -97,7 +97,7 @@ class CcnewsInputs:
 
 
 def ccnews(
-    inputs: CcnewsInputs, settings: CcnewsSettings, trans: BackTranslation, mask: Masking, prompt: Rewriting
+    inputs: _CcnewsInputs, settings: CcnewsSettings, trans: BackTranslation, mask: Masking, prompt: Rewriting
 ) -> Answer:
     """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
     from pretrace.building.ccnews import build_ccnews, read_side
@@ -202,7 +202,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class GapSettings:
+class _GapSettings:
     """Which classifiers compare two sets, and the seed of their folds: no verdict comes of it."""
 
     classifiers: tuple[str, ...] = like(AuditSettings, "classifiers")
@@ -212,7 +212,7 @@ class GapSettings:
         check_ranges(self)
 
 
-def gap(pair: Pair, settings: GapSettings) -> Answer:
+def gap(pair: Pair, settings: _GapSettings) -> Answer:
     """How far apart two sets of texts are, by classifiers that see no model."""
     from pretrace.baselines.classifier_two_sample import gap as measure
 

@@ -51,7 +51,7 @@ KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
 
 
-def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Answer:
+def flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Answer:
     """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
     settings, how, engine, found = command.settings, division.job, division.engine, Gathered()
     both = Both(asked, known)
@@ -104,7 +104,7 @@ def _own(job: Job) -> Mapping[str, Any]:
     return job.evaluation[KEY]  # type: ignore[no-any-return]
 
 
-def _job(command: FlagCommand, sharded: Sharded, opened: Opened) -> Job:
+def _job(command: _FlagCommand, sharded: Sharded, opened: Opened) -> Job:
     settings = command.settings
     asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
     return Job(
@@ -213,7 +213,7 @@ def flag(
     unread: list[Unreadable] = []
     corpus = None if division.named else stream.whole(worker.SHARD, unread.append)
     known = other.whole(worker.SHARD, unread.append) if corpus else None
-    command = FlagCommand(
+    command = _FlagCommand(
         source=source,
         nonmembers=inputs.nonmembers,
         out=inputs.out,
@@ -239,7 +239,7 @@ def _expected(found: Prospect, models: Models) -> tuple[str, ...]:
     return () if likely is None else (chance("flag", has), *picture(likely))
 
 
-def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
+def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
     """The flagging of texts that are in memory."""
     from pretrace.cli.printing import foretold
     from pretrace.cli.progress import Stages, watched
@@ -268,7 +268,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlagCommand:
+class _FlagCommand:
     """What `flag` was asked, once all is checked that needs neither texts nor models."""
 
     source: Source

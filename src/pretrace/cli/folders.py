@@ -45,7 +45,7 @@ def _place(help: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyInputs:
+class _VerifyInputs:
     """Where the texts are now; those that are not named are looked for where they were."""
 
     texts: str | None = _place("The texts in question, as they are now; given as TEXTS is.")
@@ -66,7 +66,7 @@ class VerifyInputs:
         return {role: place for role, place in found.items() if place}
 
 
-def verify(folder: Annotated[Path, _FOLDER], inputs: VerifyInputs) -> Answer:
+def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Answer:
     """Is a result what was written? Every hash, the report against its tables, and the texts against those of the
     result. Exit code 0 when all that can be checked holds, 2 otherwise."""
     found = check(folder, inputs.named, columns=inputs.columns)

@@ -45,7 +45,7 @@ class Logs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SamplesInputs:
+class _SamplesInputs:
     """What the items are compared with, and where results go."""
 
     nonmembers: str = option(
@@ -79,7 +79,7 @@ class SamplesInputs:
 
 
 def samples(
-    logs: Logs, inputs: SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: Given
+    logs: Logs, inputs: _SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: Given
 ) -> Answer:
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
@@ -121,7 +121,7 @@ def samples(
     return finished(verdict, inputs.out, given)
 
 
-def _opened(target: Target, inputs: SamplesInputs, flagging: FlagSettings) -> Models:
+def _opened(target: Target, inputs: _SamplesInputs, flagging: FlagSettings) -> Models:
     """The evaluated model and those beside it."""
     from pretrace.scoring.models import open_models, with_texts
 
@@ -154,7 +154,7 @@ def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
     return KnownItems(replace(corpus, name=nonmembers), log)
 
 
-def _ordered(log: SampleLog, models: Models, inputs: SamplesInputs, flagging: FlagSettings) -> Verdict:
+def _ordered(log: SampleLog, models: Models, inputs: _SamplesInputs, flagging: FlagSettings) -> Verdict:
     """The order test on the answer options of the log."""
     from pretrace.cli.progress import Stages
     from pretrace.harnesses.prompt_texts import OPTIONS, TextOf

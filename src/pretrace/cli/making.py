@@ -35,7 +35,7 @@ NEW = "new"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TuneInputs:
+class _TuneInputs:
     """How a model is tuned, and where the adapter goes."""
 
     out: Path = option(help="Folder for the adapter and its card.", panel="", path="out", essential=True)
@@ -44,7 +44,7 @@ class TuneInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlantInputs:
+class _PlantInputs:
     """Which model is trained, and where it goes."""
 
     out: Path = option(help="Folder for the model, labels and card.", panel="", path="out", essential=True)
@@ -57,7 +57,7 @@ class PlantInputs:
     )
 
 
-def tune(source: Source, target: Target, inputs: TuneInputs) -> Answer:
+def tune(source: Source, target: Target, inputs: _TuneInputs) -> Answer:
     """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
     from pretrace.backends.huggingface import open_huggingface
     from pretrace.tuning.adapters import tune as make_adapter
@@ -81,7 +81,7 @@ def tune(source: Source, target: Target, inputs: TuneInputs) -> Answer:
     return Answer(say=said, statement=first, folder=inputs.out, own={"card": record_tuning(card)})
 
 
-def plant(source: Source, settings: PlantSettings, inputs: PlantInputs) -> Answer:
+def plant(source: Source, settings: PlantSettings, inputs: _PlantInputs) -> Answer:
     """Train a model on a random part of the texts, so that its members are known without a doubt."""
     from pretrace.tuning.planting import plant as make_planted
 
@@ -172,14 +172,14 @@ def count(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemoInputs:
+class _DemoInputs:
     """Where the demo goes."""
 
     out: Path = option(Path("demo-run"), "Folder for the demo's run.", panel="", path="out")
     seed: int = seed_option()
 
 
-def demo(inputs: DemoInputs) -> None:
+def demo(inputs: _DemoInputs) -> None:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
     from pretrace.demo import plant_and_find, show_smollm2
 

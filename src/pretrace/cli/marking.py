@@ -37,7 +37,7 @@ _PLANTING = Only(("level", "power_epochs", "power_method"), essential=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarkOutputs:
+class _MarkOutputs:
     """Where the marked texts and the sealed file go, and the model for the sample size."""
 
     out: Path = option(
@@ -68,7 +68,7 @@ class MarkOutputs:
 def mark(
     source: Source,
     settings: MarkSettings,
-    outputs: MarkOutputs,
+    outputs: _MarkOutputs,
     planting: Annotated[TestSettings, _PLANTING],
 ) -> Answer:
     """Mark texts before you publish them: of several variants of each text a lot decides which one you publish. The
@@ -97,7 +97,7 @@ def mark(
     return _marked(seal, advice, commitment, outputs)
 
 
-def _opened(outputs: MarkOutputs) -> Backend | None:
+def _opened(outputs: _MarkOutputs) -> Backend | None:
     """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
     from pretrace.backends import open_model
     from pretrace.verdicts.audit.power import check_plantable
@@ -109,7 +109,7 @@ def _opened(outputs: MarkOutputs) -> Backend | None:
     return model
 
 
-def _made(corpus: Corpus, settings: MarkSettings, outputs: MarkOutputs, model: Backend | None) -> Candidates:
+def _made(corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: Backend | None) -> Candidates:
     """The variants of a rewriter or of a proposer of words, which are opened here."""
     from pretrace.backends.proposals import open_proposer
     from pretrace.building.instructed import open_instructed
@@ -133,7 +133,7 @@ def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> Samp
     return None if model is None else sample_size(seal, Models(model), settings, watch=Stages())
 
 
-def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkOutputs) -> Answer:
+def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Answer:
     """What was done, what to do next, and whether the texts are enough."""
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     sizes = [len(one.variants) for one in seal.documents]
@@ -176,7 +176,7 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: MarkO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawInputs:
+class _DrawInputs:
     """The value of the beacon, and where the drawn texts go."""
 
     beacon_value: str = option(
@@ -200,7 +200,7 @@ def draw(
             "The sealed file of `pretrace mark texts --beacon`.", metavar="SEALED", path="in", essential=True
         ),
     ],
-    inputs: DrawInputs,
+    inputs: _DrawInputs,
 ) -> Answer:
     """The second step of `mark texts --beacon`: when the beacon has come, its value and your commitment decide which
     version of each text you publish. The same value always gives the same draw."""
@@ -228,7 +228,7 @@ _TRIGGERS = "Servers that give text only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckInputs:
+class _CheckInputs:
     """What the sealed file is held against, and where the result goes."""
 
     commitment: str | None = option(
@@ -278,7 +278,7 @@ class CheckInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckBeside:
+class _CheckBeside:
     """Models beside the target, and where the result goes, which --prompts does without."""
 
     reference_model: str | None = like(Beside, "reference_model")
@@ -302,8 +302,8 @@ def check(
             "The sealed file that `pretrace mark texts` wrote.", metavar="SEALED", path="in", essential=True
         ),
     ],
-    inputs: CheckInputs,
-    companions: CheckBeside,
+    inputs: _CheckInputs,
+    companions: _CheckBeside,
     settings: CheckSettings,
     given: Given,
 ) -> Answer:
@@ -364,7 +364,7 @@ def canaries(
     return finished(verdict, beside.out, given)
 
 
-def _check(inputs: CheckInputs, beside: Beside, settings: CheckSettings) -> None:
+def _check(inputs: _CheckInputs, beside: Beside, settings: CheckSettings) -> None:
     """A PretraceError for what fits together badly, before anything is read or opened."""
     if inputs.answers is None:
         if inputs.model is None:
@@ -388,7 +388,7 @@ def _check(inputs: CheckInputs, beside: Beside, settings: CheckSettings) -> None
 
 
 def _by_model(
-    seal: Seal, inputs: CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
+    seal: Seal, inputs: _CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
     from pretrace.cli.progress import Stages
     from pretrace.verdicts.marks import check_marks
@@ -399,7 +399,7 @@ def _by_model(
 
 
 def _by_answers(
-    seal: Seal, inputs: CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
+    seal: Seal, inputs: _CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
     from pretrace.verdicts.triggers import check_triggers, read_answers
 

@@ -52,7 +52,7 @@ def scores(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
 
 
-COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"scores": scores, "score": scores}
+_COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"scores": scores, "score": scores}
 """By the name of the option."""
 
 
@@ -246,7 +246,7 @@ class Leaf(NamedTuple):
         if own.metavar:
             made = typer.Argument(metavar=own.metavar, **how)
         else:
-            how["autocompletion"] = COMPLETED.get(self.name)
+            how["autocompletion"] = _COMPLETED.get(self.name)
             made = typer.Option(f"--{self.name.replace('_', '-')}", **how)
         return inspect.Parameter(
             self.name,

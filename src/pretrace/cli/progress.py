@@ -130,7 +130,7 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-class Bar:
+class _Bar:
     """Shows passes over texts as they are done."""
 
     def __init__(self, progress: rich.Progress, task: rich.TaskID) -> None:
@@ -183,7 +183,7 @@ def watched(what: str) -> Iterator[Progress]:
         rich.TextColumn("{task.fields[left]}"),
     )
     with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
-        yield Bar(progress, progress.add_task(what, rate="", left="", total=None))
+        yield _Bar(progress, progress.add_task(what, rate="", left="", total=None))
 
 
 @contextmanager
@@ -241,7 +241,7 @@ def announce_training(classifiers: Sequence[str]) -> None:
         )
 
 
-LINE_SECONDS = 30.0
+_LINE_SECONDS = 30.0
 """The time between two lines where there is no terminal."""
 
 
@@ -259,7 +259,7 @@ def said(line: Callable[[], str], clock: Callable[[], float] = time.monotonic) -
             say(words)
 
     waited = clock() - said_at[0]
-    with repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
+    with repeated(show, first=max(0.0, _LINE_SECONDS - waited), every=_LINE_SECONDS):
         yield
 
 
@@ -335,7 +335,7 @@ class Stages:
             say(self.line(stage))
 
         waited = self.outlook.clock() - self._told
-        with repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
+        with repeated(show, first=max(0.0, _LINE_SECONDS - waited), every=_LINE_SECONDS):
             yield
 
 
@@ -412,7 +412,7 @@ def command(name: str, clock: Clock = time.monotonic) -> Iterator[None]:
         with (
             nullcontext()
             if sys.stderr.isatty()
-            else repeated(lambda: _say(clock), first=LINE_SECONDS + _LATER, every=_LATER)
+            else repeated(lambda: _say(clock), first=_LINE_SECONDS + _LATER, every=_LATER)
         ):
             yield
     finally:
@@ -422,7 +422,7 @@ def command(name: str, clock: Clock = time.monotonic) -> Iterator[None]:
 def _say(clock: Clock) -> None:
     """The line, if it is time for one."""
     now = clock()
-    if quiet() or now - said_at[0] < LINE_SECONDS + _LATER:
+    if quiet() or now - said_at[0] < _LINE_SECONDS + _LATER:
         return
     said_at[0] = now
     what, since = _doing[-1]

@@ -129,7 +129,7 @@ def surveyed(
     return Sharded(stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=size)
 
 
-def labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
+def _labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
     """The texts with the labels that the result of a scan gives them, and no column of labels."""
     from pretrace.scan.labels import labelled_by
 
@@ -137,12 +137,12 @@ def labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> Te
     return labelled_by(found, plain.stream(skip_unreadable=skip_unreadable))
 
 
-def write_unreadable(unread: list[Unreadable], folder: Path) -> None:
+def _write_unreadable(unread: list[Unreadable], folder: Path) -> None:
     """Write unreadable.jsonl into a folder: place and reason of each record."""
     write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
 
 
-def score_shards(
+def _score_shards(
     sharded: Sharded,
     models: Models,
     plan: ScorePlan,
@@ -192,7 +192,7 @@ def part_done(sharded: Sharded, job: Job, made: int) -> Answer:
     return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
 
-def score_on_ray(
+def _score_on_ray(
     sharded: Sharded,
     task: Scoring,
     plan: ScorePlan,
@@ -236,7 +236,7 @@ def _begin(sharded: Sharded, job: Job) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     job.save(folder)  # first: by it the folder is known as one of parts
     if sharded.unread:
-        write_unreadable(sharded.unread, folder)
+        _write_unreadable(sharded.unread, folder)
 
 
 def lasting(texts: str) -> str:
@@ -320,7 +320,7 @@ def merge(
     source, skip = Source(texts=job.source["texts"], columns=columns), bool(job.source["skip_unreadable"])
     labels = job.source.get("labels")
     stream = (
-        labelled_source(source, Path(labels), skip_unreadable=skip)
+        _labelled_source(source, Path(labels), skip_unreadable=skip)
         if labels
         else source.stream(skip_unreadable=skip)
     )
@@ -401,7 +401,7 @@ class _Command:
         run = self._at_once(corpus, plan)
         if isinstance(run, Answer):
             return run
-        save_run(run, self.out, beside=(lambda folder: write_unreadable(unread, folder)) if unread else None)
+        save_run(run, self.out, beside=(lambda folder: _write_unreadable(unread, folder)) if unread else None)
         return finished(run, self.out)
 
     def _stream(self) -> TextStream:
@@ -411,7 +411,7 @@ class _Command:
             return self.source.stream(skip_unreadable=job.skip_unreadable)
         if self.source.columns.label:
             raise ExpressionError("--labels and --label-column both give the labels: give one of the two.")
-        return labelled_source(self.source, found, skip_unreadable=job.skip_unreadable)
+        return _labelled_source(self.source, found, skip_unreadable=job.skip_unreadable)
 
     @property
     def how(self) -> EvaluationSettings:
@@ -459,13 +459,13 @@ class _Command:
         if engine.on_ray and not self.settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = Scoring(self._wanted, self.settings.scores, fitted, self.how.method, options)
-            return score_on_ray(sharded, task, plan, engine, self.evaluation)
+            return _score_on_ray(sharded, task, plan, engine, self.evaluation)
         opened = self._open()
         if self.settings.dry_run:
             work = sharded.foreseen(opened, plan, labelled=parts.reference, cache=self.settings.cache)
             return foretold(work)
         models = self._with_texts(opened, parts)
-        return score_shards(sharded, models, plan, options, self.evaluation)
+        return _score_shards(sharded, models, plan, options, self.evaluation)
 
     def _open(self) -> Models:
         from pretrace.scoring.models import open_models

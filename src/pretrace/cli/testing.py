@@ -25,7 +25,7 @@ from pretrace.verdicts.settings import Beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControlCollections:
+class _ControlCollections:
     """Where the control collections are: one file each, or all in TEXTS."""
 
     controls: tuple[str, ...] = option(
@@ -86,7 +86,7 @@ class ControlCollections:
 def collections(
     source: Source,
     target: Target,
-    inputs: ControlCollections,
+    inputs: _ControlCollections,
     beside: BesideSeveral,
     settings: CollectionSettings,
     given: Given,

@@ -24,7 +24,7 @@ from pretrace.errors import MissingPackageError, TextsError
 # The text of `.docx` and `.pdf` files, by python-docx and pypdf (extra `documents`), imported when used.
 
 
-UNPACKED = 1 << 29
+_UNPACKED = 1 << 29
 """Most bytes that the parts of a `.docx` file may have unpacked."""
 EMPTY_PAGES = "pages without a text layer (pictures, scans, or empty) are missing"
 CHANGES = "tracked changes are read as accepted"
@@ -42,7 +42,7 @@ _LEFT_OUT = ("{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallb
 """What is there a second time: a text box for old versions, and a moved text where it was."""
 
 
-def read_pdf(raw: bytes) -> tuple[str, tuple[str, ...]]:
+def _read_pdf(raw: bytes) -> tuple[str, tuple[str, ...]]:
     """The text layer of a PDF, page after page, and what is to be told of it. TextsError for a scan, a file that
     needs a password and one that is damaged; MissingPackageError without the extra."""
     try:
@@ -66,7 +66,7 @@ def read_pdf(raw: bytes) -> tuple[str, tuple[str, ...]]:
     return text, (EMPTY_PAGES,) if not all(pages) else ()
 
 
-def read_docx(raw: bytes) -> tuple[str, tuple[str, ...]]:
+def _read_docx(raw: bytes) -> tuple[str, tuple[str, ...]]:
     """The paragraphs of a Word document in order, a line each, those of tables, text boxes and content controls among
     them, and what is to be told of it. Headers, footers, notes and comments are left out. TextsError for one that is
     damaged; MissingPackageError without the extra."""
@@ -80,8 +80,8 @@ def read_docx(raw: bytes) -> tuple[str, tuple[str, ...]]:
         raise TextsError("the file is encrypted, or an older .doc: save it as .docx without a password.")
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as packed:
-            if sum(part.file_size for part in packed.infolist()) > UNPACKED:
-                raise TextsError(f"the document unpacks to more than {UNPACKED >> 20} MB: leave it out.")
+            if sum(part.file_size for part in packed.infolist()) > _UNPACKED:
+                raise TextsError(f"the document unpacks to more than {_UNPACKED >> 20} MB: leave it out.")
         body = docx.Document(io.BytesIO(raw)).element.body
         lines = [
             _paragraph(one)
@@ -165,12 +165,12 @@ def _html(raw: bytes) -> Document:
 
 
 def _docx(raw: bytes) -> Document:
-    text, remarks = read_docx(raw)
+    text, remarks = _read_docx(raw)
     return Document(text, remarks=remarks)
 
 
 def _pdf(raw: bytes) -> Document:
-    text, remarks = read_pdf(raw)
+    text, remarks = _read_pdf(raw)
     return Document(text, remarks=remarks)
 
 
@@ -186,7 +186,7 @@ DOCUMENTS: dict[str, Callable[[bytes], Document]] = {
 read, and MissingPackageError where its package is not installed."""
 
 
-def read_document(raw: bytes, ending: str) -> Document:
+def _read_document(raw: bytes, ending: str) -> Document:
     """The text of a file of a kind. TextsError where it cannot be read, or holds none."""
     if not raw:
         raise TextsError("the file is empty: leave it out.")
@@ -302,7 +302,7 @@ def _document(file: Path, ending: str, reading: Reading) -> Row:
     with unreadable_explained(str(file)), opened(file) as stream:
         raw = stream.read()
     try:
-        read = read_document(raw, ending)
+        read = _read_document(raw, ending)
     except TextsError as error:
         return reading.fault(f"{mended(str(file))[0]}: {error}", None)
     reading.remarks.update(read.remarks)

@@ -64,7 +64,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     if not isinstance(source, str):
         return Reading(columns, GIVEN).corpus(_given(source), GIVEN)
     if source == "-":
-        return read_stream(standard_input(), columns)
+        return _read_stream(standard_input(), columns)
     if source.startswith("hub:"):
         return read_hub(source.removeprefix("hub:"), columns)
     if source.strip() and found(Path(source)):
@@ -157,9 +157,9 @@ def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
     whose reader is not installed.
     """
     path = Path(path)
-    refuse_missing(path)
+    _refuse_missing(path)
     reading = Reading(columns, shown(path))
-    return reading.corpus(rows_of(path, reading), name_of_path(path))
+    return reading.corpus(rows_of(path, reading), _name_of_path(path))
 
 
 def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
@@ -169,7 +169,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     grow with the file, save for `.json`, a single list that must be parsed as a whole.
     """
     path = Path(path)
-    refuse_missing(path)
+    _refuse_missing(path)
     reading = Reading(columns.text_alone, shown(path))
     return reading.strings(rows_of(path, reading))
 
@@ -189,7 +189,7 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     return further
 
 
-def read_stream(stream: BinaryIO, columns: Columns = USUAL) -> Corpus:
+def _read_stream(stream: BinaryIO, columns: Columns = USUAL) -> Corpus:
     """The texts of an open stream, as standard input is: JSON lines where the first line that is not blank
     is a JSON object, a text a line otherwise. The stream stays open."""
     reading = Reading(columns, "standard input")
@@ -206,7 +206,7 @@ def shown(path: Path) -> str:
     return mended(str(path))[0]
 
 
-def refuse_missing(path: Path) -> None:
+def _refuse_missing(path: Path) -> None:
     """TextsError where there is no such file or folder."""
     if not found(path):
         raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
@@ -220,7 +220,7 @@ def found(path: Path) -> bool:
         return False
 
 
-def name_of_path(path: Path) -> str:
+def _name_of_path(path: Path) -> str:
     """The name of the corpus in a file or folder: the file's without its endings."""
     name = shown(Path(path.resolve().name if path.is_dir() else path.name))
     stem = name[:-3] if name.lower().endswith(".gz") else name
@@ -273,7 +273,7 @@ class TextStream:
         return Corpus(self.name, texts, self.source, self.notes, self.card)
 
 
-class GivenStream(TextStream):
+class _GivenStream(TextStream):
     """The texts of a corpus that is in memory."""
 
     def __init__(self, corpus: Corpus) -> None:
@@ -306,13 +306,13 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
         )
     path = Path(source)
     if isinstance(source, str) and not (source.strip() and found(path)):
-        return GivenStream(open_corpus(source, columns))
-    refuse_missing(path)
+        return _GivenStream(open_corpus(source, columns))
+    _refuse_missing(path)
     rows: Rows = lambda reading: rows_of(path, reading)  # noqa: E731 - one of two ways to read
     if path.is_fifo():
         with unreadable_explained(shown(path)), path.open("rb") as pipe:
             rows = _copied(pipe)
-    return TextStream(name_of_path(path), shown(path), columns, rows, skip_unreadable=skip_unreadable)
+    return TextStream(_name_of_path(path), shown(path), columns, rows, skip_unreadable=skip_unreadable)
 
 
 def _copied(stream: BinaryIO) -> Rows:

@@ -45,7 +45,7 @@ MAX_PENDING = 1 << 20
 """Rows of tables that wait to be merged: merging costs about as much for one as for many."""
 
 
-class Tally:
+class _Tally:
     """Counts that grow batch by batch, in bounded memory; begins where `progress` left off."""
 
     def __init__(self, size: int, progress: Counted | None = None) -> None:
@@ -85,7 +85,7 @@ class Tally:
         """All of it, as a checkpoint keeps it."""
         self._merge()
         if self._last_text is not None:
-            self.last = text_hash(self._last_text)
+            self.last = _text_hash(self._last_text)
         return Counted(self.tokens, self._pieces, self.texts, self.bytes, self.last)
 
     def _merge(self) -> None:
@@ -110,7 +110,7 @@ class Counted:
     last: str
 
 
-def save_checkpoint(path: Path, settings: dict[str, Any], progress: Counted) -> None:
+def _save_checkpoint(path: Path, settings: dict[str, Any], progress: Counted) -> None:
     """Write the progress of a run with these settings, whole or not at all; OutputError if that fails."""
     facts = {
         "settings": settings,
@@ -128,7 +128,7 @@ def save_checkpoint(path: Path, settings: dict[str, Any], progress: Counted) -> 
     save_arrays(path, KIND, facts, arrays)
 
 
-def load_checkpoint(path: Path, settings: dict[str, Any]) -> Counted | None:
+def _load_checkpoint(path: Path, settings: dict[str, Any]) -> Counted | None:
     """The progress kept at `path`, None where there is none.
 
     Raises TableError where the file is damaged, or comes from a run with other settings: going on from it
@@ -151,7 +151,7 @@ def load_checkpoint(path: Path, settings: dict[str, Any]) -> Counted | None:
     return Counted(arrays["tokens"], table, facts["texts"], facts["bytes"], facts["last"])
 
 
-def text_hash(text: str) -> str:
+def _text_hash(text: str) -> str:
     """Hash of one text, lone surrogates included."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -301,7 +301,7 @@ class _Run:
                 if tally.is_full:
                     _encode(tally, counter, pool, workers)
                 if tally.bytes >= due and self.settings.checkpoint:
-                    save_checkpoint(self.settings.checkpoint, self._identity, tally.progress())
+                    _save_checkpoint(self.settings.checkpoint, self._identity, tally.progress())
                     due = tally.bytes + self.settings.checkpoint_bytes
                 if self.on_progress:
                     self.on_progress(tally.texts, tally.bytes)
@@ -325,19 +325,19 @@ class _Run:
     def _identity(self) -> dict[str, str | bool]:
         return {"source": self.source, "tokenizer": self.tokenizer_hash, "whole": self.settings.whole}
 
-    def _begun(self, size: int) -> Tally:
+    def _begun(self, size: int) -> _Tally:
         path = self.settings.checkpoint
         if path is None:
-            return Tally(size)
+            return _Tally(size)
         check_writable(path, OWN)
-        return Tally(size, load_checkpoint(path, self._identity))
+        return _Tally(size, _load_checkpoint(path, self._identity))
 
-    def _remaining(self, texts: Iterable[str], tally: Tally) -> Iterator[str]:
+    def _remaining(self, texts: Iterable[str], tally: _Tally) -> Iterator[str]:
         """The texts that are not counted yet; TableError where those before are not the ones that were."""
         remaining = iter(texts)
         if tally.texts:
             last = next(islice(remaining, tally.texts - 1, None), None)
-            if last is None or text_hash(last) != tally.last:
+            if last is None or _text_hash(last) != tally.last:
                 raise TableError(
                     f"the checkpoint {self.settings.checkpoint} had counted {tally.texts} texts of "
                     f"{self.source}, which have changed since; delete it to begin anew."
@@ -363,7 +363,7 @@ def _samples(batch: list[str], index: int) -> Iterator[str]:
         yield text[start : start + _CHECKED_CHARS]
 
 
-def _encode(tally: Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | None, workers: int) -> None:
+def _encode(tally: _Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | None, workers: int) -> None:
     """Turn the pieces of a tally into token counts."""
     if isinstance(counter, ByPieces):
         # In order of length: words of one length have their merges made together, in few large strokes.

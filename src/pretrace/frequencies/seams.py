@@ -51,12 +51,12 @@ _UNICODE_SPACE = "\x85\xa0\u1680\u180e\u200b\u2028\u2029\u202f\u205f\u3000\ufeff
 Flags = npt.NDArray[np.uint8]
 
 
-def pattern_flags(known: Pattern) -> Flags:
+def _pattern_flags(known: Pattern) -> Flags:
     """The seams of texts that are split by a pattern."""
     flags = np.zeros((256, 256), dtype=np.uint8)
-    visible = [name for name in CLASSES if name not in SPACE]
+    visible = [name for name in _CLASSES if name not in SPACE]
     for left in visible:
-        for right in CLASSES:
+        for right in _CLASSES:
             if left + right not in known.held:
                 flags[_area(left, right)] |= SEAM
     for right in SPACE:
@@ -97,7 +97,7 @@ def _behind_symbols(flags: Flags, known: Pattern) -> None:
 
 
 def _codes(names: str) -> list[int]:
-    return [ord(char) for name in names for char in CLASSES[name]]
+    return [ord(char) for name in names for char in _CLASSES[name]]
 
 
 def _area(left: str, right: str) -> tuple[npt.NDArray[np.intp], ...]:
@@ -113,9 +113,9 @@ def _after_other(flags: Flags, right: Sequence[int], *, unsafe: Iterable[str]) -
         flags[before, last] &= ~np.uint8(CONFIRMING)
 
 
-def cut_at_digits(flags: Flags, *, alone: bool) -> None:
+def _cut_at_digits(flags: Flags, *, alone: bool) -> None:
     """A Digits stage parts digits from everything else, and `alone` from each other, before any pattern."""
-    others = "".join(name for name in CLASSES if name != "N")
+    others = "".join(name for name in _CLASSES if name != "N")
     flags[_area(others, "N")] |= SEAM
     flags[_area("N", others)] |= SEAM
     flags[:, _codes("N")] &= ~np.uint8(FOLLOWED)  # white space before a digit ends there, like a text
@@ -129,7 +129,7 @@ def joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
     return {(left[-1], right[0]) for left, right in parts if left and right}
 
 
-def merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) -> Flags:
+def _merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) -> Flags:
     """The seams of texts that are one word of a BPE model, which calls a space `space`."""
     flags = np.zeros((256, 256), dtype=np.uint8)
     chars = [space if code == 32 else chr(code) for code in range(128)]
@@ -156,7 +156,7 @@ def spare(flags: Flags, content: bytes, *, hidden: bool) -> None:
     flags[content[-1], :] &= ~np.uint8(CONFIRMING)
 
 
-CLASSES = {
+_CLASSES = {
     "L": string.ascii_letters,
     "N": string.digits,
     "P": "".join(sorted(set(string.punctuation) - {"'"})),
@@ -283,7 +283,7 @@ def _alternatives(pattern: str) -> list[str]:
     return parts
 
 
-Spec = Mapping[str, Any]
+_Spec = Mapping[str, Any]
 
 _END = 255  # stands before every text: a byte that UTF-8 never holds
 
@@ -332,7 +332,7 @@ class _Found:
     space: str
 
 
-def find_seams(spec: Spec) -> Seams | Seamless:
+def find_seams(spec: _Spec) -> Seams | Seamless:
     """The seams of a tokenizer, given as its own JSON (`json.loads(tokenizer.to_str())`)."""
     if spec["model"].get("dropout"):
         return Seamless("its BPE model drops merges at random")
@@ -347,7 +347,7 @@ def find_seams(spec: Spec) -> Seams | Seamless:
     return _around_added(found, spec["added_tokens"], {stage["type"] for stage in normalizers})
 
 
-def _stages(part: Spec | None, key: str) -> list[Spec]:
+def _stages(part: _Spec | None, key: str) -> list[_Spec]:
     if part is None:
         return []
     if part["type"] == "Sequence":
@@ -355,7 +355,7 @@ def _stages(part: Spec | None, key: str) -> list[Spec]:
     return [part]
 
 
-def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> _Found | Seamless:
+def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> _Found | Seamless:
     if any(stage["type"] != "NFC" for stage in normalizers):
         return Seamless(f"its normaliser is {_names(normalizers)}, and only NFC is understood")
     *before, bytelevel = stages
@@ -371,9 +371,9 @@ def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> _Found | 
     known = understood(pattern)
     if known is None:
         return Seamless("the pattern it splits with is not one of those known")
-    flags, words = pattern_flags(known), known.words
+    flags, words = _pattern_flags(known), known.words
     if digits is not None:
-        cut_at_digits(flags, alone=digits["individual_digits"])
+        _cut_at_digits(flags, alone=digits["individual_digits"])
         words = (
             *(word for word in words if "0" not in word),
             "[0-9]" if digits["individual_digits"] else "[0-9]+",
@@ -382,7 +382,7 @@ def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> _Found | 
     return _Found(flags, name, bytelevel["add_prefix_space"], words, "Ġ")
 
 
-def _isolates(stage: Spec) -> bool:
+def _isolates(stage: _Spec) -> bool:
     return (
         stage["type"] == "Split"
         and "Regex" in stage["pattern"]
@@ -391,7 +391,7 @@ def _isolates(stage: Spec) -> bool:
     )
 
 
-def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -> _Found | Seamless:
+def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec) -> _Found | Seamless:
     if model["type"] != "BPE":
         return Seamless(f"its model is {model['type']} behind the pre-tokenizer {_names(stages)}")
     if any(model.get(key) for key in ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")):
@@ -406,26 +406,26 @@ def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
-    flags = merge_flags(joins(model["merges"]), set(model["vocab"]), space)
+    flags = _merge_flags(joins(model["merges"]), set(model["vocab"]), space)
     return _Found(flags, "cut where its BPE model has no merge", prefixed, [" ?[A-Za-z0-9]+"], space)
 
 
-def _replaces_space(stage: Spec) -> bool:
+def _replaces_space(stage: _Spec) -> bool:
     return bool(
         stage["type"] == "Replace" and stage["pattern"] == {"String": " "} and stage["content"] == "▁"
     )
 
 
-def _is_metaspace(stage: Spec) -> bool:
+def _is_metaspace(stage: _Spec) -> bool:
     return bool(stage["type"] == "Metaspace" and stage["replacement"] == "▁")
 
 
-def _splits_at_space(stages: Sequence[Spec]) -> bool:
+def _splits_at_space(stages: Sequence[_Spec]) -> bool:
     """Gemma's way: it splits at spaces, of which its normaliser leaves none."""
     return len(stages) == 1 and bool(stages[0].get("pattern") == {"String": " "})
 
 
-def _around_added(found: _Found, added: Iterable[Spec], normalizers: set[str]) -> Seams | Seamless:
+def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) -> Seams | Seamless:
     """The seams less those that an added token would be cut at, and which texts must stay whole for one."""
     flags, careful = found.flags.copy(), found.flags.copy()
     searched, whole = [], []
@@ -467,5 +467,5 @@ def _flat(flags: Flags) -> Flags:
     return np.ascontiguousarray(flags.T).reshape(-1)
 
 
-def _names(stages: Sequence[Spec]) -> str:
+def _names(stages: Sequence[_Spec]) -> str:
     return " + ".join(stage["type"] for stage in stages) or "none"

@@ -58,7 +58,7 @@ _ANSWER = (
     "right and suspect. Compare with --part question, which leaves answers out."
 )
 UNIT = "of accuracy: suspect items less clean ones"
-NO_PROOF = (
+_NO_PROOF = (
     "A higher accuracy on suspect items does not show that training on them raised it: items that a model finds likely "
     "are often easier, also for a model that never saw them. Nor does an equal accuracy show that nothing was seen. To "
     "say how much training on the items brought takes the same evaluation of a model that did not see them."
@@ -134,7 +134,7 @@ def compared(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
 
 def trust(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
     """What the comparison does not prove."""
-    said = (NO_PROOF,) if settings.part == "question" else (NO_PROOF, _ANSWER)
+    said = (_NO_PROOF,) if settings.part == "question" else (_NO_PROOF, _ANSWER)
     if found.beside is None:
         return said
     return (
@@ -295,7 +295,7 @@ class Reading:
     @property
     def plan(self) -> ScorePlan:
         """The score, parsed; ExpressionError where log-probabilities of the model are not all that it needs."""
-        return logprob_plan(self.score, counts=bool(self.counts))
+        return _logprob_plan(self.score, counts=bool(self.counts))
 
     def value(self, text: str) -> float:
         """The score of a text by the model; TextsError where it has none."""
@@ -330,7 +330,7 @@ class Scored:
     placebo: float = math.nan
 
 
-def logprob_plan(expression: str, *, counts: bool) -> ScorePlan:
+def _logprob_plan(expression: str, *, counts: bool) -> ScorePlan:
     """The plan of one score that log-probabilities are enough for; ExpressionError, by name, for any other.
 
     TableError for dc_pdd without `counts`.

@@ -20,7 +20,7 @@ from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.unlearning import reread
 from pretrace.types import Bools, Control, Doubles, Ints, Missing, Run
 
-BLIND_TEXTS = 20_480
+_BLIND_TEXTS = 20_480
 """Texts that the blind classifier learns from and judges, drawn by document."""
 
 
@@ -138,7 +138,7 @@ def _judged(
 ) -> baseline.BlindScores:
     """What a bag of words makes of texts drawn by whole documents; NaN for the others."""
     documents = beside.groups
-    drawn = drawn_documents(documents, members, most=BLIND_TEXTS, seed=seed)
+    drawn = drawn_documents(documents, members, most=_BLIND_TEXTS, seed=seed)
     assert isinstance(documents, np.ndarray)
     texts = texts_at(job, parts, stream, drawn)
     found = baseline.bag_of_words(texts, members[drawn], documents[drawn], seed=seed)

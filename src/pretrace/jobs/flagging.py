@@ -499,7 +499,7 @@ def flagged_of(
     TextsError where too few texts could be scored; OutputError where parts are missing or damaged.
     """
     settings, both = planned.settings, planned.both
-    scored = read_scored(job, parts, planned.documents)
+    scored = _read_scored(job, parts, planned.documents)
     seed = planned.found.draws.seed(settings)
     sides = Sides.of(scored.rows, settings, seed, (one.reason for one in unscored(job, parts)))
     prospect = planned.prospect.scored(sides.known, sides.number, settings.fdr)
@@ -537,7 +537,7 @@ def flagged_of(
     return told(registered(flagged, planned.found.draws, settings), prospect, why), tables
 
 
-def read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:
+def _read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:
     """The columns of all parts; OutputError where one is missing or damaged."""
     score = job.scores[0]
     placebo = [f"placebo: {one['score']}" for one in job.outlines if one["kind"] == "placebo"]

@@ -179,7 +179,7 @@ def keyed_hashes(ids: Sequence[str], seed: int) -> Hashes:
     return np.frombuffer(found, "<u8").astype(np.uint64)
 
 
-def missing_of(manifests: Sequence[Manifest], ids: set[str]) -> tuple[Missing, ...]:
+def _missing_of(manifests: Sequence[Manifest], ids: set[str]) -> tuple[Missing, ...]:
     """The cells without a value of these texts."""
     return tuple(one for manifest in manifests for one in manifest.missing if one.id in ids)
 
@@ -286,7 +286,7 @@ def _sample(job: Job, parts: Parts, rows: list[Place], summary: Summary) -> Run:
     for number, manifest in enumerate(manifests(job, parts)):
         if number in wanted:
             taken[number] = parts.table(manifest).take(wanted[number])
-            lacking += missing_of([manifest], set(texts_of(taken[number], "id")))
+            lacking += _missing_of([manifest], set(texts_of(taken[number], "id")))
     table = _in_order(taken, rows, wanted)
     whole = summary.whole(sampled=len(summary.rows[0]))
     cut = {

@@ -45,7 +45,7 @@ MOST_COLUMNS = 1900
 
 
 @dataclass(frozen=True, slots=True)
-class SqlTable:
+class _SqlTable:
     """A table: its columns, each with its type and what holds of it ("INTEGER PRIMARY KEY"), and its rows, which are
     read once. Columns of `indexes` are searched quickly."""
 
@@ -55,7 +55,7 @@ class SqlTable:
     indexes: tuple[str, ...] = ()
 
 
-def write_database(path: Path, tables: Iterable[SqlTable], views: Mapping[str, str] | None = None) -> None:
+def _write_database(path: Path, tables: Iterable[_SqlTable], views: Mapping[str, str] | None = None) -> None:
     """Write the tables and views (name and SELECT) to `path`, in place of an earlier database of pretrace there.
 
     Rows are written as they come. A lone surrogate becomes its escape. On failure nothing has changed. OutputError
@@ -102,7 +102,7 @@ def apart(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _write(database: sqlite3.Connection, table: SqlTable) -> None:
+def _write(database: sqlite3.Connection, table: _SqlTable) -> None:
     declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in table.columns.items())
     database.execute(f"CREATE TABLE {quoted(table.name)} ({declared})")
     blanks = ", ".join("?" * len(table.columns))
@@ -137,12 +137,12 @@ def export(result: Any, content: Mapping[str, Any], folder: Path, file: Path) ->
     """
     tables, views = _tables(result, folder, content)
     shared = (_pairs("summary", _summary(content)), _pairs("settings", content.get("settings", {})))
-    write_database(file, [*tables, *shared], views)
+    _write_database(file, [*tables, *shared], views)
 
 
 def _tables(
     result: Any, folder: Path, content: Mapping[str, Any]
-) -> tuple[Iterable[SqlTable], dict[str, str]]:
+) -> tuple[Iterable[_SqlTable], dict[str, str]]:
     if isinstance(result, Run):
         return _of_run(result, folder)
     if isinstance(result, Verdict):
@@ -154,7 +154,7 @@ def _tables(
     raise OutputError(f"{folder} is a comparison, which is a table already: {folder / 'table.csv'}.")
 
 
-def _of_run(run: Run, folder: Path) -> tuple[Iterable[SqlTable], dict[str, str]]:
+def _of_run(run: Run, folder: Path) -> tuple[Iterable[_SqlTable], dict[str, str]]:
     controls = (control_columns(one.kind, one.score, one.values.shape[1]) for one in run.controls)
     names = [*run.scores, *(name for found in controls for name in found)]
     if len(names) > MOST_COLUMNS:
@@ -169,8 +169,8 @@ def _of_run(run: Run, folder: Path) -> tuple[Iterable[SqlTable], dict[str, str]]
     own = {"row": f"{_ROW} REFERENCES texts(row)", **dict.fromkeys(columns, "REAL")}
     view = ", ".join(["texts.*", *(f"scores.{quoted(name)}" for name in columns)])
     tables = [
-        SqlTable("texts", texts, _rows(run, folder, _TEXTS), ("id", "group")),
-        SqlTable("scores", own, _rows(run, folder, names)),
+        _SqlTable("texts", texts, _rows(run, folder, _TEXTS), ("id", "group")),
+        _SqlTable("scores", own, _rows(run, folder, names)),
         _metrics(run),
         _listed("skipped", folder / "skipped.csv", SKIPPED_COLUMNS),
         _listed("missing", folder / "missing.csv", MISSING_COLUMNS),
@@ -213,7 +213,7 @@ def _text(found: bytes) -> str:
     return found.decode("utf-8", "surrogatepass")
 
 
-def _metrics(run: Run) -> SqlTable:
+def _metrics(run: Run) -> _SqlTable:
     figures = ("auc", "tpr", "accuracy", "tpr_low", "lead")
     titles = {"tpr": "tpr_at_5_fpr", "tpr_low": "tpr_at_0_1_fpr"}
     numbers = {
@@ -230,14 +230,14 @@ def _metrics(run: Run) -> SqlTable:
         (number, row.name, row.kind, row.texts, *cells(row), _finite(row.threshold), row.survives)
         for number, row in enumerate(measured, 1)
     ]
-    return SqlTable("metrics", {**own, **numbers, "threshold": "REAL", "survives": "TEXT"}, rows)
+    return _SqlTable("metrics", {**own, **numbers, "threshold": "REAL", "survives": "TEXT"}, rows)
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _listed(name: str, path: Path, columns: Sequence[str]) -> SqlTable:
+def _listed(name: str, path: Path, columns: Sequence[str]) -> _SqlTable:
     """The rows of a csv file of a run, as they come; none where there is no such file."""
     kinds = {one: "INTEGER" if one == "n_tokens" else "TEXT" for one in columns}
 
@@ -251,12 +251,12 @@ def _listed(name: str, path: Path, columns: Sequence[str]) -> SqlTable:
             for number, row in enumerate(read, 1):
                 yield [number, *row]
 
-    return SqlTable(name, {"row": _ROW, **kinds}, rows(), ("id",))
+    return _SqlTable(name, {"row": _ROW, **kinds}, rows(), ("id",))
 
 
 def _of_parts(
     verdict: Verdict, whole: Mapping[str, Any], folder: Path, files: Mapping[str, str]
-) -> list[SqlTable]:
+) -> list[_SqlTable]:
     """The tables of a verdict that holds a sample of each, with all rows: from the files of its folder, whose hashes
     are `files`, where there are such."""
     found = []
@@ -291,7 +291,7 @@ def _names(verdict: Verdict) -> list[str]:
     return apart(["summary", "settings", "checks", "skipped", *(one.name for one in verdict.tables)])[4:]
 
 
-def _of_verdict(verdict: Verdict) -> list[SqlTable]:
+def _of_verdict(verdict: Verdict) -> list[_SqlTable]:
     found = []
     for name, one in zip(_names(verdict), verdict.tables, strict=True):
         columns = apart(["row", *one.columns])[1:]
@@ -299,7 +299,7 @@ def _of_verdict(verdict: Verdict) -> list[SqlTable]:
         rows = zip(*(_values(values) for values in one.columns.values()), strict=True)
         declared = {"row": _ROW, **dict(zip(columns, kinds, strict=True))}
         indexes = tuple(column for column in ("id", "document") if column in columns)
-        found.append(SqlTable(name, declared, _numbered(rows), indexes))
+        found.append(_SqlTable(name, declared, _numbered(rows), indexes))
     return found
 
 
@@ -316,7 +316,7 @@ def _values(column: Any) -> list[Any]:
     return [None if one is None else int(one) for one in found] if column.dtype == np.bool_ else found
 
 
-def _checks(checks: Sequence[Check]) -> SqlTable:
+def _checks(checks: Sequence[Check]) -> _SqlTable:
     columns = {
         "name": "TEXT PRIMARY KEY",
         "title": "TEXT",
@@ -328,13 +328,13 @@ def _checks(checks: Sequence[Check]) -> SqlTable:
     rows = [
         (name, one.title, one.status, one.words, one.cure) for name, one in zip(names, checks, strict=True)
     ]
-    return SqlTable("checks", columns, rows)
+    return _SqlTable("checks", columns, rows)
 
 
-def _skipped(result: Verdict) -> SqlTable:
+def _skipped(result: Verdict) -> _SqlTable:
     rows = ((one.id, one.reason, one.tokens) for one in result.skipped)
     columns = {"row": _ROW, "id": "TEXT", "reason": "TEXT", "n_tokens": "INTEGER"}
-    return SqlTable("skipped", columns, _numbered(rows), ("id",))
+    return _SqlTable("skipped", columns, _numbered(rows), ("id",))
 
 
 def _numbered(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
@@ -345,10 +345,10 @@ def _summary(content: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in _OWN}
 
 
-def _pairs(name: str, facts: Mapping[str, Any]) -> SqlTable:
+def _pairs(name: str, facts: Mapping[str, Any]) -> _SqlTable:
     """Facts as rows of a dotted name and a value; a list stands there as JSON."""
     columns = {"row": _ROW, "name": "TEXT NOT NULL", "value": ""}
-    return SqlTable(name, columns, _numbered(_flattened(facts)), ("name",))
+    return _SqlTable(name, columns, _numbered(_flattened(facts)), ("name",))
 
 
 def _flattened(facts: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -53,7 +53,7 @@ from pretrace.types import Bools, ByCopies, Comparison, Doubles, Evaluation, Int
 # there is one part, and all differences are paired over it.
 
 
-Key = tuple[str, str]
+_Key = tuple[str, str]
 """A column's name and kind."""
 
 
@@ -72,7 +72,7 @@ class Labelled:
 class Part:
     """Columns measured together on `texts`: `matrix` [texts, columns], in the order of `keys`."""
 
-    keys: Sequence[Key]
+    keys: Sequence[_Key]
     matrix: Doubles
     members: Bools
     calls: Calls
@@ -85,7 +85,7 @@ class Part:
         """The AUC of each column with its resamples."""
         return self.bootstrap.auc
 
-    def row(self, key: Key) -> Measured:
+    def row(self, key: _Key) -> Measured:
         """The figures of a column; of a placebo also how far the score's AUC on the target exceeds it."""
         k, bootstrap = self.keys.index(key), self.bootstrap
         assert bootstrap.accuracy is not None  # thresholds were given
@@ -112,7 +112,7 @@ class Part:
 class Parts:
     """The columns by the texts that they have. A column whose texts are all of one class has no part."""
 
-    columns: Mapping[Key, Doubles]
+    columns: Mapping[_Key, Doubles]
     _found: dict[bytes, Part] = field(default_factory=dict)
 
     @property
@@ -120,31 +120,31 @@ class Parts:
         """The fewest resamples that were made of any part; 0 without one."""
         return min((part.bootstrap.resamples for part in self._found.values()), default=0)
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: _Key) -> bool:
         """Whether a column could be measured."""
         return self._texts(key).tobytes() in self._found
 
-    def row(self, key: Key) -> Measured:
+    def row(self, key: _Key) -> Measured:
         """The figures of a column on the texts that it has."""
         return self._found[self._texts(key).tobytes()].row(key)
 
-    def beside(self, first: Key, second: Key) -> tuple[Part | None, tuple[int, int]]:
+    def beside(self, first: _Key, second: _Key) -> tuple[Part | None, tuple[int, int]]:
         """The part with the texts that both columns have, and where the two stand in it; None where it could
         not be measured."""
         part = self._found.get((self._texts(first) & self._texts(second)).tobytes())
         return part, (part.keys.index(first), part.keys.index(second)) if part else (0, 0)
 
-    def _texts(self, key: Key) -> Bools:
+    def _texts(self, key: _Key) -> Bools:
         name, kind = key
         texts = np.isfinite(self.columns[key])
         return texts & np.isfinite(self.columns[name, "score"]) if kind == PLACEBO else texts
 
     @classmethod
-    def of(cls, columns: Mapping[Key, Doubles], scores: Sequence[str], by: Labelled) -> Parts:
+    def of(cls, columns: Mapping[_Key, Doubles], scores: Sequence[str], by: Labelled) -> Parts:
         """Every column measured on its texts, together with what it is compared with: the score of a placebo,
         the usual baseline and the blind baselines beside a score. TextsError where no score can be measured."""
         made = cls(columns)
-        wanted: dict[bytes, tuple[Bools, set[Key]]] = {}
+        wanted: dict[bytes, tuple[Bools, set[_Key]]] = {}
         blind = [key for key in columns if key[1] == "blind"]
         first = [(usual_baseline(scores), "score")] if scores else []
         for key in columns:
@@ -162,7 +162,7 @@ class Parts:
         return made
 
 
-def _measured(keys: Sequence[Key], columns: Mapping[Key, Doubles], texts: Bools, by: Labelled) -> Part:
+def _measured(keys: Sequence[_Key], columns: Mapping[_Key, Doubles], texts: Bools, by: Labelled) -> Part:
     matrix = np.empty((np.count_nonzero(texts), len(keys)))
     for place, key in enumerate(keys):  # one copy at a time
         matrix[:, place] = columns[key][texts]

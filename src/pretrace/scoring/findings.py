@@ -110,7 +110,7 @@ def blind(blind: Measured, best: Measured | None, lead: Difference | None) -> li
         ]
     succeeds = best is not None and above(best) and lead is not None
     if not above(blind):
-        return [blind_at_chance(blind, lead if succeeds else None)]
+        return [_blind_at_chance(blind, lead if succeeds else None)]
     opening = "A bag-of-words classifier that never saw the model"
     if not succeeds or lead is None:
         return [
@@ -129,7 +129,7 @@ def blind(blind: Measured, best: Measured | None, lead: Difference | None) -> li
     ]
 
 
-def blind_at_chance(blind: Measured, lead: Difference | None) -> str:
+def _blind_at_chance(blind: Measured, lead: Difference | None) -> str:
     opening = f"The blind classifier, bag of words, is at chance (AUC {short(blind.auc)}): "
     if lead is None:
         found = opening + "no difference in words was found between the two sets"
@@ -344,11 +344,11 @@ def looks(scores: Sequence[Measured]) -> list[str]:
     ]
 
 
-FEW_NONMEMBERS = 20
+_FEW_NONMEMBERS = 20
 """Non-members below which 5% of them is less than one."""
-FEW_FOR_RATES = 60
+_FEW_FOR_RATES = 60
 """Documents of non-members below which the interval of a true positive rate at 5% false positives is too narrow."""
-LOPSIDED = 0.6
+_LOPSIDED = 0.6
 """Share of one class from which on an accuracy needs to be read against it."""
 
 
@@ -406,16 +406,16 @@ def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]
         found.append(f"{held}: with fewer than {FEW_DOCUMENTS} of either the 95% intervals are rough.")
     else:
         found += _giants(circumstances)
-    if evaluation.nonmembers < FEW_NONMEMBERS:
+    if evaluation.nonmembers < _FEW_NONMEMBERS:
         found.append(
             f"With {evaluation.nonmembers} non-members, 5% of them is less than one: "
             "the true positive rate at 5% false positives allows no false positive at all."
         )
-    elif 1 < nonmembers < FEW_FOR_RATES:
+    elif 1 < nonmembers < _FEW_FOR_RATES:
         found.append(
             f"With {counted(nonmembers)} of non-members, where the threshold for 5% false positives lies is hardly "
             "known: new non-members may pass it more often than 5%, and the 95% interval of the true positive "
-            f"rate is too narrow. {FEW_FOR_RATES} documents or more would mend that."
+            f"rate is too narrow. {_FEW_FOR_RATES} documents or more would mend that."
         )
     if evaluation.resamples < circumstances.asked:
         found.append(
@@ -450,7 +450,7 @@ def accuracies(evaluation: Evaluation) -> list[str]:
             "threshold was chosen on, and leans upwards."
         )
     larger = max(evaluation.members, evaluation.nonmembers) / texts
-    if larger >= LOPSIDED:
+    if larger >= _LOPSIDED:
         kind = "members" if evaluation.members > evaluation.nonmembers else "non-members"
         found.append(
             f"{larger:.0%} of the texts are {kind}: an accuracy means something only above {larger:.2f}, "

@@ -24,7 +24,7 @@ from pretrace.settings import (
 )
 from pretrace.tuning.methods import methods
 
-DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
+_DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
 RETRAINED = "--unlearned compares with a model retrained without the texts: name it with --placebo."
 TARGET = (
     "--placebo {} is the target itself: name a model that cannot have seen the texts, such as an earlier checkpoint "
@@ -79,7 +79,7 @@ class ScoreSettings:
     """
 
     scores: str = option(
-        DEFAULT_SCORES,
+        _DEFAULT_SCORES,
         'Expressions, comma-separated: "loss,min_k(k=0.1),dc_pdd". See `pretrace list`.',
         essential=True,
     )

@@ -24,7 +24,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JointRank:
+class _JointRank:
     """How unusual a unit is in any of several features: `p` is the rank of its largest deviation among all units,
     `deviations` [features] are its own, and `which` is the feature of the largest."""
 
@@ -54,7 +54,7 @@ def fewest_others(level: float) -> int:
     return int(np.ceil(1 / level - 1e-9)) - 1
 
 
-def joint_extremeness(features: npt.ArrayLike, unit: int = 0) -> JointRank:
+def joint_extremeness(features: npt.ArrayLike, unit: int = 0) -> _JointRank:
     """The rank of a unit among all in how far it lies from the middle in any feature; `features` is [units, k].
 
     A deviation is the distance from the median of all units, in units of their median absolute deviation (infinite
@@ -73,7 +73,7 @@ def joint_extremeness(features: npt.ArrayLike, unit: int = 0) -> JointRank:
     deviations = np.divide(away, spread, out=beyond, where=spread > 0)
     largest = deviations.max(axis=1)
     at_least = int(np.count_nonzero(largest >= largest[unit]))
-    return JointRank(at_least / len(table), deviations[unit], int(deviations[unit].argmax()))
+    return _JointRank(at_least / len(table), deviations[unit], int(deviations[unit].argmax()))
 
 
 def stands_out(value: float, own: Doubles, parts: Sequence[Doubles]) -> float:

@@ -36,7 +36,7 @@ LOW_FPR_NONMEMBERS = 10_000
 
 WORK = 2_000_000_000
 """Look-ups (texts x scores x resamples) a bootstrap may take: well under a minute on one core."""
-FEWEST_RESAMPLES = 200
+_FEWEST_RESAMPLES = 200
 """A 95% interval from fewer would hang on the four outermost resamples."""
 
 
@@ -161,7 +161,7 @@ def paired_difference(spread: Spread, first: int, second: int) -> Difference:
 
 def affordable(resamples: int, *, texts: int, scores: int) -> int:
     """How many resamples are made: those asked for, or on a large matrix as many as WORK allows."""
-    return min(resamples, max(FEWEST_RESAMPLES, WORK // max(1, texts * scores)))
+    return min(resamples, max(_FEWEST_RESAMPLES, WORK // max(1, texts * scores)))
 
 
 def tail_share(groups: int) -> float:

@@ -52,7 +52,7 @@ RUN = 5
 _ALONE = "぀-ヿ㐀-䶿一-鿿"  # of Japanese and Chinese, written without spaces: each sign counts as a word
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 
-Grams = frozenset[tuple[str, ...]]
+_Grams = frozenset[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ class Worded:
         return cls(tuple(one.group().lower() for one in found), tuple(one.span() for one in found))
 
     @property
-    def grams(self) -> Grams:
+    def grams(self) -> _Grams:
         """All runs of `RUN` words."""
         return frozenset(zip(*(self.words[i:] for i in range(RUN)), strict=False))
 
 
-def covered(text: Worded, others: Iterable[Grams]) -> npt.NDArray[np.bool_]:
+def covered(text: Worded, others: Iterable[_Grams]) -> npt.NDArray[np.bool_]:
     """Which words of a text lie in a run of `RUN` words or more that stands in one of the others, bool [words]."""
     known: set[tuple[str, ...]] = set().union(*others)
     found = np.zeros(len(text.words), dtype=np.bool_)
@@ -84,7 +84,7 @@ def covered(text: Worded, others: Iterable[Grams]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def share_covered(text: Worded, others: Iterable[Grams]) -> float:
+def share_covered(text: Worded, others: Iterable[_Grams]) -> float:
     """The share of a text's words that `covered` finds; 0 for a text without words.
 
     >>> text = Worded.of("One two three four five. Six")
@@ -128,7 +128,7 @@ def edit_distance(one: str, other: str) -> int:
     return int(row[-1])
 
 
-def common_runs(text: str, others: Iterable[Grams]) -> list[tuple[int, int]]:
+def common_runs(text: str, others: Iterable[_Grams]) -> list[tuple[int, int]]:
     """Where in the text the runs stand that `covered` finds: characters [start, end), in order."""
     worded = Worded.of(text)
     found = covered(worded, others)

@@ -49,7 +49,7 @@ _CPU_ROWS, _GPU_ROWS = 256, 4096
 Head = Callable[[torch.Tensor], torch.Tensor]
 
 
-class NextToken:
+class _NextToken:
     """The next-token loss of a causal language model, computed in `precision` on the device of its weights."""
 
     def __init__(self, model: torch.nn.Module, device: torch.device, precision: Precision) -> None:
@@ -263,7 +263,7 @@ class _Training:
         if not self.weights:
             raise ModelError("the model has no trainable weights: all of them are frozen.")
         self.device = self.weights[0].device
-        self.loss = NextToken(model, self.device, plan.precision)
+        self.loss = _NextToken(model, self.device, plan.precision)
         self.optimiser = _optimiser(self.weights, plan)
         self.each_epoch = math.ceil(len(sequences) / plan.batch)
         self.steps = self.each_epoch * plan.epochs
@@ -404,7 +404,7 @@ def _recomputing(model: torch.nn.Module, what: str) -> Callable[..., None]:
 KIND = "training-format"
 """The folder of the cache that holds the choices."""
 ROUNDS, REPEATS = 2, 3
-FASTER = 0.8
+_FASTER = 0.8
 """Times float32's seconds, in every round, below which bfloat16 is taken: float32 is the exact one."""
 _ROWS, _WIDTH, _INNER = 128, 576, 1536  # the feed-forward blocks of SmolLM2-135M, over 128 tokens
 
@@ -436,7 +436,7 @@ def decided(rounds: Sequence[Round]) -> Choice:
         "seconds_by_round": [list(pair) for pair in rounds],
         "bfloat16_over_float32": [round(ratio, 3) for ratio in ratios],
     }
-    chosen = "bfloat16" if len(ratios) >= 2 and max(ratios) < FASTER else "float32"
+    chosen = "bfloat16" if len(ratios) >= 2 and max(ratios) < _FASTER else "float32"
     told = " and ".join(f"{ratio:.2f}" for ratio in ratios)
     return Choice(chosen, f"a step in bfloat16 took {told} times as long as one in float32", figures)
 

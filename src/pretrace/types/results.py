@@ -155,7 +155,7 @@ class ByCopies:
     auc: Estimate
 
 
-Forgotten = Literal["still known", "over-unlearned", "as retrained", "inconclusive"]
+_Forgotten = Literal["still known", "over-unlearned", "as retrained", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Unlearned:
     difference: Estimate
 
     @property
-    def reading(self) -> Forgotten:
+    def reading(self) -> _Forgotten:
         """Two-sided. "as retrained" where the whole interval lies within the margin (two one-sided tests at 2.5% each);
         else "still known" or "over-unlearned" where it lies above or below 0; else "inconclusive"."""
         low, high = self.difference.low, self.difference.high

@@ -17,7 +17,7 @@ from pretrace.types import Card, Corpus, Text
 Cells = Mapping[str, object]
 """The cells of one row, by column."""
 
-FACTS = {"card", "dataset_info", "dataset_infos", "dataset_dict", "state"}
+_FACTS = {"card", "dataset_info", "dataset_infos", "dataset_dict", "state"}
 """Names of JSON files that the hub's tools and our builders lay beside the data."""
 
 
@@ -150,7 +150,7 @@ def tables(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return [folder]
     below = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
-    files = [path for path in below if is_table(path) and not _hidden(path.relative_to(folder))]
+    files = [path for path in below if _is_table(path) and not _hidden(path.relative_to(folder))]
     if not files:
         endings = ", ".join(ending for ending in FORMATS if ending != ".txt")
         raise TextsError(f"{shown(folder)} holds no data file: it should hold one that ends in {endings}.")
@@ -169,10 +169,10 @@ def one_table(path: Path, preferred: str = "") -> Path:
     return named[0] if len(files) > 1 else files[0]
 
 
-def is_table(path: Path) -> bool:
-    """Whether a name ends like that of a data file and is not one of `FACTS` (`card.json`, `x.card.json`)."""
+def _is_table(path: Path) -> bool:
+    """Whether a name ends like that of a data file and is not one of `_FACTS` (`card.json`, `x.card.json`)."""
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    return ending in FORMATS and ending != ".txt" and stem(path).rpartition(".")[2] not in FACTS
+    return ending in FORMATS and ending != ".txt" and stem(path).rpartition(".")[2] not in _FACTS
 
 
 def stem(path: Path) -> str:

@@ -27,7 +27,7 @@ from pretrace.types import Card, Corpus, Text
 YEAR = 2023
 """The year that FSD's variant `replacement` writes."""
 
-LONGEST_LEAD = 60
+_LONGEST_LEAD = 60
 """Characters before a time stamp among which a preposition is looked for."""
 
 _MONTH = (
@@ -143,13 +143,13 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 def _led(before: str, stamp: str) -> str:
     """What stands before a time stamp, without a preposition (and "the", before a decade) that leads up to it."""
-    lead = _LEAD.search(before, max(0, len(before) - LONGEST_LEAD))
+    lead = _LEAD.search(before, max(0, len(before) - _LONGEST_LEAD))
     if lead is not None:
         article = (lead["the"] or "").strip().lower()
         if article != "the" or _TENS.search(stamp):
             return before[: lead.start()]
     if _TENS.search(stamp):
-        the = _THE.search(before, max(0, len(before) - LONGEST_LEAD))
+        the = _THE.search(before, max(0, len(before) - _LONGEST_LEAD))
         return before[: the.start()] if the else before
     return before
 
@@ -177,7 +177,7 @@ def _closed(left: str, right: str) -> str:
 
 HUB = "swj0419/WikiMIA"
 LENGTHS = (32, 64, 128, 256)
-SHORTEST_BEGINNING = 8
+_SHORTEST_BEGINNING = 8
 """Words that more than must agree for two texts to be of one article; shorter texts only if they are the same."""
 
 CARD = Card(
@@ -282,7 +282,7 @@ def _grouped(corpus: Corpus) -> Corpus:
         begun = (roots.get(own[:size]) for size in sizes)
         made[text.id] = roots.get(whole) or next(filter(None, begun), f"article {text.id}")
         roots.setdefault(whole, made[text.id])
-        if len(own) > SHORTEST_BEGINNING:
+        if len(own) > _SHORTEST_BEGINNING:
             roots.setdefault(own[:-1], made[text.id])
             sizes += [len(own) - 1] if len(own) - 1 not in sizes else []
     return replace(corpus, texts=tuple(replace(text, group=made[text.id]) for text in corpus.texts))

@@ -139,7 +139,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class CountingCrew:
+class _CountingCrew:
     """Counts with workers on a cluster: a `frequencies.counting.Crew`."""
 
     ray: Any
@@ -166,13 +166,13 @@ class CountingCrew:
 
 
 @contextmanager
-def counting_crew(settings: EngineSettings) -> Iterator[CountingCrew | None]:
+def counting_crew(settings: EngineSettings) -> Iterator[_CountingCrew | None]:
     """Who counts: workers on the cluster that the settings name, or None for the threads of this process."""
     if not settings.on_ray:
         yield None
         return
     with connected(settings.address) as ray:
-        yield CountingCrew(ray, settings, CHARACTERS)
+        yield _CountingCrew(ray, settings, CHARACTERS)
 
 
 # Files of a corpus searched by workers on a cluster: each is handed one file after the other and gives back its
@@ -195,7 +195,7 @@ class Looking:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanningCrew:
+class _ScanningCrew:
     """Searches with workers on a cluster: a `scan.scan.Crew`."""
 
     ray: Any
@@ -210,13 +210,13 @@ class ScanningCrew:
 
 
 @contextmanager
-def scanning_crew(settings: EngineSettings) -> Iterator[ScanningCrew | None]:
+def scanning_crew(settings: EngineSettings) -> Iterator[_ScanningCrew | None]:
     """Who searches: workers on the cluster that the settings name, or None for the threads of this process."""
     if not settings.on_ray:
         yield None
         return
     with connected(settings.address) as ray:
-        yield ScanningCrew(ray, settings)
+        yield _ScanningCrew(ray, settings)
 
 
 # Models whose batches are read by workers on a cluster, for an audit: it plans the batches itself, so its numbers
@@ -242,7 +242,7 @@ class Reading:
         return {role: backend.fingerprint for role, backend in opened.items()}, read
 
 
-class ReadElsewhere:
+class _ReadElsewhere:
     """A model whose batches are read by workers; all else is that of the model itself, which is open here too."""
 
     def __init__(self, backend: Backend, role: str, pool: Pool) -> None:
@@ -299,5 +299,5 @@ def reading_elsewhere(settings: EngineSettings, wanted: ModelsSettings, models: 
                     f"the workers' {role} is not this machine's {backend.name}: give all hosts the same files, and say "
                     "--dtype where some have GPUs and others not."
                 )
-        spread = {id(one): cast(Backend, ReadElsewhere(one, role, pool)) for role, one in mine.items()}
+        spread = {id(one): cast(Backend, _ReadElsewhere(one, role, pool)) for role, one in mine.items()}
         yield replace(models, elsewhere=lambda backend: spread.get(id(backend), backend))
