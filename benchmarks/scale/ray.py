@@ -61,7 +61,7 @@ def measured(ray: Any, folder: Path, texts: Path, workers: int) -> Times:
     from pretrace.jobs.worker import survey
     from pretrace.scoring.detect import Options
     from pretrace.scoring.holdout import Parts as Texts
-    from pretrace.scoring.settings import ModelsSettings, Target
+    from pretrace.scoring.plan import ModelsSettings, Target
     from pretrace.types import Corpus
 
     wanted = ModelsSettings(target=Target(model=str(folder)), cache=False)

@@ -19,7 +19,7 @@ from pretrace.runs import scan
 from pretrace.scoring import evidence
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
-from pretrace.scoring.settings import ModelsSettings, Target
+from pretrace.scoring.plan import ModelsSettings, Target
 from pretrace.types import Corpus
 
 

@@ -22,8 +22,7 @@ from rich.console import Console
 
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
+from pretrace.cli.options import Given, Source
 from pretrace.cli.printing import expected_of
 from pretrace.cli.progress import duration
 from pretrace.cli.streams import asks, note, quiet, say
@@ -31,7 +30,7 @@ from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import operand
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.jobs.settings import EngineSettings
-from pretrace.scoring.settings import Target
+from pretrace.scoring.plan import Target
 from pretrace.settings import option
 from pretrace.types import AuditPlan, Situation
 from pretrace.verdicts.advise import Advice, Advised, Names, advise

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, printer
-from pretrace.cli.options import Given, Only
-from pretrace.cli.paths import Source
+from pretrace.cli.options import Given, Only, Source
 from pretrace.cli.printing import foreseen, shown
 from pretrace.cli.progress import Stages, announce_training, doing
 from pretrace.cli.streams import quiet
@@ -20,7 +19,7 @@ from pretrace.jobs.engine.work import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
 from pretrace.types import AuditPlan, Backend
 from pretrace.types.audit import COMPARED, DesignError

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import Answer, Plain, of_folder
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
+from pretrace.cli.options import Given, Source
 from pretrace.cli.printing import foretold
 from pretrace.cli.progress import Stages, doing
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
@@ -35,8 +34,7 @@ from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.runs import save_verdict
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
-from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, EvaluationSettings, Models, ModelsSettings, Target
 from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture

@@ -16,8 +16,7 @@ from pretrace.harnesses.sample_logs import SampleLog
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.types import Verdict
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings

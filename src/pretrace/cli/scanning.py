@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer, lines, of_folder
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
+from pretrace.cli.options import Given, Source
 from pretrace.cli.progress import said
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.cli.answer import Answer, Answered, lines
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
+from pretrace.cli.options import Given, Source
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.corpora import Columns, TextStream, open_corpus, windows
@@ -47,9 +46,16 @@ from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
 from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import (
+    EvaluationSettings,
+    Models,
+    ModelsSettings,
+    ScorePlan,
+    ScoreSettings,
+    Target,
+    check_use,
+)
 from pretrace.scoring.provenance import record_corpus
-from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target, check_use
 from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
 from pretrace.types import Corpus, Run

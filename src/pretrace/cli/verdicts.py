@@ -17,8 +17,7 @@ from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
 from pretrace.errors import ExpressionError, ModelError
-from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, like, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import Beside, TestSettings

@@ -23,8 +23,7 @@ from pretrace.scan.sightings import Part
 from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import Parts as Texts
-from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.scoring.settings import ModelsSettings
+from pretrace.scoring.plan import Models, ModelsSettings, ScorePlan
 from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
 
 SMALL = 32
