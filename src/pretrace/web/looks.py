@@ -16,6 +16,7 @@ from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_text
 from pretrace.runs import load_run
 from pretrace.types import Doubles, Run
+from pretrace.web.forms import Models
 from pretrace.web.jobs import Jobs, State
 from pretrace.web.uploads import facts_of, texts_of, upload_of
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
@@ -26,6 +27,15 @@ MOST_DRAWN = 400
 FEW_KNOWN = 20
 """Known non-members below which a rank says next to nothing."""
 _TITLE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a text: a model, scores (the usual ones where empty), and an upload of known non-members."""
+
+    model: str
+    scores: str = ""
+    known: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +91,10 @@ class Place:
         return (self.above + 1) / (self.known + 1)
 
 
-def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
-    """A look at a text, whose jobs wait for their turn; RequestError for an empty text or model."""
+def begin(jobs: Jobs, text: str, asked: Asked, models: Models) -> Look:
+    """A look at a text, whose jobs wait for their turn; RequestError for an empty text, and for a model that is not
+    there."""
+    model, scores, known = asked.model, asked.scores or SCORES, asked.known
     workspace, most = jobs.workspace, jobs.limits.text_characters
     if not text.strip():
         raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
@@ -94,7 +106,9 @@ def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
         )
     if not model.strip():
         raise RequestError(
-            "No model is named: give smollm2, a hub id, a folder, a .gguf file or a server.", 422
+            "No model is named: give smollm2, a hub id, a folder, a .gguf file or a server.",
+            422,
+            field="model",
         )
     title = " ".join(text.split())[:_TITLE]
     made = fresh("text")
@@ -105,9 +119,10 @@ def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
     jobs.check_room(2 if known_upload else 1)
     workspace.check_room("looks", jobs.limits.kept)
     workspace.check_room("jobs", jobs.limits.kept - bool(known))
+    models.find("Model", model)
     folder.mkdir()
     atomic_text(folder / "text.jsonl", json.dumps({"id": "the text", "text": text}) + "\n")
-    options = (f"--model={model}", f"--scores={scores or SCORES}")
+    options = (f"--model={model}", f"--scores={scores}")
     out = f"looks/{made}/run"
     paths = (str(folder / "text.jsonl"), f"--out={workspace.folder / out}")
     job = jobs.add(f"Look at “{title}”", ("score", *paths, *options), out)
@@ -120,7 +135,7 @@ def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
         title,
         len(text),
         model,
-        scores or SCORES,
+        scores,
         time.time(),
         job.id,
         known,

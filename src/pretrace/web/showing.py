@@ -19,6 +19,7 @@ from fastapi.responses import (
 from pretrace.errors import OutputError
 from pretrace.runs import REPORT
 from pretrace.web import example, results
+from pretrace.web.archives import TAKEN
 from pretrace.web.guard import LOGIN, REPORT_POLICY, address_of
 from pretrace.web.jobs import AHEAD, Asked
 from pretrace.web.looks import looks
@@ -41,6 +42,7 @@ def home(desk: Here) -> HTMLResponse:
         jobs=[(job, state) for job, state in jobs if not state.over][:_LATEST],
         latest=results.entries(desk.workspace)[:_LATEST],
         example=example.offered(desk.models),
+        taken=TAKEN,
     )
 
 
