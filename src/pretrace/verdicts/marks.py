@@ -18,6 +18,7 @@ import numpy as np
 
 from pretrace.building.reading import days
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.results.rounding import recorded_p
 from pretrace.scoring.placebos import weights_of
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.settings import option
@@ -219,7 +220,7 @@ def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mappi
     if not differing:
         return Check(TRIES, title, "passed", f"{words} None was made in another way.")
     told = "; ".join(
-        f"{one.get('time')}: score {one.get('score')}, p = {one.get('p')}" for one in differing[:5]
+        f"{one.get('time')}: score {one.get('score')}, {recorded_p(one.get('p'))}" for one in differing[:5]
     )
     words += (
         f" {len(differing):,} had another score, another reference model or other answers ({told}). Whoever tries "
