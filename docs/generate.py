@@ -292,8 +292,8 @@ EVERY_INTRO = """\
 
 <!-- Made by docs/generate.py from designs.json. Do not edit by hand. -->
 
-What each test said of texts that the model had not read, by kind of text; [all tests](../../docs/audits.md#innocents-of-each-kind)
-has them together.
+What each test said of texts that the model had not read, by kind of text.
+[All tests](../../docs/audits.md#innocents-of-each-kind) has them together.
 """
 
 
