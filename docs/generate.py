@@ -248,7 +248,9 @@ def tests() -> str:
 def innocents() -> str:
     """A row a test of the innocents that were tried, from benchmarks/results/designs.json; `every_innocent` has all."""
     rows = [row for row in json.loads(DESIGNS.read_text(encoding="utf-8"))["rows"] if row["runs"]]
-    head = "| test | how | kinds | accused | accused, worst kind | accused before |\n|---|---|--:|---|---|---|\n"
+    head = (
+        "| test | how | kinds | accused | accused, worst kind | accused before |\n|---|---|--:|---|---|---|\n"
+    )
     tried = dict.fromkeys((row["test"], row["how"]) for row in rows)
     lines = [_tried([row for row in rows if (row["test"], row["how"]) == one]) for one in tried]
     return f"{head}{''.join(lines)}"

@@ -383,7 +383,7 @@ def words_of(corpus: str, model: str, settings: CanarySettings) -> Words:
     return Words(
         unit="string",
         of=f"texts that hold these random strings, which are those of {corpus} or others",
-        question=f"Was {model} trained on texts with the random strings of {corpus}?",
+        question=f"Was {model} trained on texts with the random strings of “{corpus}”?",
         compared=_COMPARED,
         hypothesis="The strings that stand in the texts are no likelier to the model than others of their format.",
         assumption=_ASSUMPTION + (_OWN if settings.pattern else ""),

@@ -982,7 +982,7 @@ class _Collections(Test[Doubles]):
         return Words(
             unit="collection",
             of=f"the texts of {name}",
-            question=f"Was the collection {name} used to train {model}?",
+            question=f"Was the collection “{name}” used to train {model}?",
             compared=self.story.compared(found),
             hypothesis=HYPOTHESIS,
             assumption=ASSUMPTION,

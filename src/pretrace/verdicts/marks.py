@@ -399,7 +399,7 @@ class _Marks(ByLot):
         return Words(
             unit="text",
             of=f"the published texts of {self.seal.name}",
-            question=f"Was {name} trained on the published texts of {self.seal.name}?",
+            question=f"Was {name} trained on the published texts of “{self.seal.name}”?",
             compared=_compared(self.seal, name),
             hypothesis="The values of the variants do not depend on which of them were drawn and published.",
             assumption=assumption(self.seal),

@@ -186,7 +186,7 @@ def _verdict(
         p=hits.p,
         units=number,
         unit="sentence",
-        question=f"Was {model} trained on the published texts of {seal.name}?",
+        question=f"Was {model} trained on the published texts of “{seal.name}”?",
         compared=_compared(seal),
         trust=(_TRUST.format(number=number, expected=expected, hits=hits.number), KNOWN),
         effect=effect,
