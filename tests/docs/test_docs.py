@@ -360,7 +360,10 @@ def test_the_table_of_innocents_is_that_of_the_file() -> None:
     assert make.with_tests(text, table, make.INNOCENTS) == text, "run: python docs/generate.py"
     rows = json.loads(make.DESIGNS.read_text(encoding="utf-8"))["rows"]
     shown = sum(bool(row["runs"]) + bool(row["members"]) for row in rows)
-    assert table.count("\n| ") == shown + 1  # with the head of the second table
+    every = make.every_innocent()
+    assert make.EVERY.read_text(encoding="utf-8") == every, "run: python docs/generate.py"
+    assert every.count("\n| ") == shown + 2  # with the heads of both tables
+    assert table.count("\n| ") == len({(row["test"], row["how"]) for row in rows if row["runs"]})
     assert "Checks are not counted" not in text
 
 

@@ -343,6 +343,7 @@ def _printed(flagged: Verdict, out: Path, console: Console) -> None:
 
 def _table(flagged: Verdict) -> Table:
     """The flagged texts, the most conspicuous first."""
+    from pretrace.results.rounding import p_value
     from pretrace.verdicts.flag.built import flagged_rows
 
     texts, figures = flagged.table("flags"), flagged.figures
@@ -353,7 +354,11 @@ def _table(flagged: Verdict) -> Table:
     for name in (figures["score"], "p", "q"):
         table.add_column(Plain(name), justify="right", no_wrap=True)
     for i in rows[:_SHOWN]:
-        table.add_row(Plain(texts["id"][i]), *(f"{texts[name][i]:.3g}" for name in ("score", "p", "q")))
+        table.add_row(
+            Plain(texts["id"][i]),
+            f"{texts['score'][i]:.3g}",
+            *(p_value(texts[name][i]) for name in ("p", "q")),
+        )
     if counts["flagged"] > _SHOWN:
         table.caption = (
             f"{counts['flagged'] - _SHOWN:,} more in {'flags/' if figures.get('whole') else 'flags.csv'}"

@@ -44,7 +44,7 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
     from pretrace.report.searched import sentences
 
     console.print(Plain(found.statement, style="bold"))
-    for reason in found.reasons:
+    for reason in (*found.reasons, *_effects(found)):
         console.print(Plain(f"- {reason}"))
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column(checked)
@@ -60,6 +60,17 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
     for advice in found.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+
+
+def _effects(found: Verdict) -> Iterator[str]:
+    """The effect, and what training moved a copy by, in the unit of the score; page one of the report has neither."""
+    moved = (
+        ("The effect is", found.effect),
+        ("Training moved the copy by", found.planted and found.planted.effect),
+    )
+    for words, one in moved:
+        if one:
+            yield f"{words} {one.value:.4f} {found.effect_unit} [{one.low:.4f}, {one.high:.4f}]."
 
 
 def foretold(work: Sequence[Workload], *more: str) -> Answer:

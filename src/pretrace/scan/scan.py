@@ -500,7 +500,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         p=None,
         units=len(usable),
         unit="text",
-        question=f"Do the texts of {texts.corpus.name} stand in this corpus?",
+        question=f"Do the texts of “{texts.corpus.name}” stand in this corpus?",
         compared=(*_compared(texts, files, documents, size), *_compared_words(asked.settings)),
         trust=_trust(beside),
         effect=Estimate(coverage, coverage, coverage),

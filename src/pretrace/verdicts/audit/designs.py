@@ -15,12 +15,12 @@ COMPARABLE = 0.80
 """The text-only AUC up to which they may be compared by differences; above it they are not compared."""
 
 CONTROLS = (
-    "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
-    "or unpublished pieces), at least {fewest} and better 50 or more. With them no other model is needed."
+    "Give control documents: texts of the same kind that are known to be unseen (drafts, letters, later or unpublished "
+    "pieces), at least {fewest} and better 50 or more. With them no other model is needed. [--heldout]"
 )
 PLACEBO = (
-    "Name a model that never saw the texts with --placebo: the base the target was tuned from, its last checkpoint "
-    "before the texts can have come in (--placebo-revision), or a sibling."
+    "Name a model that never saw the texts: the base the target was tuned from, its last checkpoint before the texts "
+    "can have come in, or a sibling. [--placebo, --placebo-revision]"
 )
 CLOSER = "Take control documents nearer to the suspect texts: same author, kind, subject, period and way of cutting."
 
@@ -117,7 +117,9 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             (CLOSER,),
         )
     needed = (
-        PLACEBO if not given.placebos else "Name a --generator, which writes continuations for both sides."
+        PLACEBO
+        if not given.placebos
+        else "Name a model that writes continuations for both sides. [--generator]"
     )
     return Choice(
         None,
@@ -132,7 +134,7 @@ def _too_few_judged(given: Given, cure: str) -> Choice:
         f"The generator learns from a part of the snippets, which leaves {given.judged} documents to judge, and a "
         f"verdict takes at least {FEW_DOCUMENTS}.",
         cures=(
-            "Add documents, or take shorter snippets with --tokens, so that each gives more of them.",
+            "Add documents, or take shorter snippets, so that each gives more of them. [--tokens]",
             cure,
         ),
     )

@@ -27,6 +27,7 @@ import numpy as np
 
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING
+from pretrace.results.rounding import p_value
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
 from pretrace.statistics.resampling import Spread, auc_bootstrap
@@ -63,7 +64,7 @@ _LENGTH = "They are as long as those"
 _SPREAD = "They vary as much as those"
 _RUNS = "Known texts that stand side by side are no more alike than others"
 _PLACEBO = "A model that never saw them finds nothing"
-_OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts with --placebo."
+_OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts. [--placebo]"
 _CURE = "Take known non-members of the same source, kind and time as the texts, cut in the same way."
 
 
@@ -167,7 +168,7 @@ def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check
         else "Too few of the texts lie below the middle of the known ones to say how far. "
     )
     words += (
-        f"A rank test of spread gave {', '.join(f'p = {p:.2g} ({name})' for name, p in figures.items())}; "
+        f"A rank test of spread gave {', '.join(f'p = {p_value(p)} ({name})' for name, p in figures.items())}; "
         f"at or below {STRICT:g} nobody is accused, as texts that vary more stand out more often, seen or not."
     )
     figures["ratio"] = found.ratio
@@ -182,7 +183,7 @@ def runs_check(p: float, *, documents: int) -> Check:
         words = f"Too few known documents ({documents}) to see whether they come in runs."
         return Check("runs", _RUNS, "not run", words, cure)
     words = (
-        f"Whether neighbours in the file of the known texts score alike was tested: p = {p:.2g}. At or below "
+        f"Whether neighbours in the file of the known texts score alike was tested: p = {p_value(p)}. At or below "
         f"{STRICT:g} they seem to come from few sources, and nobody is accused."
     )
     good = p > STRICT
@@ -228,7 +229,7 @@ def with_set_test(check: Check, p: float, level: float) -> Check:
     """A placebo check to which the placebo's own test of the set is added; it can withhold that of the target only."""
     if check.status == "not run":
         return check
-    words = f"{check.words} Its own test of the set as a whole has p = {p:.2g}."
+    words = f"{check.words} Its own test of the set as a whole has p = {p_value(p)}."
     beyond = bool(check.figures[_BEYOND]) or p <= level
     return replace(check, words=words, figures={**check.figures, "set p": p, _BEYOND: beyond})
 
