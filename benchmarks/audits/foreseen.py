@@ -1,6 +1,6 @@
-"""Does an audit find what its `--power` foresees? `python -m benchmarks.audit_foreseen --work FOLDER`.
+"""Does an audit find what its `--power` foresees? `python -m benchmarks.audits.foreseen --work FOLDER`.
 
-For each domain and seed of `benchmarks.audit_worlds` a model that has read other documents of the domain is audited on
+For each domain and seed of `benchmarks.audits.worlds` a model that has read other documents of the domain is audited on
 50 documents against 50 that it has not read, and its power is measured as `--power` does it: two copies read half of
 the 50 suspect documents, lightly and heavily. Then two further copies read all 50 by the same exposures, and are
 audited themselves, on the same documents, with the command's own functions: the share of these audits that reject, and
@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.audit_command import LEVEL, PLACEBOS, ROOT, Bench, Case, Row
-from benchmarks.audit_worlds import DOMAINS
+from benchmarks.audits.command import LEVEL, PLACEBOS, ROOT, Bench, Case, Row
+from benchmarks.audits.innocents import read
+from benchmarks.audits.worlds import DOMAINS
 from benchmarks.experiments import DATA, RESULTS
-from benchmarks.innocents_audit import read
 from benchmarks.machine import commit, machine
 from pretrace import Models, open_model
 from pretrace.results.atomic import atomic_text
@@ -42,7 +42,7 @@ DRAWS, SIZE = 3, 50
 """Sets of a target, and documents a side."""
 OUT = RESULTS / "audit_foreseen.json"
 NAMES = {LIGHT: "light", HEAVY: "heavy"}
-BEGIN, END = "<!-- foreseen: written by benchmarks.audit_foreseen -->\n", "<!-- end of foreseen -->"
+BEGIN, END = "<!-- foreseen: written by benchmarks.audits.foreseen -->\n", "<!-- end of foreseen -->"
 
 
 class Foreseen:
