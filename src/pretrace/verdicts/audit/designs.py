@@ -23,6 +23,10 @@ PLACEBO = (
     "can have come in, or a sibling. [--placebo, --placebo-revision]"
 )
 CLOSER = "Take control documents nearer to the suspect texts: same author, kind, subject, period and way of cutting."
+FORM = (
+    "Bring both sets into one form: the same line breaks, spaces, quotes, dashes and capitals. Texts from two editors "
+    "or converters differ in these, and a model finds one form likelier than the other."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             "There are too few texts to see whether suspect texts and control documents are alike.",
             cures=(CONTROLS.format(fewest=FEW_DOCUMENTS),),
         )
+    closer = (FORM, CLOSER) if widest.classifier == "form" else (CLOSER,)
     auc = f"{widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]"
     seen = f"A classifier that sees only texts ({widest.classifier}) tells suspect texts from control documents with "
     seen += f"an AUC of {auc}; 0.5 is chance."
@@ -104,17 +109,17 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             None,
             f"{seen} They differ so much as texts that any difference between them may have nothing to do with "
             "training.",
-            cures=(CLOSER,),
+            cures=closer,
         )
     if given.placebos and given.generator:
         if given.judged < FEW_DOCUMENTS:
-            return _too_few_judged(given, CLOSER)
+            return _too_few_judged(given, closer[0])
         return Choice(
             "differences",
             f"{seen} They differ as texts, so they are not compared directly: in each, what stands there is compared "
             "with what a generator wrote in its place, and these differences are compared.",
             _outcomes(given),
-            (CLOSER,),
+            closer,
         )
     needed = (
         PLACEBO
@@ -124,7 +129,7 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
     return Choice(
         None,
         f"{seen} They differ as texts. To correct for that, a placebo and a generator are needed.",
-        cures=(CLOSER, needed),
+        cures=(*closer, needed),
     )
 
 
