@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from processes import Call
 
-from pretrace.cli.commands import leaves_of
 from pretrace.cli.folders import command_line, recorded
+from pretrace.cli.options import leaves_of
 from pretrace.errors import OutputError
 from pretrace.registry import backends
 

@@ -14,13 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rich import console as rich
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
 from pretrace.errors import shown
-from pretrace.results.serialization import from_json, to_plain
 
 # The one printer of the command line: nothing that a file, model, column or server is called steers a terminal.
 #
@@ -35,12 +33,10 @@ class Plain(Text):
         super().__init__(shown(text, keep="\n"), style)
 
 
-class _Console(rich.Console):
+class _Console(Console):
     """A console that writes no control character but its own."""
 
-    def render(
-        self, renderable: rich.RenderableType, options: rich.ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for one in super().render(renderable, options):
             if one.control or one.text.isprintable():
                 yield one
@@ -52,14 +48,14 @@ class _Console(rich.Console):
         raise BrokenPipeError
 
 
-def printer(*, stderr: bool = False) -> rich.Console:
+def printer(*, stderr: bool = False) -> Console:
     """A console to print to: standard output, or standard error."""
     return _Console(highlight=False, stderr=stderr)
 
 
 def write_json(document: Mapping[str, Any]) -> None:
     """Write a JSON document to standard output; where that is not UTF-8, with JSON's own escapes."""
-    from pretrace.results.serialization import to_json  # takes arrays, and so imports numpy
+    from pretrace.results.serialization import to_json
 
     text = to_json(document).decode()
     try:
@@ -93,6 +89,8 @@ class Answer:
 
     def document(self, command: str) -> dict[str, Any]:
         """The answer as the JSON document of a command."""
+        from pretrace.results.serialization import to_plain  # takes arrays, and so imports numpy
+
         return {
             "command": command,
             "outcome": self.outcome,
@@ -139,7 +137,7 @@ def deliver(answered: Answered, command: str, *, json: bool) -> int:
     return answered.code
 
 
-def both(first: Answer, answer: Answer) -> Answer:
+def said_after(first: Answer, answer: Answer) -> Answer:
     """The second answer, with the first said before it and told under `beside` in the document."""
 
     def say(console: Console) -> None:
@@ -158,6 +156,7 @@ def both(first: Answer, answer: Answer) -> Answer:
 def of_folder(folder: Path, say: Say) -> Answer:
     """The answer that a result folder holds: a run, an audit, a flagging or another verdict, as its JSON part has it
     (`result`), with the figures that matter most (`figures`)."""
+    from pretrace.results.serialization import from_json
     from pretrace.runs import REPORT, kind_of
 
     kind = kind_of(folder)
@@ -183,6 +182,8 @@ _MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
 
 def _figures(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The numbers that a result is about."""
+    from pretrace.results.serialization import from_json
+
     found = {name: content[name] for name in _SHOWN if content.get(name) is not None}
     if isinstance(answer := content.get("answer"), Mapping):  # of an audit
         found |= {name: answer[name] for name in ("p", "effect") if name in answer}

@@ -100,8 +100,7 @@ def ccnews(
     inputs: CcnewsInputs, settings: CcnewsSettings, trans: BackTranslation, mask: Masking, prompt: Rewriting
 ) -> Answer:
     """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
-    from pretrace.building.ccnews import build_ccnews
-    from pretrace.building.ccnews_texts import read_side
+    from pretrace.building.ccnews import build_ccnews, read_side
 
     if inputs.transform == "prompt" and not prompt.model:
         raise ExpressionError(

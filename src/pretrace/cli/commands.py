@@ -7,16 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pretrace import __version__
-
-if TYPE_CHECKING:
-    from pretrace.cli.options import Leaf
-
 
 # Groups of commands that know names and first sentences, and import a command when it is called or its options are
 # asked for: help, completion and a mistyped name import none.
@@ -465,10 +461,3 @@ def every_command(group: type[Commands] = Root) -> Iterator[Entry]:
             yield one
         else:
             yield from every_command(one.members)
-
-
-def leaves_of(command: str) -> Mapping[str, Leaf]:
-    """The options of a command by name; none where there is no such command."""
-    found = next((one.made() for one in every_command() if one.words == command), None)
-    leaves: Mapping[str, Leaf] = getattr(getattr(found, "callback", None), "leaves", {})
-    return leaves

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import Answer, Plain, lines
-from pretrace.cli.options import Leaf, Passed
+from pretrace.cli.options import Leaf, Passed, leaves_of
 from pretrace.cli.streams import note
 from pretrace.cli.verdicts import GONE, TESTS
 from pretrace.corpora import Columns
@@ -172,7 +172,7 @@ def again(
 ) -> int:
     """Make a result again: the same command with the options that it recorded, relative paths from here. It
     compares nothing: `pretrace runs verify` says whether a folder is what was written."""
-    from pretrace.cli.commands import call, leaves_of
+    from pretrace.cli.commands import call
 
     named = folder if folder.name not in ("", "..") else folder.resolve()
     place = out or named.with_name(f"{named.name}-again")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, both
+from pretrace.cli.answer import Answer, said_after
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
 from pretrace.cli.progress import doing
@@ -117,7 +117,7 @@ def samples(
         verdict = replace(
             verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")
         )
-        return both(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
+        return said_after(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
     return finished(verdict, inputs.out, given)
 
 

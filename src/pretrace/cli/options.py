@@ -392,3 +392,12 @@ def _recorded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_recorded(one) for one in value]
     return str(value) if isinstance(value, Path) else value
+
+
+def leaves_of(command: str) -> Mapping[str, Leaf]:
+    """The options of a command by name; none where there is no such command."""
+    from pretrace.cli.commands import every_command
+
+    found = next((one.made() for one in every_command() if one.words == command), None)
+    leaves: Mapping[str, Leaf] = getattr(getattr(found, "callback", None), "leaves", {})
+    return leaves

@@ -202,7 +202,7 @@ def show(
     """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
     from pretrace.cache.traces import open_store
-    from pretrace.corpora.opened import standard_input
+    from pretrace.corpora.documents import standard_input
     from pretrace.errors import TextsError
     from pretrace.report.heat import print_heat
     from pretrace.scoring.evidence import trace

@@ -22,7 +22,7 @@ from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Pool, connected
 from pretrace.jobs.engine.work import Ready, Scoring, counted, shard_size, work_on
 from pretrace.jobs.evaluating import evaluated
-from pretrace.jobs.job import Ahead, Job, Opened, missing_shards, parts_folder, work
+from pretrace.jobs.job import Job, Opened, WholeJobProgress, missing_shards, parts_folder, work
 from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.jobs.worker import (
@@ -171,7 +171,7 @@ def scored_here(
         plan.check(one)
     _refuse_leaks(sharded, [leak for one in some for leak in leaks(one)])
     with watched("reading") as progress:
-        ahead = Ahead(progress, sharded.found.texts * plan.passes * len(some))
+        ahead = WholeJobProgress(progress, sharded.found.texts * plan.passes * len(some))
         options = replace(options, progress=ahead)
         with Worker(models, plan, options) as worker:
             job = make(Opened.of(worker, options))

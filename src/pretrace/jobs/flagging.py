@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.columns import USUAL
-from pretrace.corpora.streams import Tell
+from pretrace.corpora.opening import OnUnreadable
 from pretrace.jobs.job import Job
 from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, in_order, keyed_hashes, manifests, texts_at
 from pretrace.jobs.worker import Manifest, Parts
@@ -170,7 +170,7 @@ class Both(TextStream):
         )
         self.asked, self.known, self.watched = asked, known, watched
 
-    def texts(self, tell: Tell | None = None) -> Iterator[Text]:
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order, by the ids that they have here."""
         seen, self.watched = self.watched, None  # of the first reading
         for text in self.asked.texts(tell):

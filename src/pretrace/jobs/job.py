@@ -181,7 +181,7 @@ def missing_shards(job: Job, parts: Parts) -> list[int]:
     return [i for i, (key, _) in enumerate(job.survey.shards) if parts.manifest(key) is None]
 
 
-class Ahead:
+class WholeJobProgress:
     """Progress over a whole job: the work of all its shards is announced once, and that of a shard not again."""
 
     def __init__(self, progress: Progress, texts: int) -> None:
