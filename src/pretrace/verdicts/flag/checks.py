@@ -61,8 +61,8 @@ _NINETY_NINE = 2.576
 _BEYOND, SPREAD = "beyond_chance", "spread p"
 _SAYING = {"words": "their words", "length": "their length", "placebo": "the score of the placebo"}
 _WORDS = "The texts are like the known non-members, by their words"
-_LENGTH = "They are as long as those"
-_SPREAD = "They vary as much as those"
+_LENGTH = "The texts are as long as the known non-members"
+_SPREAD = "The scores of the texts vary as much as those of the known non-members"
 _RUNS = "Known texts that stand side by side are no more alike than others"
 _PLACEBO = "A model that never saw them finds nothing"
 _OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts. [--placebo]"
@@ -256,7 +256,7 @@ def no_placebo() -> Check:
 def _words(auc: Estimate, ranked: float) -> Check:
     words = (
         "A classifier that never saw the model (a bag of words, judged on documents it did not learn from) tells the "
-        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is a coin. It withholds the answer "
+        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is chance. It withholds the answer "
         f"above {APART:g} where the interval excludes 0.5."
     )
     failed, beyond = _apart(auc, ranked, WORDS_LEVEL), _beyond_chance(auc, ranked, WORDS_LEVEL)
