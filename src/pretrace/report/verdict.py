@@ -78,7 +78,10 @@ def identity(verdict: Verdict) -> Iterator[Row]:
         yield Row("Model in question", named(verdict.model), marks)
     found = corpus.get("sha256")
     hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
-    yield Row("Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the test", hashed)
+    made = "test" if verdict.hypothesis else "search"
+    yield Row(
+        "Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}", hashed
+    )
     if verdict.register:
         first, *others = verdict.register
         yield Row(

@@ -285,8 +285,8 @@ TRUST = (
     "variant of a text only by chance, whatever the model is and whatever the texts are about."
 )
 KNOWN = (
-    "The result says that the published versions reached the model. It does not say by which way: a copy of them, a "
-    "quotation, or another site that took them over would give the same result."
+    "A result that speaks for training says that the published versions reached the model. It does not say by which "
+    "way: a copy of them, a quotation, or another site that took them over would give the same result."
 )
 
 

@@ -65,9 +65,9 @@ _SAYING = {
     "placebo": "the score of the placebo",
 }
 _WORDS = "The texts are like the known non-members, by their words"
-_FORM = "They are like those in their form: line breaks, spaces, quotes, capitals"
-_LENGTH = "They are as long as those"
-_SPREAD = "They vary as much as those"
+_FORM = "The texts are like the known non-members in their form: line breaks, spaces, quotes, capitals"
+_LENGTH = "The texts are as long as the known non-members"
+_SPREAD = "The scores of the texts vary as much as those of the known non-members"
 _RUNS = "Known texts that stand side by side are no more alike than others"
 _PLACEBO = "A model that never saw them finds nothing"
 _OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts. [--placebo]"
@@ -270,7 +270,7 @@ def _judged(name: str, title: str, auc: Estimate, ranked: float) -> Check:
     what = "a bag of words" if name == "words" else "of line breaks, spaces, capitals and signs"
     words = (
         f"A classifier that never saw the model ({what}, judged on documents it did not learn from) tells the "
-        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is a coin. It withholds the answer "
+        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is chance. It withholds the answer "
         f"above {APART:g} where the interval excludes 0.5."
     )
     failed, beyond = _apart(auc, ranked, WORDS_LEVEL), _beyond_chance(auc, ranked, WORDS_LEVEL)
