@@ -14,7 +14,7 @@ from markupsafe import Markup
 from pretrace.report import advice as advising
 from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
-from pretrace.report.chance_plots import against_chance
+from pretrace.report.chance_plots import against_chance, strength
 from pretrace.report.frame import fill
 from pretrace.report.searched import sentences
 from pretrace.report.svg import to_svg
@@ -169,7 +169,8 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     if audit.null and shows_test:
         label = (
             f"A histogram of the {sum(audit.null.counts)} results that chance gave, the result of this audit at "
-            f"{wording.brief(audit.null.observed, 3)}, and a line at {wording.brief(audit.null.critical, 3)}."
+            f"{strength(audit.null.observed, wording.brief(audit.null.observed, 3))}, and a line at "
+            f"{strength(audit.null.critical, wording.brief(audit.null.critical, 3))}."
         )
         values["hill"] = to_svg(against_chance(audit.null), name="hill", label=label)
     return values

@@ -11,9 +11,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
 from pretrace.report.audit_first import UNSTATED, Row, when
-from pretrace.report.chance_plots import against_chance, power_curve
+from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.svg import to_svg
@@ -100,7 +101,7 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     if verdict.null is not None:
         label = (
             f"A histogram of the {sum(verdict.null.counts)} results that chance gave, and the result of this test at "
-            f"{wording.brief(verdict.null.observed, 3)}."
+            f"{strength(verdict.null.observed, wording.brief(verdict.null.observed, 3))}."
         )
         caption = (
             "The hill shows what chance alone gives for texts that were not used. The mark is what this model gave. At "
@@ -282,7 +283,11 @@ SECTIONS: Sections[Verdict] = (
 
 def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Test", verdict.corpus, verdict.model) if verdict.model else f"Search: {verdict.corpus}"
+    title = (
+        titled("Test", verdict.corpus, called(verdict.model))
+        if verdict.model
+        else f"Search: {verdict.corpus}"
+    )
     return two_parts(title, first_page(verdict), speaking(sections, verdict), seal)
 
 

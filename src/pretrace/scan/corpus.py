@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -39,8 +39,7 @@ INDEX = "infini-gram:"
 """How the address of an index begins, which is asked and not read (`scan.index`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What is known of a document of the corpus, "" where nothing is."""
 
     id: str = ""

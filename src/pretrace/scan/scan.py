@@ -28,7 +28,7 @@ from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.scan.corpus import INDEX, CorpusFile, Reader, Unread, holds
 from pretrace.scan.folding import folded, has_numba
 from pretrace.scan.searching import AT, COMMON, RUN, Search, Table
-from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_text, merged
+from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_texts, merged
 from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option
@@ -315,15 +315,25 @@ def scan(
                 write_atomically(_path(parts, file), part.save)
                 progress.read(file.size)
                 progress.done()
-    found = [one for one in (_part(parts, file) for file in asked.files) if one is not None]
-    if len(found) < len(asked.files):
-        return None
-    return _verdict(asked, merged(found), time.perf_counter() - began)
+    whole = found_in(asked, parts)
+    return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
 
-def found_in(asked: Searching, parts: Path) -> Part:
-    """What was found in all files, once each has a part."""
-    return merged([one for one in (_part(parts, file) for file in asked.files) if one is not None])
+def found_in(asked: Searching, parts: Path) -> Part | None:
+    """What was found in all files; None where one has no part yet."""
+    complete = True
+
+    def each() -> Iterator[Part]:  # one at a time: a part holds much where much was found
+        nonlocal complete
+        for file in asked.files:
+            part = _part(parts, file)
+            if part is None:
+                complete = False
+                return
+            yield part
+
+    whole = merged(each())
+    return whole if complete else None
 
 
 def search_file(
@@ -517,10 +527,7 @@ def state_of(found: FoundText) -> str:
 def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
     texts, files = asked.texts, asked.files
     suspect = len(texts.corpus)
-    found = [
-        found_text(whole, i, np.frombuffer(content, dtype=np.uint8), start)
-        for i, (content, start) in enumerate(zip(texts.contents, texts.starts, strict=True))
-    ]
+    found = found_texts(whole, texts.contents, texts.starts)
     states = [state_of(one) for one in found]
     overlap = _overlap(asked, whole)
     counted = {name: states[:suspect].count(name) for name in ("whole", "part", "common", "no", "too short")}

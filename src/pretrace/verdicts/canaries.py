@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import TextsError
 from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
@@ -503,7 +504,7 @@ class _Canaries(ByLot):
         )
 
     def words(self, values: Rows) -> Words:
-        return words_of(self.corpus.name, self.models.target.name, self.settings)
+        return words_of(self.corpus.name, called(self.models.target.name), self.settings)
 
     def shown(self, values: Rows) -> Shown:
         strings, effects = self.found.strings, self.effects(values)

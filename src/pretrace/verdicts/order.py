@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import require
 from pretrace.results.rounding import p_value
@@ -1227,7 +1228,7 @@ class _Order(ByLot):
         return Words(
             unit=kind.unit,
             of=f"{corpus} with its {kind.parts} in the published order",
-            question=f"Was {self.models.target.name} trained on “{corpus}”?",
+            question=f"Was {called(self.models.target.name)} trained on “{corpus}”?",
             compared=compared(kind, corpus, self.asked, answers=bool(self.settings.answer)),
             hypothesis=kind.hypothesis,
             assumption=assumption(self.settings.stated.strip(), kind, self.lot),
@@ -1381,7 +1382,7 @@ class _InText(ByLot):
         return Words(
             unit=kind.unit,
             of=f"{corpus} with its {kind.parts} in the published order",
-            question=f"Was {self.models.target.name} trained on “{corpus}”?",
+            question=f"Was {called(self.models.target.name)} trained on “{corpus}”?",
             compared=compared_in_text(kind, corpus, self.questions, chat=chats(self.models.target)),
             hypothesis=f"What the model answers does not depend on which of the {kind.parts} was published there.",
             assumption=assumption(self.settings.stated.strip(), kind, self.lot),

@@ -15,6 +15,7 @@ import numpy as np
 
 from pretrace.results.rounding import p_value
 from pretrace.statistics.permutation import PermutationTest
+from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Doubles, Estimate, Null, Outcome, Power
 from pretrace.verdicts.audit.checks import times
 
@@ -136,11 +137,13 @@ def null_of(test: PermutationTest, level: float, statistic: str) -> Null:
 
 
 def null_histogram(drawn: Doubles, observed: float, critical: float, statistic: str) -> Null:
-    """A histogram of the values that a statistic has for texts that were not used, `drawn` [draws]."""
-    low, high = float(drawn.min()), float(drawn.max())
+    """A histogram of the values that a statistic has for texts that were not used, `drawn` [draws]. Values without a
+    scale (`STEEPEST`), of draws in which nothing varies, stand in its first and last bar."""
+    usual = drawn[np.abs(drawn) < 0.99 * STEEPEST]
+    low, high = (float(usual.min()), float(usual.max())) if len(usual) else (0.0, 0.0)
     if not low < high:
         low, high = low - 0.5, high + 0.5
-    counts, edges = np.histogram(drawn, BINS, (low, high))
+    counts, edges = np.histogram(np.clip(drawn, low, high), BINS, (low, high))
     return Null(statistic, observed, critical, tuple(map(float, edges)), tuple(map(int, counts)))
 
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.rounding import p_value
@@ -566,7 +567,7 @@ class _Recite(Test[Recited]):
         return Words(
             unit="document",
             of=f"{self.corpus.name}",
-            question=f"Does {self.models.target.name} print the texts of “{self.corpus.name}”?",
+            question=f"Does {called(self.models.target.name)} print the texts of “{self.corpus.name}”?",
             compared=tuple(compared),
             hypothesis="The model prints the ends of the windows no further than ends of other documents, or no "
             "further than it prints those of control documents.",
