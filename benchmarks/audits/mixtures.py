@@ -4,7 +4,7 @@ Suspect documents of one domain stand against as many control documents, of whic
 is fitted to a domain, so every domain is one left out. What is seen is the share of sets with p at or below 5% (and
 1%); with no strangers it is how often a set is withheld for nothing. Every p comes from dealing the documents out anew.
 
-Features: TF-IDF of words, of three characters, and the last hidden state of the packaged model over the first 128
+Features: TF-IDF of words, of three characters, and the last hidden state of the packaged model over the first 64
 tokens of a document, as the mean of all tokens or of the last one (each less its mean over both sides, in bfloat16;
 they are made once, in the work folder). Tests:
 
@@ -17,12 +17,19 @@ they are made once, in the work folder). Tests:
 - `energy`: the energy distance (Szekely and Rizzo 2004); `mmd`: a Gaussian kernel of the median width (Gretton 2012).
 - `cluster`: the most surprising group of a tree (average linkage): the smallest chance that so many of its documents
   are control documents. The tree sees no sides.
+
+`--forms` counts instead how often the audit's rule (AUC above 0.60 and beyond chance, the documents' beginnings cut
+alike) sees that all control documents went through another editor, with the classifier of words alone and with that of
+form beside it; unedited, how often it refuses for nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import re
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -35,47 +42,54 @@ import numpy.typing as npt
 from benchmarks.audits.worlds import DOMAINS, Worlds
 from benchmarks.experiments import DATA, RESULTS
 from benchmarks.machine import commit, machine
+from pretrace import open_model
+from pretrace.baselines.classifier_two_sample import gap
 from pretrace.results.atomic import atomic_bytes, atomic_text
-from pretrace.types import Bools, Doubles
+from pretrace.types import Bools, Corpus, Doubles, Text
+from pretrace.verdicts.audit.designs import ALIKE, differ
 
 SHARES = (0.0, 0.05, 0.10, 0.15, 0.25)
 LOWEST = (0.1, 0.2)
 DEALT = 500
 POOL = 200
 """Documents of a domain that sets are drawn from."""
-TOKENS, COMPONENTS, PENALTY, FOLDS = 128, 20, 1.0, 5
+TOKENS, AT_ONCE, COMPONENTS, PENALTY, FOLDS = 64, 20, 20, 1.0, 5
+FORM_CHARACTERS = 1000
 FEATURES = ("words", "characters", "mean state", "last state")
 
 
 def embeddings(worlds: Worlds, texts: dict[str, list[str]]) -> dict[str, dict[str, Doubles]]:
     """The mean and the last token's last hidden state of each document, [documents, width] a kind and domain."""
-    import io
+    found = {}
+    for domain, some in texts.items():
+        path = worlds.work / f"states-{domain}.npy"
+        if not path.is_file():
+            buffer = io.BytesIO()
+            np.save(buffer, _states(some))
+            atomic_bytes(path, buffer.getvalue())
+            print(f"{domain} is read", flush=True)
+        found[domain] = np.load(path).astype(np.float64)
+    return {kind: {domain: found[domain][:, i] for domain in texts} for i, kind in enumerate(FEATURES[2:])}
 
+
+@cache
+def _packaged() -> Any:
+    return open_model("smollm2")
+
+
+def _states(texts: list[str]) -> npt.NDArray[np.float32]:
+    """[documents, mean and last, width]; every document has as many tokens as are read."""
     import torch
 
-    from pretrace import open_model
-
-    path = worlds.work / "embeddings.npz"
-    if not path.is_file():
-        backend: Any = open_model("smollm2")
-        model, found = backend.model.to(torch.bfloat16).model, {}
-        for domain, some in texts.items():
-            rows = []
-            for text in some:
-                ids = backend.tokenizer(text)["input_ids"][:TOKENS]
-                with torch.inference_mode():
-                    state = model(torch.tensor([ids])).last_hidden_state[0].float().numpy()
-                rows.append(np.stack([state.mean(0), state[-1]]))
-            found[domain] = np.stack(rows)
-            print(f"{domain} is read", flush=True)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **found)
-        atomic_bytes(path, buffer.getvalue())
-    with np.load(path) as held:
-        return {
-            kind: {domain: held[domain][:, i].astype(np.float64) for domain in texts}
-            for i, kind in enumerate(FEATURES[2:])
-        }
+    backend = _packaged()
+    model = backend.model.to(torch.bfloat16).model
+    ids = torch.tensor([backend.tokenizer(text)["input_ids"][:TOKENS] for text in texts])
+    rows = []
+    for at in range(0, len(ids), AT_ONCE):
+        with torch.inference_mode():
+            states = model(ids[at : at + AT_ONCE]).last_hidden_state.float().numpy()
+        rows.append(np.stack([states.mean(1), states[:, -1]], 1))
+    return np.concatenate(rows)
 
 
 def features(texts: list[str], kind: str) -> Doubles:
@@ -257,6 +271,43 @@ def measured(worlds: Worlds, size: int, repeats: int) -> list[dict[str, Any]]:
     ]
 
 
+EDITORS: dict[str, Callable[[str], str]] = {
+    "none": str,
+    "lines of 72 characters": lambda text: "\n".join(textwrap.fill(line, 72) for line in text.split("\n")),
+    "line breaks with a carriage return": lambda text: text.replace("\n", "\r\n"),
+    "two spaces after a sentence": lambda text: text.replace(". ", ".  "),
+    "no-break spaces before numbers": lambda text: re.sub(r" (?=\d)", "\u00a0", text),
+    "curly quotes": lambda text: re.sub(r"'", "\u2019", re.sub(r'"(\w[^"]*)"', "\u201c\\1\u201d", text)),
+}
+
+
+def forms(worlds: Worlds, size: int, repeats: int) -> list[dict[str, Any]]:
+    """A row an editor: in how many sets the rule sees it, by words alone and with form."""
+    rng, found = np.random.default_rng(size), dict.fromkeys(EDITORS, (0, 0, 0))
+    for domain in DOMAINS:
+        texts = [" ".join(some)[:FORM_CHARACTERS] for some in worlds.evaluation(domain).values()]
+        for turn in range(repeats):
+            some = [texts[i] for i in rng.permutation(len(texts))[: 2 * size].tolist()]
+            for name, edited in EDITORS.items():
+                after = [edited(text) for text in some[size:]]
+                if name != "none" and after == some[size:]:
+                    continue
+                sides = [
+                    Corpus(side, tuple(Text(f"{side}{i}", text) for i, text in enumerate(these)))
+                    for side, these in (("suspect", some[:size]), ("controls", after))
+                ]
+                words, form, _ = gap(*sides, ("words", "form"), seed=turn, resamples=400)
+                seen = [
+                    differ(one, ALIKE) for one in (words, max(words, form, key=lambda one: one.auc.value))
+                ]
+                sets, alone, both = found[name]
+                found[name] = (sets + 1, alone + seen[0], both + seen[1])
+    return [
+        {"editor": name, "documents": size, "sets": sets, "words": alone, "words and form": both}
+        for name, (sets, alone, both) in found.items()
+    ]
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -264,12 +315,23 @@ if __name__ == "__main__":
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--sizes", type=int, nargs="+", default=[25, 50, 100])
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--forms", action="store_true", help="count what the classifier of form sees, and stop"
+    )
     given = parser.parse_args()
     worlds, rows = Worlds(given.work, given.data), []
+    made: dict[str, Any] = {"machine": machine(), "commit": commit()}
+    path = RESULTS / "audit_mixtures.json"
+    if given.forms:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        held["forms"] = made | {"rows": forms(worlds, 50, given.repeats)}
+        atomic_text(path, json.dumps(held, indent=1) + "\n")
+        raise SystemExit
     for size in given.sizes:
         start = time.monotonic()
         rows += measured(worlds, size, given.repeats)
         print(f"{size} documents: {time.monotonic() - start:.0f} s", flush=True)
-        content = {"machine": machine(), "commit": commit(), "dealt": DEALT, "rows": rows}
-        atomic_text(RESULTS / "audit_mixtures.json", json.dumps(content, indent=1) + "\n")
+        held = json.loads(path.read_text(encoding="utf-8"))
+        content = made | {"dealt": DEALT, "tokens": TOKENS, "rows": rows, "forms": held.get("forms")}
+        atomic_text(path, json.dumps(content, indent=1) + "\n")

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pretrace.results.rounding import p_value
-from pretrace.statistics.permutation import PermutationTest
 from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Doubles, Estimate, Null, Outcome, Power
 from pretrace.verdicts.audit.checks import times
