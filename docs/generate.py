@@ -84,9 +84,19 @@ Where a paper and its authors' code disagree, the score follows the paper.
 - `surp`: 20% and 2 nats are second-hand: the authors' code could not be read here. A reimplementation in a collection
   of attacks has the same two numbers, the same entropy in nats and the same intersection; there a text without such a
   token gets -100, and here the unlikely token of lowest entropy.
+- `coverage`: the paper counts words, of all tokens that one sample and the text share in runs; the authors' code
+  counts the words of the sample that stand in the text, over the length of either or of both. Here the tokens of the
+  text's end are counted. Samples, length and prompt are the user's in both.
+- `learned`: the paper's classifier is a transformer over statistics of each token in turn, trained on many fine-tuned
+  models. A user's machine plants one or a few, so the classifier here is linear over pooled statistics. Instead of the
+  token's rank it has the distance to the likeliest token.
 - `codec`: what falls, and the share of texts, are the authors' own description (michalzawalski.github.io/codec),
   which says "random samples from the same dataset"; that one text stands before each is our choice. Every text is
   read behind the same one, which is then not scored itself; the authors draw others for each text.
+- SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered. The
+  paper's list of 47 conventions could not be read here, and the authors' code (Yuen647/SYNPRUNE, src/run.py) does not
+  settle it: there the log-probabilities of the kept tokens are divided to sum to 1 and all of them are averaged, which
+  is 1 over the number of kept tokens whatever the model says.
 """
 
 PAPERS = {
@@ -110,6 +120,9 @@ PAPERS = {
     "arXiv:2407.21248.",
     "Chen et al. 2026": "Window-based membership inference attacks against fine-tuned large language models. USENIX "
     "Security 2026.",
+    "Hallinan et al. 2025": "The surprising effectiveness of membership inference with simple n-gram coverage. COLM "
+    "2025. arXiv:2508.09603.",
+    "Ilić et al. 2026b": "Learning the signature of memorization in autoregressive language models. arXiv:2604.03199.",
     "Ilić et al. 2026a": "Powerful training-free membership inference against autoregressive language models. "
     "arXiv:2601.12104.",
     "Xie et al. 2024": "ReCaLL: membership inference via relative conditional log-likelihoods. EMNLP 2024.",
@@ -217,6 +230,8 @@ def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
         return "the feed-forward activations of the same pass"
     if Quantity.HIDDEN in quantity:
         return "the hidden states of the same pass"
+    if Quantity.CONTINUED in quantity:
+        return "what the model writes in the place of the text's end: its weights here, and a pass a token and sample"
     over = ["log-probabilities"]
     if Quantity.MOMENTS in quantity:
         over.append("mean and standard deviation over the vocabulary")

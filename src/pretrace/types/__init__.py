@@ -52,6 +52,7 @@ from pretrace.types.side_by_side import ComparedRun, Difference, RunScore, SideB
 from pretrace.types.texts import Card, Corpus, Text
 from pretrace.types.traces import (
     Bools,
+    Continued,
     Doubles,
     Drawn,
     Evidence,
@@ -83,6 +84,7 @@ __all__ = [
     "Check",
     "ComparedRun",
     "Comparison",
+    "Continued",
     "Control",
     "Corpus",
     "Curve",
