@@ -210,6 +210,13 @@ def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
     return sorted(needs.views.items(), key=lambda item: item[0] != View())
 
 
+_INSIDE = {
+    Quantity.NEURONS: "the feed-forward activations of the same pass",
+    Quantity.HIDDEN: "the hidden states of the same pass",
+    Quantity.CONTINUED: "what the model writes in the place of the text's end: its weights here, a pass a token and sample",
+}
+
+
 def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
     if view.model == "reference":
         if paired:
@@ -226,12 +233,9 @@ def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
     }
     if type(rewrite) in passes:
         return passes[type(rewrite)]
-    if Quantity.NEURONS in quantity:
-        return "the feed-forward activations of the same pass"
-    if Quantity.HIDDEN in quantity:
-        return "the hidden states of the same pass"
-    if Quantity.CONTINUED in quantity:
-        return "what the model writes in the place of the text's end: its weights here, and a pass a token and sample"
+    for one, said in _INSIDE.items():
+        if one in quantity:
+            return said
     over = ["log-probabilities"]
     if Quantity.MOMENTS in quantity:
         over.append("mean and standard deviation over the vocabulary")

@@ -1,4 +1,4 @@
-"""Ends that a model writes: those of its own likeliest tokens, the same in any batch; and how much of them is covered."""
+"""Ends that a model writes: its own likeliest tokens, the same in any batch; and how much of an end they cover."""
 
 from __future__ import annotations
 
