@@ -213,7 +213,7 @@ def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
 _INSIDE = {
     Quantity.NEURONS: "the feed-forward activations of the same pass",
     Quantity.HIDDEN: "the hidden states of the same pass",
-    Quantity.CONTINUED: "what the model writes in the place of the text's end: its weights here, a pass a token and sample",
+    Quantity.CONTINUED: "what the model writes in the text's place, a pass a token and sample (weights here)",
 }
 
 
