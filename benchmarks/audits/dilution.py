@@ -5,9 +5,9 @@ model from scratch reads the collection once, 4 or 16 times among 1, 10, 100 or 
 Pile domains, the other abstracts, and the standard library's docstrings, each window once as far as they go. The
 copies stand `throughout`, or in one block whose middle is at a tenth of the training (`early`), at half (`middle`) or
 at nine tenths (`late`), moved inside where it does not fit. A twin reads the same other text and never the
-collection: it is the placebo of every score, the reference of `ref`, `wbc`, `ez` and `learned`, and the placebo of the audit. The classifier of `learned` is carried
-over from a model of another seed, with another tokenizer, that read other abstracts four times among as much other
-text.
+collection: it is the placebo of every score, the reference of `ref`, `wbc`, `ez` and `learned`, and the placebo of the
+audit. The classifier of `learned` is carried over from a model of another seed, with another tokenizer, that read other
+abstracts four times among as much other text.
 
 `python -m benchmarks.audits.dilution --work FOLDER [--sizes 1 3 10] [--dilutions 1 10 100] [--copies 1 4 16] [--places
 throughout early middle late] [--seeds 0 1 2]` does the cells that are not on file yet, the cheapest first, and
