@@ -309,7 +309,9 @@ def methods() -> str:
             "([dilution.json](../benchmarks/results/dilution.json)). `10x, 4`: read four times, among ten times as "
             "much other text. Where there are several seeds, the mean of their AUC and of the ends of their "
             "intervals. `learned` carries its classifier over from a model of another seed.\n\n"
-            + _pivot([one for one in small if one.place == "throughout"], lambda one: f"{one.dilution:g}x, {one.copies}"),
+            + _pivot(
+                [one for one in small if one.place == "throughout"], lambda one: f"{one.dilution:g}x, {one.copies}"
+            ),
         ),
         (
             "Where in the training",
@@ -326,15 +328,15 @@ def methods() -> str:
         ),
         (
             "A pretrained model that reads the texts at the end",
-            "SmolLM2 with 135 million parameters, trained further on 120 documents, once and four times, and on nothing "
-            "besides: mean over four domains of the Pile ([each domain](../benchmarks/results/planted_domains.md)). "
-            "The model before is the reference of `ref`.\n\n"
+            "SmolLM2 with 135 million parameters, trained further on 120 documents, once and four times, and on "
+            "nothing besides: mean over four domains of the Pile "
+            "([each domain](../benchmarks/results/planted_domains.md)). The model before is the reference of `ref`.\n\n"
             + _pivot([one for one in found if one.source == "planted_domains.json"], lambda one: f"read {one.copies}x"),
         ),
         (
             "Published figures",
-            "Hubble (Wei et al. 2025), texts put into training at random; the interval is the range over three kinds of "
-            "text. No score with a second model was measured there.\n\n"
+            "Hubble (Wei et al. 2025), texts put into training at random; the interval is the range over three kinds "
+            "of text. No score with a second model was measured there.\n\n"
             + _pivot(
                 [one for one in found if one.source.startswith("Hubble")],
                 lambda one: f"{(one.parameters or 0) / 1e9:.0f}B, {one.copies}",
@@ -352,7 +354,9 @@ def methods() -> str:
         (
             "Other tests of collections",
             "The same, for models of 1.1 million parameters that read the units of a test last, and nothing after.\n\n"
-            + _pivot([one for one in tested if one.place == "end"], lambda one: f"read {one.copies}x", ("method", "units")),
+            + _pivot(
+                [one for one in tested if one.place == "end"], lambda one: f"read {one.copies}x", ("method", "units")
+            ),
         ),
         ("Added models", _pivot(others, lambda one: f"{one.kind}, {one.copies}x ({one.source})")),
     ]  # fmt: skip

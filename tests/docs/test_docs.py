@@ -72,7 +72,7 @@ HARNESSES_OWN = {
 }
 """Options of inspect and lm_eval."""
 DOCKERS_OWN = {"--rm"}
-BENCHMARKS_OWN = {"--runs"}
+BENCHMARKS_OWN = {"--runs", "--name", "--kind", "--copies", "--dilution"}
 """Options of docker itself."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",

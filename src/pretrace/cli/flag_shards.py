@@ -11,7 +11,6 @@ from typing import Any
 from pretrace.cli.answer import Answer
 from pretrace.cli.flagging import FlagCommand, printed
 from pretrace.cli.found import with_found
-from pretrace.cli.printing import foretold
 from pretrace.cli.progress import Stages
 from pretrace.cli.sharded import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.corpora import Columns, TextStream, open_stream
@@ -55,7 +54,8 @@ def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, divi
         return _finish(job, sharded.folder, planned, command.out)
     models = command.opened()
     if command.dry_run:
-        return foretold(sharded.foreseen(models, settings.plan, cache=settings.cache))
+        work = sharded.foreseen(models, settings.plan, cache=settings.cache)
+        return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
     if settings.power:
         check_power(models)
