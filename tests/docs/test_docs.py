@@ -308,6 +308,7 @@ def test_options_exist(page: Path) -> None:
         "harnesses.md": HARNESSES_OWN,
         "ci.md": DOCKERS_OWN,
         "audits.md": BENCHMARKS_OWN,
+        "methods.md": BENCHMARKS_OWN,
     }
     options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
