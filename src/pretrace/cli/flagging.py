@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,7 @@ from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.scoring.workload import Workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
@@ -71,7 +72,8 @@ def flag_shards(command: FlagCommand, asked: TextStream, known: TextStream, divi
         return _finish(job, sharded.folder, planned, command.out)
     models = command.opened()
     if command.dry_run:
-        return foretold(sharded.foreseen(models, settings.plan, cache=settings.cache))
+        work = sharded.foreseen(models, settings.plan, cache=settings.cache)
+        return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
     if settings.power:
         check_power(models)
@@ -228,20 +230,8 @@ def flag(
     return _at_once(command, corpus, known, unread)
 
 
-def _expected(found: Prospect, models: Models) -> tuple[str, ...]:
-    """How likely the test of the set finds what was read, in lines."""
-    has = Situation(
-        documents=found.asked,
-        unseen=found.known,
-        parameters=float(models.target.facts.get("parameters") or 0),
-    )
-    likely = expected_for("flag", has)
-    return () if likely is None else (chance("flag", has), *picture(likely))
-
-
 def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
     """The flagging of texts that are in memory."""
-    from pretrace.cli.printing import foretold
     from pretrace.cli.progress import Stages, watched
     from pretrace.jobs.merging import UNREADABLE
     from pretrace.jobs.worker import old_objects_left_alone
@@ -256,7 +246,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
     models = command.opened()
     if command.dry_run:
         work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
-        return foretold(work, *_expected(planned.prospect, models))
+        return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
     with old_objects_left_alone(), watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
@@ -292,6 +282,17 @@ class FlagCommand:
 
         with doing("opening the models"):
             return open_models(self.wanted)
+
+    def foretold(self, work: Sequence[Workload], found: Prospect, models: Models) -> Answer:
+        """What would be asked of each model, and how likely the test of the set finds what was read."""
+
+        has = Situation(
+            documents=found.asked,
+            unseen=found.known,
+            parameters=float(models.target.facts.get("parameters") or 0),
+        )
+        likely = expected_for("flag", has)
+        return foretold(work, *(() if likely is None else (chance("flag", has), *picture(likely))))
 
     def with_texts(self, models: Models) -> Models:
         """The models with what is made of texts that were named."""

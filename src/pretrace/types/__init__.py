@@ -54,6 +54,7 @@ from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Se
 from pretrace.types.traces import (
     Bools,
     Card,
+    Continued,
     Corpus,
     Doubles,
     Drawn,
@@ -87,6 +88,7 @@ __all__ = [
     "Check",
     "ComparedRun",
     "Comparison",
+    "Continued",
     "Control",
     "Corpus",
     "Curve",
