@@ -5,9 +5,9 @@
 
 It starts `pretrace serve` on an empty workspace and drives Chromium. Every page is opened at 1280 and 390 px, light and
 dark: what it sends (budget 200 kB), how long its first answer takes (budget 200 ms), whether it is wider than its
-window, and, with `--axe`, what axe-core (not part of this repository) finds. The walk uploads a folder of forty texts and
-one of forty known non-members, starts a flagging and waits until its result opens; the time of the model is that of the
-job. `--pictures FOLDER` keeps a picture of every page.
+window, and, with `--axe`, what axe-core (not part of this repository) finds. The walk uploads a folder of forty texts
+and one of forty known non-members, starts a flagging and waits until its result opens; the time of the model is that of
+the job. `--pictures FOLDER` keeps a picture of every page.
 """
 
 from __future__ import annotations
