@@ -179,15 +179,19 @@ def main() -> None:
                 executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
             )
             context = browser.new_context(base_url=address)
-            walked = walk(context.new_page(), files, given.model)
+            tab = context.new_page()
+            walked = walk(tab, files, given.model)
+            text = read_a_text(tab, given.model)
             paths = ["/", "/text", "/collections", "/jobs", "/results", "/compare"]
             for room, before in (("texts", "/collections"), ("jobs", "/jobs"), ("results", "/results")):
-                newest = sorted((folder / "workspace" / room).iterdir())[-1].name
+                found = sorted(one.name for one in (folder / "workspace" / room).iterdir())
+                newest = [name for name in found if "known" not in name and "score" not in name][-1]
                 paths.append(f"{before}/{newest}")
                 if room == "texts":
                     paths.append(f"{before}/{newest}/test/score")
                 if room == "results":
                     paths.append(f"{before}/{newest}/report")
+            paths += [text, f"/compare?one={newest}&other={newest}"]
             rows = [row for path in paths for row in looked_at(browser, address, path, axe, given.pictures)]
             browser.close()
     result = {
