@@ -118,6 +118,17 @@ def walk(page: Any, folders: tuple[Path, Path], model: str) -> dict[str, Any]:
     }
 
 
+def read_a_text(page: Any, model: str) -> str:
+    """The page of a text that was read, ranked among the known non-members."""
+    page.goto("/text")
+    page.get_by_label("The text", exact=True).fill(" ".join(WORDS * 3))
+    page.get_by_label("Model").fill(model)
+    page.get_by_label("Known non-members").select_option(index=1)
+    page.get_by_role("button", name="Read the text").click()
+    page.locator("svg.strip").first.wait_for(timeout=600_000)
+    return str(page.evaluate("location.pathname"))
+
+
 def looked_at(browser: Any, address: str, path: str, axe: str, pictures: Path | None) -> list[dict[str, Any]]:
     """One page at each width, light and dark."""
     rows = []
