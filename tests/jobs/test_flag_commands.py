@@ -133,7 +133,7 @@ def test_a_dry_run_says_the_chance_to_find_alike_for_few_and_many_texts(
 ) -> None:
     said = []
     for size in (32, 10_000):
-        monkeypatch.setattr(shards, "SHARD", size)
+        monkeypatch.setattr(worker, "SHARD", size)
         assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--dry-run")) == 0
         said.append(capsys.readouterr().out)
     chances = [one[one.index("With 200 documents and 60 controls") :] for one in said]

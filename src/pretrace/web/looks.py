@@ -10,20 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from pretrace.errors import OutputError
+from pretrace.report import wording
 from pretrace.results.atomic import atomic_text
 from pretrace.runs import load_run
 from pretrace.types import Doubles, Run
+from pretrace.web.charts import Chart, Mark, Row, thinned
 from pretrace.web.forms import Models
 from pretrace.web.jobs import Jobs, State
 from pretrace.web.uploads import facts_of, texts_of, upload_of
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
 
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
-MOST_DRAWN = 400
-"""Known non-members that are drawn; of more, evenly many of the sorted ones."""
 FEW_KNOWN = 20
 """Known non-members below which a rank says next to nothing."""
 _TITLE = 60
@@ -57,28 +56,15 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """One known non-member on the line: where it stands, from 0 to 1, its name and its value."""
-
-    at: float
-    name: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
 class Place:
     """Where a text stands in one score among known non-members: its value, how many of `known` are at least as high,
-    the positions of them and of the text on a line from 0 to 1, their least and greatest value, and the ticks of the
-    line, each with its value."""
+    and all of them on one axis."""
 
     score: str
     value: float
     known: int
     above: int
-    dots: tuple[Dot, ...]
-    own: float
-    ends: tuple[float, float]
-    ticks: tuple[tuple[float, float], ...]
+    chart: Chart
 
     @property
     def share(self) -> float:
@@ -210,13 +196,7 @@ def places(run: Run, known: Run) -> tuple[Place, ...]:
 
 
 def _placed(score: str, value: float, others: Doubles, names: Sequence[str]) -> Place:
-    low, high = min(value, float(others.min())), max(value, float(others.max()))
-    spread = (high - low) or 1.0
-    drawn = np.argsort(others, kind="stable")[:: max(1, len(others) // MOST_DRAWN)]
-    dots = tuple(Dot(float((others[i] - low) / spread), names[i], float(others[i])) for i in drawn)
-    ticks = MaxNLocator(nbins=6, steps=[1, 2, 5, 10]).tick_values(low, high)
-    marked = tuple((float((one - low) / spread), float(one)) for one in ticks if low <= one <= high)
-    ends = (float(others.min()), float(others.max()))
-    return Place(
-        score, value, len(others), int((others >= value).sum()), dots, (value - low) / spread, ends, marked
-    )
+    own = Mark(value, f"the text: {wording.significant(value)}", "own")
+    row = Row("known non-members, and the text", (*thinned(others, names), own))
+    above = int((others >= value).sum())
+    return Place(score, value, len(others), above, Chart.of(f"Where the text stands in {score}", (row,)))
