@@ -47,7 +47,17 @@ from pretrace.types.results import (
     Unlearned,
     Whole,
 )
-from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Selective, TokenTable
+from pretrace.types.scoring import (
+    Fitted,
+    Recipe,
+    Reference,
+    Rewrite,
+    Score,
+    Selective,
+    Stack,
+    Stackable,
+    TokenTable,
+)
 from pretrace.types.side_by_side import ComparedRun, Difference, RunScore, SideBySide
 from pretrace.types.texts import Card, Corpus, Text
 from pretrace.types.traces import (
@@ -131,6 +141,8 @@ __all__ = [
     "SideBySide",
     "Situation",
     "Skipped",
+    "Stack",
+    "Stackable",
     "State",
     "States",
     "Status",
