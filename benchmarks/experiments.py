@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
 from benchmarks.texts import DATA
 from pretrace.errors import PretraceError
@@ -35,7 +36,6 @@ __all__ = [
     "thinned",
 ]
 
-RESULTS = Path(__file__).parent / "results"
 Row = dict[str, Any]
 
 

@@ -2,7 +2,7 @@
 docs/audits.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
-(`python -m benchmarks.designs --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
+(`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
 this makes.
 """
 
@@ -314,7 +314,7 @@ def searched() -> str:
     ]
     if beside:
         said.append(
-            "Beside it, by the clock on a busy machine, so that they are orders of magnitude: for pieces of the texts "
+            "Beside it, by the clock (grep on a quiet machine, pyahocorasick on a busy one), for pieces of the texts "
             f"alone, {'; '.join(beside)}."
         )
     if "indexing MB/s" in (one := parts.get("infini-gram", {})):
@@ -337,7 +337,7 @@ def searched() -> str:
 
 
 def _unmeasured(parts: dict[str, typing.Any]) -> list[str]:
-    """What `benchmarks.scan` can measure and did not."""
+    """What `benchmarks.search.scan` can measure and did not."""
     planned = {
         "speed-zst": "zst", "speed-parquet": "parquet", "grep": "`grep -F -f`", "aho": "an Aho-Corasick library",
         "infini-gram": "infini-gram", "memory": "memory from 1 to 10 GB", "ray": "two workers on Ray",

@@ -2,7 +2,7 @@
 
 The texts of one label are the suspect set; what they are held against is written by a generator, or for
 `heldout='real'` a half of the non-members that is not the suspect. Ablations of how held-out texts are made
-are the matter of `python -m benchmarks.audit_ablations`.
+are the matter of `python -m benchmarks.audits.ablations`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.audit_ablation_settings import SETTINGS
-from benchmarks.audit_documents import KEPT_APART
-from benchmarks.audit_error_plots import Rate, counts, lanes
+from benchmarks.audits.ablation_settings import SETTINGS
+from benchmarks.audits.documents import KEPT_APART
+from benchmarks.audits.error_plots import Rate, counts, lanes
 from benchmarks.papers.page_tables import Found, Row, estimate, grid
 
 

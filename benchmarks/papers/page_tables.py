@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.papers.comparing import signed
-from benchmarks.planted_table import survives
+from benchmarks.papers.planted_table import survives
 
 Found = Mapping[str, Any]
 Row = Mapping[str, Any]

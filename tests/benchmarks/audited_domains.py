@@ -10,7 +10,7 @@ from typing import Any
 
 from tiny import SENTENCES
 
-from benchmarks.audit_documents import Setup
+from benchmarks.audits.documents import Setup
 
 POOL = " ".join(SENTENCES).split()
 DOMAINS = ("hackernews", "arxiv", "dm_mathematics")

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from tiny import SENTENCES
 
-from benchmarks.ablation_documents import DOMAINS, Setup, all_divided, halved
-from benchmarks.ablation_models import home
-from benchmarks.ablation_trials import Trials, default_answer
+from benchmarks.audits.ablation_documents import DOMAINS, Setup, all_divided, halved
+from benchmarks.audits.ablation_models import home
+from benchmarks.audits.ablation_trials import Trials, default_answer
 from pretrace import Models, open_model
 from pretrace.cache.traces import open_store
 from pretrace.errors import TextsError

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from tiny import SENTENCES
 
-from benchmarks import ablation_trials, audit_ablations
-from benchmarks.ablation_documents import DOMAINS
-from benchmarks.audit_ablation_settings import SETTINGS, published, summary
-from benchmarks.audit_ablations import pieces, whole
-from benchmarks.held_out_writing import WAYS, Material, Writer, Writing
-from benchmarks.instructions import COMPLETION, PARAPHRASE, continued, instruction
-from benchmarks.preferring import SimPO
+from benchmarks.audits import ablation_trials
+from benchmarks.audits import ablations as audit_ablations
+from benchmarks.audits.ablation_documents import DOMAINS
+from benchmarks.audits.ablation_settings import SETTINGS, published, summary
+from benchmarks.audits.ablations import pieces, whole
+from benchmarks.audits.held_out_writing import WAYS, Material, Writer, Writing
+from benchmarks.audits.instructions import COMPLETION, PARAPHRASE, continued, instruction
+from benchmarks.audits.preferring import SimPO
 from pretrace import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import TextsError
@@ -139,7 +140,7 @@ def test_what_was_written_stays_and_other_settings_do_not_meet_it(writer: Writer
 
 
 def test_a_round_that_is_done_is_not_done_again(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import held_out_writing
+    from benchmarks.audits import held_out_writing
 
     real, calls = held_out_writing.prefer, []
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from audited_domains import DOMAINS, made_up, small, write_domains
 
-from benchmarks import audit_documents
-from benchmarks.audit_documents import all_divided, divide, halved, opened
+from benchmarks.audits import documents as audit_documents
+from benchmarks.audits.documents import all_divided, divide, halved, opened
 from pretrace import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import TextsError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.audit_error_plots import Rate
+from benchmarks.audits.error_plots import Rate
 
 
 @pytest.mark.parametrize("k", [0, 1, 4, 79, 80])

@@ -13,14 +13,16 @@ import numpy.typing as npt
 import pytest
 from audited_domains import made_up
 
-from benchmarks import audit_errors, audit_literature, audit_wrong_controls
-from benchmarks.audit_documents import KEPT_APART
-from benchmarks.audit_errors import against_controls, lean, placebo_rows
-from benchmarks.audit_literature import literature_rows
-from benchmarks.audit_models import Target
-from benchmarks.audit_readings import ALONE, EARLIER, OWN, TUNED
-from benchmarks.audit_samples import Domain, Subject, Values, subjects
-from benchmarks.audit_wrong_controls import wrong_control_rows
+from benchmarks.audits import errors as audit_errors
+from benchmarks.audits import literature as audit_literature
+from benchmarks.audits import wrong_controls as audit_wrong_controls
+from benchmarks.audits.documents import KEPT_APART
+from benchmarks.audits.errors import against_controls, lean, placebo_rows
+from benchmarks.audits.literature import literature_rows
+from benchmarks.audits.models import Target
+from benchmarks.audits.readings import ALONE, EARLIER, OWN, TUNED
+from benchmarks.audits.samples import Domain, Subject, Values, subjects
+from benchmarks.audits.wrong_controls import wrong_control_rows
 from pretrace.types import Features
 from pretrace.verdicts.audit.sample_scores import expressions
 

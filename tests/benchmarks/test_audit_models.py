@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from audited_domains import made_up, small
 
-from benchmarks.audit_models import Base, Target, home, make_base, make_target
+from benchmarks.audits.models import Base, Target, home, make_base, make_target
 from pretrace import open_model
 from pretrace.cache.traces import open_store
 from pretrace.scoring.evidence import trace

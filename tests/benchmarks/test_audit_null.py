@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks import audit_null
-from benchmarks.audit_null import LAWS, Block, Law
+from benchmarks.audits import null as audit_null
+from benchmarks.audits.null import LAWS, Block, Law
 from pretrace.statistics.permutation import sign_flip_test
 
 PNG = b"\x89PNG"

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from audited_domains import DOMAINS, small, write_domains
 
-from benchmarks import audit_readings
-from benchmarks.audit_documents import KEPT_APART, all_divided, halved
-from benchmarks.audit_models import Target
-from benchmarks.audit_readings import ALONE, EARLIER, OWN, STREAM, TUNED, Store, run, targets
-from benchmarks.audit_samples import Domain, Said, alone, leads, scale_of
+from benchmarks.audits import readings as audit_readings
+from benchmarks.audits.documents import KEPT_APART, all_divided, halved
+from benchmarks.audits.models import Target
+from benchmarks.audits.readings import ALONE, EARLIER, OWN, STREAM, TUNED, Store, run, targets
+from benchmarks.audits.samples import Domain, Said, alone, leads, scale_of
 from pretrace import Models, detect, open_model
 from pretrace.scoring.detect import Options
 from pretrace.types import Pair

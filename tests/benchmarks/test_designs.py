@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import designs, innocents_conditional
-from benchmarks.innocents_conditional import cells
+from benchmarks.designs import conditional as innocents_conditional
+from benchmarks.designs import table as designs
+from benchmarks.designs.conditional import cells
 
 
 def row(test: str, kind: str, accused: int | None, members: dict[str, Any] | None = None) -> dict[str, Any]:

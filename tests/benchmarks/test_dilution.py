@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import dilution
-from benchmarks.dilution import Ready, law, not_run, planner, stream
+from benchmarks.audits import dilution
+from benchmarks.audits.dilution import Ready, law, not_run, planner, stream
 from pretrace.statistics.power import auc_power
 
 MEMBERS = [[-1 - i, 0] for i in range(dilution.DOCUMENTS)]

@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 from tiny import SENTENCES
 
-from benchmarks import arxiv_mia, arxivtection, fitted_cost, planted_domains, published
 from benchmarks.experiments import Ledger, means, thinned
+from benchmarks.papers import arxiv_mia, arxivtection, planted_domains
+from benchmarks.papers import rows as published
 from benchmarks.papers.data import Given, opened
-from benchmarks.planted_table import survives
+from benchmarks.papers.planted_table import survives
+from benchmarks.speed import fitted_cost
 from pretrace.types import Corpus, Text
 
 PNG = b"\x89PNG"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tiny import SENTENCES
 
-from benchmarks import flagging as benchmark
-from benchmarks.flagging import (
+from benchmarks.designs import flagging as benchmark
+from benchmarks.designs.flagging import (
     FOREIGN,
     RATES,
     SCORES,
@@ -22,7 +22,7 @@ from benchmarks.flagging import (
     placebo_refusals,
     refusals,
 )
-from benchmarks.flagging_plots import draw
+from benchmarks.designs.flagging_plots import draw
 from pretrace.errors import TextsError
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
@@ -104,7 +104,7 @@ def test_a_planted_model_is_measured_whole(tmp_path, model_folder):
 
 
 def test_what_there_is_decides_what_is_measured(tmp_path):
-    with pytest.raises(TextsError, match=r"benchmarks\.planted_domains"):
+    with pytest.raises(TextsError, match=r"benchmarks\.papers\.planted_domains"):
         keys(tmp_path)
     for name in ("hackernews-1", "hackernews-4", "wikipedia_en-4", "wikipedia_en-1"):
         (tmp_path / name).mkdir()

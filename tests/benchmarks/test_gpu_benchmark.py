@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks import gpu
-from benchmarks.gpu_parts import Setting
+from benchmarks.speed import gpu
+from benchmarks.speed.gpu_parts import Setting
 
 TINY = ["--device", "cpu", "--tiny", "--texts", "5"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from benchmarks.order_literature import shard_t_test
+from benchmarks.designs.order_literature import shard_t_test
 from pretrace.errors import TextsError
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
-from benchmarks.preferring import Choice, SimPO, _read, mean_logp, prefer, simpo_loss
+from benchmarks.audits.preferring import Choice, SimPO, _read, mean_logp, prefer, simpo_loss
 from pretrace.backends.adapters import attach
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings

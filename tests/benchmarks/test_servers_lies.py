@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import servers_lies as lies
+from benchmarks.servers import lies
 from pretrace.backends.serving import opening
 
 KNOWN_UNSEEN = {"temperature", "start", "system", "bias down", "log2", "zero told"}
@@ -20,7 +20,7 @@ KNOWN_UNSEEN = {"temperature", "start", "system", "bias down", "log2", "zero tol
 def found() -> dict[str, Any]:
     """What was measured."""
     if not lies.RESULTS.exists():
-        pytest.skip("not measured yet: python -m benchmarks.servers_lies")
+        pytest.skip("not measured yet: python -m benchmarks.servers.lies")
     made: dict[str, Any] = json.loads(lies.RESULTS.read_text(encoding="utf-8"))
     return made
 
@@ -79,7 +79,7 @@ def test_the_docs_have_the_table(found: dict[str, Any]) -> None:
 def test_one_run_of_each_outcome(
     name: str, when: str, kind: str, outcome: str, model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchmarks.model_servers import Model
+    from benchmarks.servers.imitation import Model
     from pretrace import open_model
     from pretrace.cache.traces import open_store
     from pretrace.scoring.evidence import trace

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.audit_command import END, pages
+from benchmarks.audits.command import END, pages
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
@@ -24,7 +24,7 @@ def test_the_figures_of_the_command_come_from_their_file() -> None:
     content = json.loads(FIGURES.read_text(encoding="utf-8"))
     for path, wanted in pages(content).items():
         assert path.read_text(encoding="utf-8") == wanted, (
-            f"{path.name}: python -m benchmarks.audit_command --summary"
+            f"{path.name}: python -m benchmarks.audits.command --summary"
         )
         assert END in wanted
 

@@ -147,7 +147,7 @@ def advise(
 
 @cache
 def needed() -> Mapping[str, Needed]:
-    """What was measured of each test, by its name (`needed.json`, written by `benchmarks.designs`)."""
+    """What was measured of each test, by its name (`needed.json`, written by `benchmarks.designs.table`)."""
     text = files("pretrace.verdicts").joinpath("needed.json").read_text(encoding="utf-8")
     return {name: Needed(**one) for name, one in json.loads(text).items()}
 

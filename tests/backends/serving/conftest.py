@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[3]))  # for benchmarks/model_servers.py
+sys.path.append(str(Path(__file__).resolve().parents[3]))  # for benchmarks/servers/imitation.py
 
-from benchmarks.model_servers import Model, ModelServer, serving
+from benchmarks.servers.imitation import Model, ModelServer, serving
 from pretrace import open_model
 from pretrace.types import Backend
 

@@ -11,7 +11,7 @@ import pytest
 from backends.serving.test_lying_servers import HEAD, answering
 from verdicts.order.memorising import by_hash
 
-from benchmarks.model_servers import ModelServer
+from benchmarks.servers.imitation import ModelServer
 from pretrace.backends import open_model
 from pretrace.backends.serving.address import parse_text_address
 from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing

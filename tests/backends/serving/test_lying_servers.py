@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-from benchmarks import servers_lies
-from benchmarks.model_servers import ModelServer
+from benchmarks.servers import lies as servers_lies
+from benchmarks.servers.imitation import ModelServer
 from pretrace import open_model
 from pretrace.backends.serving import client
 from pretrace.backends.serving.backend import EVERY
@@ -280,7 +280,7 @@ def test_the_packaged_model_is_recognised_and_what_changes_its_numbers_is_named(
 
 @pytest.mark.timeout(600)
 def test_the_known_numbers_are_those_of_the_packaged_model(packaged: str) -> None:
-    from benchmarks import servers_known
+    from benchmarks.servers import known as servers_known
 
     model, known = open_model(packaged), known_numbers()
     assert servers_known.asked(model) == [list(one) for one in known.ids]

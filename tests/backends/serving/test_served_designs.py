@@ -14,7 +14,7 @@ import pytest
 from processes import Call
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
-from benchmarks.model_servers import ModelServer
+from benchmarks.servers.imitation import ModelServer
 
 Random = np.random.Generator
 Parts = tuple[object, ...]

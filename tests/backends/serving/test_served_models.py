@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tiny import SENTENCES
 
-from benchmarks.model_servers import Model, ModelServer, serving
+from benchmarks.servers.imitation import Model, ModelServer, serving
 from pretrace import Models, detect, open_corpus, open_model
 from pretrace.backends import known_backends, open_tokenizer
 from pretrace.backends.serving.client import Client

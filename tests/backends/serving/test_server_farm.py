@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.model_servers import Model, ModelServer, serving
+from benchmarks.servers.imitation import Model, ModelServer, serving
 from pretrace.cli import main
 from pretrace.jobs import shards
 from pretrace.runs import scan

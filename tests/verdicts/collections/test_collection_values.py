@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from benchmarks.innocents_conditional import COLLECTIONS, by_collections, by_collections_before, collected
+from benchmarks.designs.conditional import COLLECTIONS, by_collections, by_collections_before, collected
 from pretrace.statistics.ranks import rank_p
 from pretrace.statistics.ridge import Ridge
 from pretrace.verdicts.collections import Scored, document_means, prediction, ranked

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from benchmarks.innocents_conditional import SERIES, Outcome, by_cutoff, by_cutoff_before, cutoffs, dated
+from benchmarks.designs.conditional import SERIES, Outcome, by_cutoff, by_cutoff_before, cutoffs, dated
 from pretrace.errors import TextsError
 from pretrace.statistics.ridge import Ridge
 from pretrace.types import Corpus, Text

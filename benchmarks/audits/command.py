@@ -1,0 +1,481 @@
+"""What `pretrace audit --heldout` answers by its defaults: `python -m benchmarks.audits.command --work FOLDER`.
+
+For each domain and seed a small model is trained once through on known members (`benchmarks.audits.worlds`), and audits
+are made with the command's own functions and settings: snippets of 64 tokens of the packaged model, about four a
+document, with the model's own base as placebo and without. "null": suspect and control documents that the model was not
+trained on. "member": suspect documents that it read once. The other kinds are nulls as people have them, 50 documents
+against 50: control documents of which a share is of another domain, suspect documents 30% longer, the two halves of
+the same documents, and one notice at the beginning of every document. Audits of one target share documents.
+
+An audit that rejects is accused where no check withholds it. The check that deals documents out 200 times is left
+out here, and how many controls can be left out is counted with 1,000 permutations in place of 10,000 (they cost most).
+A cell, one target, is written when it is done; a killed run goes on. `--summary` writes
+benchmarks/results/audit_command.json and the figures in README.md and docs/audit.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import textwrap
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import ROOT
+from benchmarks.audits.innocents import OUT, counted, read
+from benchmarks.audits.worlds import DOMAINS, MEMBERS, Worlds, joined
+from benchmarks.experiments import DATA, RESULTS
+from benchmarks.machine import commit, machine
+from pretrace import Models, open_model
+from pretrace.backends import open_tokenizer
+from pretrace.baselines.classifier_two_sample import gap
+from pretrace.cache.traces import open_store
+from pretrace.results.atomic import atomic_text
+from pretrace.scoring.evidence import trace
+from pretrace.statistics.sensitivity import controls_left_out
+from pretrace.types import Backend, Corpus, Quantity
+from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.audit import _Asked
+from pretrace.verdicts.audit.data import AuditData
+from pretrace.verdicts.audit.designs import ALIKE, differ
+from pretrace.verdicts.audit.generation import compared, cut_alike
+from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
+from pretrace.verdicts.draws import LEAST_DRAWS
+
+SIZES = (25, 50)
+REDRAWS = 3
+"""How often the documents of a target are dealt out anew."""
+SHARES = (0.05, 0.10, 0.15, 0.25)
+NOTICE = (
+    "If this is your first visit, be sure to check out the FAQ by clicking the link above. You may have to register "
+    "before you can post: click the register link above to proceed. To start viewing messages, select the forum that "
+    "you want to visit from the selection below. Opinions are those of their authors and not of this site, which is "
+    "not responsible for them in any way whatsoever. All rights reserved. "
+)
+"""More than a snippet of 64 tokens."""
+LEVEL, PARAMETERS = 0.05, 1_100_000
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """The packaged model's tokenizer in the place of the default generator, which only cuts the texts here."""
+
+    tokens: Any
+    name: str = "smollm2"
+    fingerprint: str = "the tokenizer alone"
+    facts: dict[str, Any] = field(default_factory=dict)
+    known: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """The place of each token in the text."""
+        if text not in self.known:
+            self.known[text] = self.tokens.spans(text)
+        return self.known[text]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An audit to be made: what it is, its suspect documents and its control documents."""
+
+    kind: str
+    size: int
+    suspect: Corpus
+    heldout: Corpus
+    beside: str = ""
+
+
+def cases(worlds: Worlds, domain: str, seed: int) -> Iterator[Case]:
+    """The audits of one target."""
+    members, others = worlds.members(domain, seed)
+    rng = np.random.default_rng([seed, DOMAINS.index(domain), 11])
+
+    def of(names: Sequence[str], called: str) -> Corpus:
+        return worlds.corpus(domain, list(names), called=called)
+
+    def dealt(names: Sequence[str]) -> list[str]:
+        return [names[i] for i in rng.permutation(len(names))]
+
+    away = dealt([other for other in DOMAINS if other != domain])
+    for turn in range(REDRAWS):
+        for size in SIZES:
+            some, mine = dealt(others), dealt(members)
+            if len(some) >= 2 * size:
+                yield Case("null", size, of(some[:size], "suspect"), of(some[size : 2 * size], "controls"))
+            if min(len(some), len(mine)) >= size:
+                yield Case("member", size, of(mine[:size], "suspect"), of(some[:size], "controls"))
+        some = dealt(others)
+        suspect, controls = of(some[:50], "suspect"), some[50:100]
+        strangers = sorted(worlds.evaluation(away[turn % 2]))[:13]
+        for share in SHARES:
+            number = round(share * 50)
+            strange = worlds.corpus(away[turn % 2], dealt(strangers)[:number], called="controls")
+            mixed = joined("controls", of(controls[number:], "controls"), strange)
+            yield Case(f"{share:.0%} of controls from another domain", 50, suspect, mixed, away[turn % 2])
+        if turn % 2:
+            continue
+        plain = of(controls, "controls")
+        yield Case("suspects 30% longer", 50, suspect, _cut(plain, 1 / 1.3))
+        yield Case("halves of the same documents", 50, _cut(suspect, 0.5), _cut(suspect, -0.5))
+        yield Case("one notice before every text", 50, _headed(suspect), _headed(plain))
+
+
+def _cut(corpus: Corpus, share: float) -> Corpus:
+    """The beginning of each text, or with a share below 0 its end."""
+    cut = [
+        replace(
+            text,
+            text=text.text[: round(share * len(text.text))]
+            if share > 0
+            else text.text[round(share * len(text.text)) :],
+        )
+        for text in corpus.texts
+    ]
+    return replace(
+        corpus,
+        texts=tuple(
+            replace(text, id=f"{text.id} {share:.2g}", group=f"{text.group} {share:.2g}") for text in cut
+        ),
+    )
+
+
+def _headed(corpus: Corpus) -> Corpus:
+    return replace(corpus, texts=tuple(replace(text, text=NOTICE + text.text) for text in corpus.texts))
+
+
+class Bench:
+    """Audits as the command makes them, in the work folder."""
+
+    def __init__(self, work: Path, data: Path) -> None:
+        os.environ["PRETRACE_CACHE"] = str(work / "cache")
+        self.work, self.worlds = work, Worlds(work, data)
+        self.cutter: Any = Cutter(open_tokenizer("smollm2"))
+        self.rows = work / "rows.jsonl"
+
+    def done(self) -> set[tuple[str, int]]:
+        """The cells that are on file."""
+        if not self.rows.is_file():
+            return set()
+        lines = self.rows.read_text(encoding="utf-8").splitlines()
+        return {(row["domain"], row["seed"]) for row in map(json.loads, lines)}
+
+    def cell(self, domain: str, seed: int) -> None:
+        """Train a target, make its audits, note them and delete it."""
+        start = time.monotonic()
+        target = open_model(str(self.worlds.target(domain, seed)))
+        base = open_model(str(self.worlds.base()))
+        made = list(cases(self.worlds, domain, seed))
+        self._read(target, made, Quantity.LOGP | Quantity.MOMENTS)
+        self._read(base, made, Quantity.LOGP)
+        print(f"{domain} {seed}: read after {time.monotonic() - start:.0f} s", flush=True)
+        found = []
+        for case in made:
+            for placebos in ((base,), ()):
+                row = self._audited(case, target, placebos)
+                found.append({"domain": domain, "seed": seed, **row})
+        with self.rows.open("a", encoding="utf-8") as file:
+            file.write("".join(json.dumps(row) + "\n" for row in found))
+        self.worlds.forget(domain, seed)
+        print(f"{domain} {seed}: {len(found)} audits after {time.monotonic() - start:.0f} s", flush=True)
+
+    def _read(self, model: Backend, made: Sequence[Case], want: Quantity) -> None:
+        """Read all snippets at once, so that each audit finds what it asks for on file."""
+        texts: dict[str, None] = {}
+        for case in made:
+            _, _, cuts = self._cut(case, ())
+            texts |= dict.fromkeys(snippet.text for one in cuts for snippet in one.snippets)
+        with open_store(model.fingerprint) as store:
+            trace(model, list(texts), want, store=store)
+
+    def _cut(self, case: Case, placebos: tuple[Backend, ...]) -> tuple[_Asked, int, Any]:
+        stand_in: Any = self.cutter
+        asked = _Asked.of(case.suspect, Models(stand_in, placebos=placebos), self.cutter, case.heldout, None)
+        assert asked.named_heldout is not None
+        cuts = cut_alike(
+            asked.named.corpus, asked.named_heldout.corpus, self.cutter, asked.settings, seed=asked.seed
+        )
+        return asked, asked.seed, cuts
+
+    def _audited(self, case: Case, target: Backend, placebos: tuple[Backend, ...]) -> Row:
+        settings = AuditSettings()
+        _, seed, cuts = self._cut(case, ())
+        made = compared(cuts, settings, seed=seed)
+        data = AuditData(made.samples, Models(target), settings, placebos=placebos, seed=seed)
+        answer = data.answer(PRETRACE)
+        row: Row = {
+            "kind": case.kind,
+            "size": case.size,
+            "beside": case.beside,
+            "placebo": "own" if placebos else "none",
+            "p": float(f"{answer.p:.4g}"),
+            "effect": round(answer.standardised or 0.0, 3),
+            "snippets": len(made.samples.suspect),
+        }
+        if answer.p > LEVEL:
+            return row | {"accused": False, "failed": []}
+        values = data.values(PRETRACE)
+        left_out = controls_left_out(
+            values.values, values.heldout_values, LEVEL, permutations=LEAST_DRAWS, seed=seed
+        )
+        looked = [
+            checks.halves_check(values, seed=seed),
+            checks.reverse_check(values, seed=seed),
+            checks.spread_check(values, seed=seed),
+            checks.mixture_check(left_out or 0, values),
+        ]
+        if placebos:
+            looked.append(checks.innocent_check("base", data.placebo_alone(placebos[0]), seed=seed))
+        failed = [check.name for check in looked if check.status == "failed"]
+        if failed:
+            return row | {"accused": False, "failed": failed, "left_out": left_out}
+        between = gap(*made.samples.corpora(), settings.classifiers, seed=seed, resamples=100)[0]
+        failed += ["gap"] if differ(between, ALIKE) else []
+        auc = round(between.auc.value, 3)
+        return row | {"accused": not failed, "failed": failed, "left_out": left_out, "auc": auc}
+
+
+BEFORE = [
+    {"kind": "null", "documents": "50, 50", "placebo": "own", "runs": 23, "rejected": 0},
+    {"kind": "null", "documents": "50, 50", "placebo": "none", "runs": 11, "rejected": 0},
+    {"kind": "null", "documents": "25, 50", "placebo": "none", "runs": 15, "rejected": 1},
+    {"kind": "member", "documents": "50, 50", "placebo": "own", "runs": 40, "rejected": 40},
+    {"kind": "member", "documents": "50, 50", "placebo": "none", "runs": 16, "rejected": 15},
+    {"kind": "member", "documents": "25, 50", "placebo": "none", "runs": 30, "rejected": 24},
+]
+"""The command's defaults as issue 21 measured them on three domains kept apart, 3.3 million parameters, one epoch; of
+p-values, from before the checks of mixtures and spreads."""
+PLACEBOS = {"own": "its own base", "none": "none"}
+NAMED = {
+    "null": "of the same draw, nothing read",
+    "member": "of the same draw, **the suspect documents read once**",
+}
+BEGIN, END = "<!-- command: written by benchmarks.audits.command -->\n", "<!-- end of command -->"
+
+
+def counts(rows: Sequence[Row]) -> Row:
+    """Of these audits how many there are, rejected and were accused, together and by domain."""
+    domains = sorted({row["domain"] for row in rows})
+    return {
+        **counted(rows),
+        "domains": {domain: counted([row for row in rows if row["domain"] == domain]) for domain in domains},
+    }
+
+
+def summary(work: Path) -> dict[str, Any]:
+    """What all cells found, a row a kind, size and placebo; written to the results and into the pages."""
+    made = read(work / "rows.jsonl")
+    keys = sorted({(row["kind"], row["size"], row["placebo"]) for row in made})
+    rows = [
+        {
+            "kind": kind,
+            "documents": size,
+            "placebo": placebo,
+            **counts([r for r in made if (r["kind"], r["size"], r["placebo"]) == (kind, size, placebo)]),
+        }
+        for kind, size, placebo in keys
+    ]
+    targets = sorted({(row["domain"], row["seed"]) for row in made})
+    assert made, "no cell is on file"
+    content = {
+        "machine": machine(),
+        "commit": commit(),
+        "level": LEVEL,
+        "parameters": PARAMETERS,
+        "members_of_a_target": MEMBERS,
+        "targets": len(targets),
+        "domains": sorted({domain for domain, _ in targets}),
+        "snippets_a_document": round(
+            float(np.mean([row["snippets"] / row["size"] for row in made if row["kind"] == "null"])), 2
+        ),
+        "rows": rows,
+        "before": {"source": "issue 21", "rows": BEFORE},
+        "audits": made,
+    }
+    atomic_text(RESULTS / "audit_command.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    return content
+
+
+def headline(content: Mapping[str, Any]) -> str:
+    """The sentences of the README."""
+    nulls = [row for row in content["rows"] if row["kind"] == "null"]
+    runs, accused = (sum(row[name] for row in nulls) for name in ("runs", "accused"))
+    mixed = [row for row in content["rows"] if "another domain" in row["kind"]]
+    strange, rejected, withheld = (
+        sum(row[name] for row in mixed) for name in ("runs", "rejected", "accused")
+    )
+    own, none = (row_of(content, "member", 50, placebo) for placebo in ("own", "none"))
+    before = {
+        (row["kind"], row["placebo"]): row
+        for row in content["before"]["rows"]
+        if row["documents"] == "50, 50"
+    }
+    of = {key: f"{row['rejected']} of {row['runs']}" for key, row in before.items()}
+    parts = (
+        "**Error rates of the audit, by its defaults:**",
+        f"{accused} of {runs} collections that the model had not read were accused, at a level of 5%.",
+        f"Of collections that it had read once, {own['accused']} of {own['runs']} were found with 50 suspect and 50",
+        f"control documents beside the model's base{_ranged(own)}, and {none['accused']} of {none['runs']} without",
+        f"another model{_ranged(none)}. With 5 to 25% of the control documents from another kind of text,",
+        f"the test alone rejected {rejected} of {strange} innocent collections, and the audit accused {withheld}.",
+        f"Measured on {_models(content)} of {content['parameters'] / 1e6:.1f} million parameters and",
+        f"{_kinds(content)}, which is few ([all conditions](docs/audit.md#how-often-it-errs)). On three other",
+        "kinds of text and models of 3.3 million parameters, before these checks, p was at or below 5% for",
+        f"{of['member', 'own']} collections that were read once and {of['null', 'own']} that were not.",
+    )
+    return _wrapped(parts)
+
+
+def _models(content: Mapping[str, Any]) -> str:
+    return "one model" if content["targets"] == 1 else f"{content['targets']} models"
+
+
+def _kinds(content: Mapping[str, Any]) -> str:
+    number = len(content["domains"])
+    return "one kind of text" if number == 1 else f"{number} kinds of text"
+
+
+def _ranged(row: Row) -> str:
+    """The range over kinds of text, where there are several."""
+    low, high = found_range(row)
+    return f" ({low:.0%} to {high:.0%} by kind of text)" if len(row["domains"]) > 1 else ""
+
+
+def _wrapped(parts: Sequence[str]) -> str:
+    return textwrap.fill(" ".join(parts), 130, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def row_of(content: Mapping[str, Any], kind: str, size: int, placebo: str) -> Row:
+    """The row of this kind, size and placebo."""
+    return next(
+        row
+        for row in content["rows"]
+        if (row["kind"], row["documents"], row["placebo"]) == (kind, size, placebo)
+    )
+
+
+def found_range(row: Row) -> tuple[float, float]:
+    """The smallest and the largest share that was found (or accused) in a domain."""
+    shares = [one["accused"] / one["runs"] for one in row["domains"].values()]
+    return min(shares), max(shares)
+
+
+def table(content: Mapping[str, Any]) -> str:
+    """The table of docs/audit.md, with what was measured."""
+    parts = (
+        "Measured with the command's own functions and defaults",
+        "([audit_command.json](../benchmarks/results/audit_command.json), `python -m benchmarks.audits.command`):",
+        f"about {content['snippets_a_document']:.1f} snippets of 64 tokens a document, {_models(content)} of",
+        f"{content['parameters'] / 1e6:.1f} million parameters over {_kinds(content)}.",
+        f"Each read {content['members_of_a_target']} documents of one kind once.",
+        "*Rejected*: p at or below 5%. *Accused* (of texts that were read: *found*): and no check withheld it.",
+        "The range is that of the shares accused over the kinds of text.",
+        "Audits of one target share documents: they are not so many independent experiments.",
+    )
+    lines = [
+        _wrapped(parts),
+        "| control documents | documents a side | placebo | audits | rejected | accused | range over kinds of text |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    order = {kind: i for i, kind in enumerate(("null", "member"))}
+    for row in sorted(
+        content["rows"], key=lambda r: (order.get(r["kind"], 2), r["kind"].zfill(60), r["documents"])
+    ):
+        low, high = found_range(row)
+        name, placebo = NAMED.get(row["kind"], row["kind"]), PLACEBOS[row["placebo"]]
+        lines.append(
+            f"| {name} | {row['documents']}, {row['documents']} | {placebo} | {row['runs']} | {row['rejected']} | "
+            f"{row['accused']} | {low:.0%} to {high:.0%} |"
+        )
+    lines += [
+        "",
+        _wrapped(
+            (
+                "The same defaults on three other kinds of text (technical prose, two kinds of general prose;",
+                "3.3 million parameters, one epoch, own base), p-values alone, from before the checks of mixtures and",
+                "spreads:",
+                "; ".join(_told(row) for row in content["before"]["rows"]) + ".",
+            )
+        ),
+    ]
+    return "\n".join([*lines, *_simulated(json.loads(OUT.read_text(encoding="utf-8")))])
+
+
+def _simulated(innocents: Mapping[str, Any]) -> Iterator[str]:
+    """The simulated nulls as a table."""
+    rows = [row for row in innocents["rows"] if row["how"] == "simulated"]
+    member = next((row["members"] for row in rows if row["members"]), None)
+    beside = f" Of {member['runs']} sets that are 1 sd higher, {member['found']} are found." if member else ""
+    yield _wrapped(
+        (
+            f"Simulated values, {innocents['documents']} documents a side",
+            "([innocents_audit.json](../benchmarks/results/innocents_audit.json)):"
+            f" sd is the standard deviation between documents.{beside}",
+        )
+    )
+    yield "| innocent sets | runs | rejected | accused |"
+    yield "|---|---|---|---|"
+    for row in rows:
+        yield f"| {row['kind']} | {row['runs']:,} | {row['rejected']} | {row['accused']} |"
+    yield ""
+
+
+def _told(row: Row) -> str:
+    kind = "read once" if row["kind"] == "member" else "not read"
+    beside = "beside the base" if row["placebo"] == "own" else "without a placebo"
+    return f"{row['documents']} documents {beside}, {kind}: {row['rejected']} of {row['runs']} rejected"
+
+
+def between(page: str, text: str) -> str:
+    """The page with this text between its two marks."""
+    head, rest = page.split(BEGIN)
+    return head + BEGIN + text + END + rest.split(END, 1)[1]
+
+
+def pages(content: Mapping[str, Any]) -> dict[Path, str]:
+    """The pages that tell these figures, as they should be."""
+    wanted = {ROOT / "README.md": headline(content), ROOT / "docs/audit.md": table(content)}
+    return {path: between(path.read_text(encoding="utf-8"), text) for path, text in wanted.items()}
+
+
+def _locked(bench: Bench, domain: str, seed: int, lock: Path | None) -> None:
+    """One cell, alone on the machine where a lock is named."""
+    if lock is None:
+        bench.cell(domain, seed)
+        return
+    import fcntl
+
+    with lock.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        bench.cell(domain, seed)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--cells", type=int, default=len(DOMAINS))
+    parser.add_argument("--lock", type=Path, default=None)
+    parser.add_argument("--until", default="", help="no cell is begun after this time of day, as 19:35")
+    parser.add_argument("--summary", action="store_true", help="write the results and the pages, and stop")
+    given = parser.parse_args()
+    if given.summary:
+        for path, page in pages(summary(given.work)).items():
+            atomic_text(path, page)
+        raise SystemExit
+    bench = Bench(given.work, given.data)
+    ready = bench.done()
+    for number in range(given.cells):
+        seed, place = divmod(number, len(DOMAINS))
+        if given.until and time.strftime("%H:%M") >= given.until:
+            break
+        if (DOMAINS[place], seed) not in ready:
+            _locked(bench, DOMAINS[place], seed, given.lock)

@@ -1,0 +1,427 @@
+"""What a collection leaves in a model that read much else: AUC and power by copies, dilution and place.
+
+Of PubMed abstracts (Pile) 400 are drawn as the collection and 400 as non-members, one excerpt of 96 tokens each. A
+model from scratch reads the collection once, 4 or 16 times among 1, 10, 100 or 1,000 times as much other text: other
+Pile domains, the other abstracts, and the standard library's docstrings, each window once as far as they go. The
+copies stand `throughout`, or in one block whose middle is at a tenth of the training (`early`), at half (`middle`) or
+at nine tenths (`late`), moved inside where it does not fit. A twin reads the same other text and never the
+collection: it is the placebo of every score, the reference of `ref`, `wbc` and `ez`, and the placebo of the audit.
+
+`python -m benchmarks.audits.dilution --work FOLDER [--sizes 1 3 10] [--dilutions 1 10 100] [--copies 1 4 16] [--places
+throughout early middle late] [--seeds 0 1 2]` does the cells that are not on file yet, the cheapest first, and
+writes benchmarks/results/dilution.json after each, dilution.png, and a law fitted with one cell left out. A killed
+training goes on where it was. `cells_not_run` in the file names those of the whole plan that are missing.
+
+Power is that of the audit's two-sample permutation test of one value a document, p-values alone: 200 sets of documents
+drawn with replacement from those read and from those not, so that at 400 what chance makes of these documents counts
+as an effect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from benchmarks.experiments import DATA, RESULTS, Ledger, Spoken, explained, figures
+from pretrace import Models, Options, PretraceError, count, detect, evaluate, open_corpus, open_model
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.tokens import Tokens
+from pretrace.statistics.permutation import two_sample
+from pretrace.statistics.power import auc_power
+from pretrace.tuning.architectures import Architecture, new_model
+from pretrace.tuning.batches import windows
+from pretrace.tuning.plan import TrainingPlan
+from pretrace.types import Corpus, Doubles, Text
+from pretrace.verdicts.audit.sample_scores import gain_scale, logprob_gains, logprobs
+from pretrace.verdicts.audit.snippets import Sample
+
+COLLECTION, OTHERS = (
+    "pubmed_abstracts",
+    ("wikipedia_en", "stackexchange", "hackernews", "github", "nih_exporter"),
+)
+DOCUMENTS, TOKENS = 400, 96
+SHAPES = {
+    1: Architecture(family="llama", layers=4, width=128, heads=4, vocabulary=2048, max_tokens=128),
+    3: Architecture(family="llama", layers=4, width=224, heads=7, vocabulary=2048, max_tokens=128),
+    10: Architecture(family="llama", layers=6, width=352, heads=11, vocabulary=2048, max_tokens=128),
+}
+"""About so many million parameters."""
+DILUTIONS, COPIES = (1, 10, 100, 1000), (1, 4, 16)
+PLACES = {"throughout": None, "early": 0.1, "middle": 0.5, "late": 0.9}
+SCORES = (
+    *("loss", "zlib", "lowercase", "min_k", "min_k(k=0.1)", "min_k_plus_plus", "gap_k", "surp", "dc_pdd"),
+    *("ref", "wbc", "ez"),
+)
+SIZES, DRAWS, PERMUTATIONS = (25, 50, 100, 200, 400), 200, 199
+HIGHEST = 0.9995
+"""An AUC of 1 counts as this one: no finite effect has 1."""
+SETTINGS = {"documents": DOCUMENTS, "tokens": TOKENS, "batch": 16, "learning_rate": 2e-3, "draws": DRAWS}
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The collection with its labels, and the other text in the order of a seed."""
+
+    labelled: Corpus
+    other: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The same as token ids: a window a member, and windows of other text; and the architecture's first weights."""
+
+    members: list[list[int]]
+    other: list[list[int]]
+
+
+def texts(data: Path, seed: int) -> Texts:
+    """Members and non-members drawn at random, and all that is read beside them."""
+    rng = np.random.default_rng([seed, 1])
+    own = [text.text.strip() for text in open_corpus(str(data / f"{COLLECTION}.jsonl.gz")).texts]
+    long = [text for text in own if len(text) >= 6 * TOKENS]
+    order = rng.permutation(len(long))
+    drawn = [long[i] for i in order[: 2 * DOCUMENTS]]
+    labelled = tuple(
+        Text(f"d{i}", text[: 6 * TOKENS], member=i < DOCUMENTS, group=f"d{i}") for i, text in enumerate(drawn)
+    )
+    taken = set(drawn)
+    other = [text for text in own if text not in taken]
+    for name in OTHERS:
+        other += [text.text for text in open_corpus(str(data / f"{name}.jsonl.gz")).texts]
+    other += [text.text for text in open_corpus("stdlib").texts]
+    return Texts(Corpus("dilution", labelled), tuple(other))
+
+
+def cut(found: Texts, tokenizer: Any) -> tuple[Texts, Ready]:
+    """Each text of the collection cut to its first tokens, and everything as token ids."""
+    encode, end = Tokens(tokenizer, start="always"), [int(tokenizer.eos_token_id)]
+    kept = []
+    for text in found.labelled.texts:
+        spans = tokenizer(text.text, return_offsets_mapping=True)["offset_mapping"]
+        kept.append(
+            Text(text.id, text.text[: spans[min(TOKENS, len(spans)) - 1][1]], text.member, text.group)
+        )
+    labelled = Corpus(found.labelled.name, tuple(kept))
+    members = [
+        [*e.prefix.tolist(), *e.tokens.tolist(), *end]
+        for e in encode.encode([t.text for t in kept if t.member])
+    ]
+    other = [
+        window
+        for e in encode.encode(found.other)
+        for window in windows([*e.prefix.tolist(), *e.tokens.tolist(), *end], TOKENS + 2)
+        if len(window) > TOKENS // 2
+    ]
+    return Texts(labelled, found.other), Ready(members, other)
+
+
+def stream(ready: Ready, cell: Mapping[str, Any], *, twin: bool) -> list[list[int]]:
+    """What a model reads, in order."""
+    wanted, seed = cell["dilution"] * DOCUMENTS, cell["seed"]
+    rng = np.random.default_rng([seed, 2])
+    order: list[int] = []
+    while len(order) < wanted:  # beyond what there is, other text is read again in another order
+        order += rng.permutation(len(ready.other)).tolist()
+    other = [ready.other[i] for i in order[:wanted]]
+    if twin:
+        return other
+    rng = np.random.default_rng([seed, 3])
+    block = [ready.members[i] for _ in range(cell["copies"]) for i in rng.permutation(len(ready.members))]
+    middle = PLACES[cell["place"]]
+    if middle is None:
+        places = np.sort(rng.choice(len(other) + len(block), len(block), replace=False))
+        marked, mine, rest = set(places.tolist()), iter(block), iter(other)
+        return [next(mine) if i in marked else next(rest) for i in range(len(other) + len(block))]
+    total = len(other) + len(block)
+    start = min(max(0, round(middle * total - len(block) / 2)), len(other))
+    return [*other[:start], *block, *other[start:]]
+
+
+def model_of(
+    folder: Path, ready: Ready, cell: Mapping[str, Any], tokenizer_texts: Sequence[str], *, twin: bool
+) -> Path:
+    """The folder of a trained model, which is trained where it is not there yet."""
+    name = f"{cell['size']}m-d{cell['dilution']}-s{cell['seed']}"
+    place = folder / (f"{name}-twin" if twin else f"{name}-c{cell['copies']}-{cell['place']}")
+    if (place / "config.json").is_file():
+        return place
+    from pretrace.tuning.training import train
+
+    model, tokenizer = new_model(tokenizer_texts, architecture=SHAPES[cell["size"]], seed=cell["seed"])
+    plan = TrainingPlan(
+        batch=SETTINGS["batch"], learning_rate=SETTINGS["learning_rate"], warmup=0.05, seed=cell["seed"],
+        shuffled=False, save_minutes=3.0,
+    )  # fmt: skip
+    checkpoint = folder / f".{place.name}.training"
+    train(model, stream(ready, cell, twin=twin), plan, on_step=Spoken().on_step, checkpoint=checkpoint)
+    tokenizer.save_pretrained(place)
+    model.save_pretrained(place)  # the configuration is written with the weights
+    checkpoint.unlink(missing_ok=True)
+    return place
+
+
+def audit_power(members: Doubles, nonmembers: Doubles, *, seed: int) -> dict[str, float]:
+    """The share of audits that reject at 5%, by the number of documents on each side."""
+    found = {}
+    for size in SIZES:
+        rng = np.random.default_rng([seed, size])
+        rejected = [
+            two_sample(
+                rng.choice(members, size), rng.choice(nonmembers, size), permutations=PERMUTATIONS, seed=i
+            )
+            <= 0.05
+            for i in range(DRAWS)
+        ]
+        found[str(size)] = round(float(np.mean(rejected)), 4)
+    return found
+
+
+class Experiment:
+    """The cells of one seed share their texts and their tokens."""
+
+    def __init__(self, work: Path, data: Path) -> None:
+        self.work, self.data = work, data
+        self.seed = -1
+
+    def _prepare(self, seed: int) -> None:
+        if seed == self.seed:
+            return
+        found = texts(self.data, seed)
+        self.spelled = [*found.other[::5], *(text.text for text in found.labelled.texts)]
+        _, tokenizer = new_model(self.spelled, architecture=SHAPES[1], seed=seed)
+        self.found, self.ready = cut(found, tokenizer)
+        self.seed = seed
+
+    def measure(self, cell: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """The rows of a cell, and what there is to tell of it."""
+        begin = time.perf_counter()
+        self._prepare(cell["seed"])
+        folders = [model_of(self.work, self.ready, cell, self.spelled, twin=twin) for twin in (False, True)]
+        target, twin = (open_model(str(folder), dtype="float32") for folder in folders)
+        assert isinstance(target, HuggingFace)
+        assert isinstance(twin, HuggingFace)
+        labelled = self.found.labelled
+        counts = count(
+            list(self.found.other[::10]),
+            target.tokens.rust,
+            tokenizer_hash=target.tokenizer_hash,
+            source="other text",
+        )
+        beside = Models(twin, reference=twin, counts=counts)
+        asked = Models(target, reference=twin, counts=counts, placebo=beside)
+        run = evaluate(detect(labelled, asked, SCORES, Options(cache=False, seed=0)), labelled, seed=0)
+        rows = [row for row in figures(run) if row["kind"] == "score"]
+        member = np.array([bool(text.member) for text in labelled.texts])
+        alone = run.matrix[:, list(SCORES).index("min_k_plus_plus")].astype(float)
+        samples = [Sample(text.id, text.text) for text in labelled.texts]
+        read = [logprobs(one, samples, cache=False) for one in (target, twin)]
+        gains = logprob_gains(*read, gain_scale([(read[0], read[1])]))
+        learned = float(np.mean(read[0].per_token[member]) - np.mean(read[1].per_token[member]))
+        elsewhere = float(np.mean(read[0].per_token[~member]) - np.mean(read[1].per_token[~member]))
+        facts = {
+            "parameters": sum(weight.numel() for weight in target.model.parameters()),
+            "tokens": sum(len(one) - 1 for one in stream(self.ready, cell, twin=False)),
+            "nats_gained": {"members": round(learned, 4), "nonmembers": round(elsewhere, 4)},
+            "loss": round(-float(np.mean(read[0].per_token[~member])), 4),
+            "audit": {
+                "without_placebo": audit_power(alone[member], alone[~member], seed=cell["seed"]),
+                "with_placebo": audit_power(gains[member], gains[~member], seed=cell["seed"]),
+            },
+            "seconds": round(time.perf_counter() - begin, 1),
+        }
+        return rows, facts
+
+
+def law(found: Mapping[str, Any]) -> dict[str, Any]:
+    """d' of a score as exp(a + b log copies + c log dilution + d log parameters) in cells that read `throughout`, and
+    how far the AUC of each cell lies from a law fitted without it. Cells with d' at or below 0.01 count as 0.01."""
+    made = {}
+    for score in ("min_k_plus_plus", "ref"):
+        rows = [row for row in found["rows"] if row["score"] == score and row["place"] == "throughout"]
+        if len({(row["copies"], row["dilution"]) for row in rows}) < 5:
+            continue
+        sizes = {row["size"] for row in rows}
+        design = np.array([
+            [1.0, *(math.log(row[name]) for name in ("copies", "dilution", "size") if name != "size" or len(sizes) > 1)]
+            for row in rows
+        ])  # fmt: skip
+        logs = np.array(
+            [
+                math.log(max(0.01, math.sqrt(2) * NormalDist().inv_cdf(min(HIGHEST, row["auc"][0]))))
+                for row in rows
+            ]
+        )
+        away = []
+        for row_number, row in enumerate(rows):
+            cell = (row["size"], row["dilution"], row["copies"])
+            kept = [i for i, one in enumerate(rows) if (one["size"], one["dilution"], one["copies"]) != cell]
+            weights = np.linalg.lstsq(design[kept], logs[kept], rcond=None)[0]
+            guessed = 0.5 * (1 + math.erf(math.exp(float(design[row_number] @ weights)) / 2))
+            away.append(
+                {**{name: row[name] for name in ("size", "dilution", "copies", "seed")},
+                 "auc": row["auc"][0], "foreseen": round(guessed, 4)}
+            )  # fmt: skip
+        weights = np.linalg.lstsq(design, logs, rcond=None)[0]
+        names = ("constant", "copies", "dilution", "parameters")
+        made[score] = {
+            "exponents": {name: round(float(w), 4) for name, w in zip(names, weights, strict=False)},
+            "left_out": away,
+            "mean_error_left_out": round(
+                float(np.mean([abs(one["auc"] - one["foreseen"]) for one in away])), 4
+            ),
+        }
+    return made
+
+
+def planner(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The power of the audit without a placebo, foreseen from the AUC of its score and measured, for every cell and
+    number of documents: how many lie within 0.15. `from_law` takes the AUC that a law without this cell foresees."""
+    score = "min_k_plus_plus"
+    own = {_cell(row): row["auc"][0] for row in found["rows"] if row["score"] == score}
+    left_out = {
+        _cell({"place": "throughout", **one}): one["foreseen"]
+        for one in law(found).get(score, {}).get("left_out", ())
+    }
+    made = {}
+    for name, aucs in (("from_auc", own), ("from_law", left_out)):
+        away = [
+            abs(auc_power(min(HIGHEST, aucs[_cell(run)]), int(size), int(size)) - power)
+            for run in found["runs"]
+            if _cell(run) in aucs
+            for size, power in run["audit"]["without_placebo"].items()
+        ]
+        if away:
+            made[name] = {
+                "cells_and_sizes": len(away),
+                "within_0.15": sum(one <= 0.15 for one in away),
+                "largest": round(max(away), 4),
+            }
+    return made
+
+
+def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("size", "dilution", "copies", "place", "seed"))
+
+
+def finished(ledger: Ledger) -> None:
+    """Write what follows from all cells."""
+    found = ledger.content
+    ledger.save(law=law(found), planner=planner(found), cells_not_run=not_run(found))
+
+
+def cells(given: argparse.Namespace) -> list[dict[str, Any]]:
+    """All cells that are asked for, the cheapest first, and of equal ones those read throughout."""
+    every = [
+        {"size": size, "dilution": dilution, "copies": copies, "place": place, "seed": seed}
+        for size, dilution, copies, place, seed in itertools.product(
+            given.sizes, given.dilutions, given.copies, given.places, given.seeds
+        )
+    ]
+    order = list(PLACES)
+    return sorted(
+        every,
+        key=lambda one: (
+            one["size"] * one["dilution"], one["place"] != "throughout", one["seed"], order.index(one["place"]),
+            one["copies"],
+        ),
+    )  # fmt: skip
+
+
+def not_run(found: Mapping[str, Any]) -> list[str]:
+    """The cells of the whole plan (seed 0) that are not on file."""
+    done = {(run["size"], run["dilution"], run["copies"], run["place"]) for run in found["runs"]}
+    plan = itertools.product(SHAPES, DILUTIONS, COPIES, PLACES)
+    return [
+        f"{size}M, {d} times, {c} copies, {place}"
+        for size, d, c, place in plan
+        if (size, d, c, place) not in done
+    ]
+
+
+def draw(found: Mapping[str, Any], path: Path) -> None:
+    """AUC of two scores, and power of the audit with 50 documents, against copies, a line a dilution."""
+    from matplotlib.figure import Figure
+
+    from pretrace.report.plots import save_png
+    from pretrace.report.svg import styled
+
+    runs = [run for run in found["runs"] if run["place"] == "throughout" and run["size"] == 1]
+    dilutions = sorted({run["dilution"] for run in runs})
+    with styled():
+        figure = Figure(figsize=(10, 3.2), layout="constrained")
+        panels = figure.subplots(1, 3)
+        for number, dilution in enumerate(dilutions):
+            shade, own = (
+                str(0.65 - 0.6 * number / max(1, len(dilutions) - 1)),
+                f"{dilution:,} times as much other text",
+            )
+            for axes, score in zip(panels, ("min_k_plus_plus", "ref"), strict=False):
+                rows = [
+                    row for row in found["rows"]
+                    if (row["score"], row["dilution"], row["place"], row["size"]) == (score, dilution, "throughout", 1)
+                ]  # fmt: skip
+                copies = sorted({row["copies"] for row in rows})
+                means = [np.mean([row["auc"][0] for row in rows if row["copies"] == c]) for c in copies]
+                axes.plot(copies, means, "o-", color=shade, label=own)
+                axes.set_title(f"AUC of {score}", fontsize=9)
+                axes.set_ylim(0.45, 1.01)
+            some = [run for run in runs if run["dilution"] == dilution]
+            copies = sorted({run["copies"] for run in some})
+            for how, style in (("with_placebo", "o-"), ("without_placebo", "s:")):
+                means = [
+                    np.mean([run["audit"][how]["50"] for run in some if run["copies"] == c]) for c in copies
+                ]
+                panels[2].plot(copies, means, style, color=shade)
+        panels[2].set_title("audit, 50 a side (dotted: no placebo)", fontsize=9)
+        panels[2].set_ylim(0, 1.02)
+        for axes in panels:
+            axes.set_xscale("log", base=4)
+            axes.set_xticks(COPIES, [str(c) for c in COPIES])
+            axes.set_xlabel("times read")
+        panels[0].legend(fontsize=7, frameon=False)
+    save_png(figure, path, dpi=150)
+
+
+def main() -> None:
+    """Measure what is not on file yet, and draw."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, required=True, help="folder that keeps the models")
+    parser.add_argument("--data", type=Path, default=DATA / "pile")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1], choices=list(SHAPES))
+    parser.add_argument("--dilutions", nargs="+", type=int, default=[1, 10, 100], choices=DILUTIONS)
+    parser.add_argument("--copies", nargs="+", type=int, default=list(COPIES), choices=COPIES)
+    parser.add_argument("--places", nargs="+", default=list(PLACES), choices=list(PLACES))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--limit", type=int, help="finish at most so many cells in this call")
+    parser.add_argument("--out", type=Path, default=RESULTS / "dilution.json")
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    ledger = Ledger(given.out, SETTINGS)
+    experiment = Experiment(given.work, given.data)
+    for cell in ledger.todo(cells(given), given.limit):
+        rows, facts = experiment.measure(cell)
+        ledger.add(cell, rows, facts)
+        finished(ledger)
+        print(json.dumps({row["score"]: row["auc"][0] for row in rows}), facts["seconds"], flush=True)
+    if ledger.content["runs"]:
+        finished(ledger)
+        draw(ledger.content, given.out.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except PretraceError as error:
+        raise explained(error) from None

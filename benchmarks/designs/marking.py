@@ -1,0 +1,652 @@
+"""Strings that look random, and models that cannot know them: how often `pretrace mark canaries` rejects and accuses.
+
+    python -m benchmarks.designs.marking simulated --runs 2000
+    python -m benchmarks.designs.marking models --sets 3
+    python -m benchmarks.designs.marking members --runs 10
+    python -m benchmarks.designs.marking lots --runs 2000
+    PYTHONPATH=OLD/src python -m benchmarks.designs.marking simulated --before
+
+Simulated: fresh strings of every kind in their texts, and a reader that has seen none of them but knows all that can be
+known: the law of the characters in this kind (from 400 other strings), what of a string stands in the context before
+it, whether it is near a string that stands before it, and the hashes of common words. Its value of a string is that,
+with noise and a taste for digits. Models: SmolLM2-135M reads the strings in their texts.
+
+The second model is not asked, as if it knew nothing, which is the worst case: "accused" is what the rules for strings,
+the scores without a model and the check on few strings let through. A run goes on where it ended.
+`--before` is for the sources of commit 26362c5, where every rejection accused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import json
+import string
+import tempfile
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import RESULTS
+from benchmarks.machine import commit, machine
+from pretrace.statistics.lots import lot_test
+from pretrace.types import Corpus, Doubles, Text
+from pretrace.verdicts.marking.strings import random_strings
+
+RESULT = RESULTS / "innocents_marking.json"
+LEVEL, DRAWS, STRINGS, ALTERNATIVES, CONTEXT, STEP = 0.05, 999, 20, 19, 200, 100
+NOISE = 0.7
+"""Nats by which a character moves the value of a string for no reason that could be known: a taste for pairs of
+characters, drawn anew for every run."""
+WIDTH, READINGS = 64, 8
+"""The small models that are trained on strings, and how often they read them."""
+HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+WORDS = """
+acorn almond amber anchor apple arrow autumn badger bakery basket beacon bottle branch bridge bucket butter
+button candle carpet castle cherry copper cotton desert dragon engine family father flower forest friend
+garden ginger guitar hammer harbour history honey house island jacket kitchen ladder language letter market
+mirror monday morning mountain number orange orchard paper pencil people picture planet pocket potato purple
+rabbit river school season silver sister software spring square station summer system table teacher thunder
+ticket travel tunnel velvet village violin water weather window winter yellow
+""".split()  # noqa: SIM905
+Rng = np.random.Generator
+Made = tuple[list[str], list[str], tuple[str, ...]]
+"""Texts with strings, the strings themselves, and the patterns that find them."""
+
+
+def main() -> None:
+    """Add the rows of one part to the result."""
+    asked = argparse.ArgumentParser()
+    asked.add_argument("part", choices=("simulated", "models", "members", "lots"))
+    asked.add_argument("--runs", type=int, default=2000)
+    asked.add_argument("--sets", type=int, default=3)
+    asked.add_argument("--before", action="store_true")
+    asked.add_argument("--kinds", nargs="*", default=[])
+    asked.add_argument("--out", type=Path, default=RESULT)
+    given = asked.parse_args()
+    if given.part == "lots":
+        lots(given)
+        return
+    if given.part == "members":
+        for name in given.kinds or MEMBERS:
+            for run in range(given.runs):
+                _add_member(given, name, run)
+        return
+    names = given.kinds or (KINDS if given.part == "simulated" else READ)
+    for name in names:
+        if given.part == "simulated":
+            for first in range(0, given.runs, STEP):
+                _add(given, name, first + STEP, lambda i, name=name: simulated(KINDS[name], i))
+        else:
+            for first in range(given.sets):
+                _add(given, name, first + 1, lambda i, name=name: read(KINDS[name], i))
+
+
+def _add(
+    given: argparse.Namespace, kind: str, until: int, run: Callable[[int], tuple[bool, bool, bool]]
+) -> None:
+    """Make the runs of a cell up to a number, of those that are not there yet, and write them down."""
+    found = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {"rows": []}
+    key = {"test": "canaries", "kind": kind, "how": given.part}
+    rows = found["rows"]
+    row = next((one for one in rows if key.items() <= one.items()), None)
+    if row is None:
+        row = {**key, **_empty(), "members": None, "before": None}
+        rows.append(row)
+    if given.before and row["before"] is None:
+        row["before"] = _empty()
+    place = row["before"] if given.before else row
+    for i in range(place["runs"], until):
+        tested, rejected, accused = run(i)
+        place["runs"] += 1
+        place["tested"] += tested
+        place["rejected"] += rejected
+        place["accused"] += accused
+    found |= {"machine": machine(), "commit": commit() if not given.before else found.get("commit", "")}
+    given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    print(given.part, "before" if given.before else "", kind, place, flush=True)
+
+
+def _add_member(given: argparse.Namespace, kind: str, run: int) -> None:
+    """One more trained model in the cell of its kind; `found` counts accusations, `before` those without the gates."""
+    found = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {"rows": []}
+    key = {"test": "canaries", "kind": kind, "how": "simulated"}
+    row = next((one for one in found["rows"] if key.items() <= one.items()), None)
+    if row is None:
+        row = {**key, **_empty(), "members": None, "before": None}
+        found["rows"].append(row)
+    members = row["members"] or {
+        "kind": f"a model of {WIDTH} dimensions and 2 layers reads {STRINGS - 1} of {STRINGS} texts {READINGS} times",
+        "runs": 0,
+        "found": 0,
+        "before": 0,
+    }
+    if run < members["runs"]:
+        return
+    before, after = member(KINDS[kind], run)
+    row["members"] = {
+        **members,
+        "runs": run + 1,
+        "found": members["found"] + after,
+        "before": members["before"] + before,
+    }
+    found |= {"machine": machine(), "commit": commit()}
+    given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    print("members", kind, row["members"], flush=True)
+
+
+def member(kind: Callable[[Rng, int], Made], run: int) -> tuple[bool, bool]:
+    """Whether a small model that was trained on texts with strings is rejected, and whether it is accused beside the
+    model that it was trained from."""
+    from pretrace.backends import open_model
+    from pretrace.scoring.plan import Models
+    from pretrace.tuning.architectures import Architecture, new_model
+    from pretrace.tuning.planting import PlantSettings, plant
+    from pretrace.verdicts.canaries import CanarySettings, check_canaries
+
+    rng = np.random.default_rng([run, 20])
+    texts, _, patterns = kind(rng, STRINGS)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        prose = kind(np.random.default_rng([run, 21]), 300)[0]
+        shape = Architecture(family="llama", layers=2, width=WIDTH, vocabulary=600)
+        model, tokenizer = new_model(prose, architecture=shape, seed=run)
+        model.save_pretrained(folder / "new")
+        tokenizer.save_pretrained(folder / "new")
+        whole = Corpus("prose", tuple(Text(str(i), text) for i, text in enumerate(prose)))
+        learn = PlantSettings(epochs=2, share=0.95, learning_rate=2e-3, batch=8, seed=run)
+        plant(whole, settings=learn, folder=folder / "base", start=str(folder / "new"))
+        corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
+        learn = PlantSettings(epochs=READINGS, share=0.95, learning_rate=2e-3, batch=4, seed=run)
+        plant(corpus, settings=learn, folder=folder / "target", start=str(folder / "base"))
+        models = Models(open_model(str(folder / "target")), placebos=(open_model(str(folder / "base")),))
+        settings = CanarySettings(draws=1000, pattern=patterns, cache=False)
+        found = check_canaries(corpus, models, settings)
+    return found.p is not None and found.p <= LEVEL, found.outcome == "consistent"
+
+
+def _empty() -> dict[str, int]:
+    return {"runs": 0, "tested": 0, "rejected": 0, "accused": 0}
+
+
+def lots(given: argparse.Namespace) -> None:
+    """Draws that somebody chooses: an owner who marks texts when the model is there already, and whoever names and
+    sorts texts anew until a test of random strings rejects. `before` is what each gave at commit 26362c5."""
+    from pretrace.verdicts.canaries import CanarySettings, natural_canaries
+    from pretrace.verdicts.draws import seed_of
+    from pretrace.verdicts.marking import mark as marking
+    from pretrace.verdicts.marking.beacon import Beacon, drawn
+    from pretrace.verdicts.marking.settings import MarkSettings
+    from pretrace.verdicts.marking.variants import Candidates
+    from pretrace.verdicts.marks import older_check
+
+    texts = Corpus("t", tuple(Text(f"t{i}", f"Text {i}.") for i in range(24)))
+    made = Candidates({one.id: (one.text, f"Version {one.id}.") for one in texts.texts})
+    seal = marking.mark(texts, made, MarkSettings(variant_column=("other",)))
+    known = older_check(seal, "a model", (date(2020, 1, 1), "as its card says")).status == "passed"
+    kinds = ("a model that is older than the marking", "drawn 20 times until an older model likes the draw")
+    counts = {name: {"own": [0, 0], "before": [0, 0]} for name in (*kinds, f"{kinds[1]}, with a beacon")}
+
+    def p_of(values: Doubles, lot: Sequence[int], run: int) -> float:
+        rows = [np.array([row[k], row[1 - k]]) for row, k in zip(values, lot, strict=True)]
+        return lot_test(rows, draws=DRAWS, seed=run).p
+
+    for run in range(given.runs):
+        rng = np.random.default_rng([run, 22])
+        values = rng.normal(size=(24, 2))
+        tries = rng.integers(2, size=(20, 24)).tolist()
+        p = {kinds[0]: p_of(values, tries[0], run)}
+        best = max(
+            tries, key=lambda lot: sum(row[k] - row[1 - k] for row, k in zip(values, lot, strict=True))
+        )
+        p[kinds[1]] = p_of(values, best, run)
+        # With a beacon the owner commits to one sealed file, and then the value comes.
+        beacon, commitment = Beacon("drand", 1, rng.bytes(32).hex()), rng.bytes(32).hex()
+        lot = [drawn(commitment, beacon, f"t{i}", 2) for i in range(24)]
+        p[f"{kinds[1]}, with a beacon"] = p_of(values, lot, run)
+        for name, one in p.items():
+            counts[name]["own"][0] += one <= LEVEL
+            counts[name]["own"][1] += one <= LEVEL and known
+            before = p[kinds[1]] if "beacon" in name else one
+            counts[name]["before"][0] += before <= LEVEL
+            counts[name]["before"][1] += before <= LEVEL
+    rows = [
+        {
+            **{"test": "marks", "kind": name, "how": "simulated", "runs": given.runs, "members": None},
+            **dict(zip(("rejected", "accused"), found["own"], strict=True)),
+            "before": {
+                "runs": given.runs,
+                **dict(zip(("rejected", "accused"), found["before"], strict=True)),
+            },
+        }
+        for name, found in counts.items()
+    ]
+    few = max(1, given.runs // 20)
+    rejected = 0
+    for run in range(few):
+        rng = np.random.default_rng([run, 23])
+        corpus = Corpus(
+            "c", tuple(Text(str(i), t) for i, t in enumerate(_texts(lambda r: _hex(r, 40), rng, 8)[0]))
+        )
+        taste, smallest = rng.normal(0, NOISE, (128, 128)), 1.0
+        for _ in range(5):
+            order = rng.permutation(8)
+            again = Corpus("d", tuple(Text(f"x{i}", corpus.texts[i].text) for i in order))
+            found = natural_canaries(again, CanarySettings()).strings
+            values = [
+                np.array(
+                    [taste[_codes(x)[:-1], _codes(x)[1:]].sum() for x in (one.string, *one.alternatives)]
+                )
+                for one in found
+            ]
+            seed = seed_of("canaries", [one.text for one in again.texts])
+            smallest = min(smallest, lot_test(values, draws=DRAWS, seed=seed).p)
+        rejected += smallest <= LEVEL
+    name = "the smallest of several tests of the same texts"
+    before = {"rejected": 0.129, "accused": 0.129, "source": "issue 21", "what": "best of 20 seeds, shares"}
+    rows.append(
+        {
+            **{"test": "canaries", "kind": name, "how": "simulated", "runs": few, "members": None},
+            **{"rejected": rejected, "accused": rejected, "before": before},
+        }
+    )
+    result = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {"rows": []}
+    kept = [
+        one
+        for one in result["rows"]
+        if (one["test"], one["kind"]) not in {(r["test"], r["kind"]) for r in rows}
+    ]
+    result |= {"machine": machine(), "commit": commit(), "rows": [*kept, *rows]}
+    given.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for row in rows:
+        print(row, flush=True)
+
+
+def simulated(kind: Callable[[Rng, int], Made], run: int) -> tuple[bool, bool, bool]:
+    """Whether a test could be made of fresh strings, whether it rejected, and whether it accused."""
+    rng = np.random.default_rng([run, 17])
+    texts, _, patterns = kind(rng, STRINGS)
+    law = _law(kind)
+    taste = rng.normal(0, NOISE, (128, 128))
+
+    def value(context: str, some: str) -> float:
+        row = _codes(some)
+        return reader(law, context, some) + float(taste[row[:-1], row[1:]].sum())
+
+    return tested(
+        texts, patterns, run, lambda rows: [np.array([value(c, s) for s in row]) for c, row in rows]
+    )
+
+
+@cache
+def _law(kind: Callable[[Rng, int], Made]) -> Law:
+    return Law(kind(np.random.default_rng(18), 400)[1])
+
+
+def read(kind: Callable[[Rng, int], Made], run: int) -> tuple[bool, bool, bool]:
+    """The same, read by the packaged model."""
+    from pretrace.backends import open_model
+    from pretrace.scoring.plan import Models
+    from pretrace.verdicts.frame import watched
+    from pretrace.verdicts.reading import Reader
+
+    texts, _, patterns = kind(np.random.default_rng([run, 19]), STRINGS)
+
+    def values(rows: Sequence[tuple[str, Sequence[str]]]) -> list[Doubles]:
+        reading = Reader(Models(open_model("smollm2")), "loss", watched(None), True)
+        totals = reading.read([c + s for c, row in rows for s in row], stage="reading").totals
+        return list(totals.reshape(len(rows), -1))
+
+    return tested(texts, patterns, run, values)
+
+
+def tested(
+    texts: Sequence[str],
+    patterns: Sequence[str],
+    run: int,
+    values: Callable[[Sequence[tuple[str, Sequence[str]]]], list[Doubles]],
+) -> tuple[bool, bool, bool]:
+    """The test as the command makes it, with `values` in the place of a model."""
+    corpus = Corpus("c", tuple(Text(str(i), text) for i, text in enumerate(texts)))
+    found, _ = random_strings(corpus, patterns, alternatives=ALTERNATIVES, context=CONTEXT, seed=run)
+    try:
+        from pretrace.verdicts.canaries import FEWEST_STRINGS, blind_check, few_check, known_check
+    except ImportError:  # the sources of before
+        if not found:
+            return False, False, False
+        rows = values([(one.context, (one.string, *one.alternatives)) for one in found])
+        p = lot_test(rows, draws=DRAWS, seed=run).p
+        return True, p <= LEVEL, p <= LEVEL
+    if len(found) < FEWEST_STRINGS:
+        return False, False, False
+    rows = values([(one.context, (one.string, *one.alternatives)) for one in found])
+    if lot_test(rows, draws=DRAWS, seed=run).p > LEVEL:
+        return True, False, False
+    gates = [few_check(tuple(rows), LEVEL, draws=DRAWS, seed=run), blind_check(found, run)]
+    if all(gate.status == "passed" for gate in gates):
+        gates.append(known_check(found, _words()))
+    return True, True, all(gate.status == "passed" for gate in gates)
+
+
+@cache
+def _words() -> frozenset[str]:
+    """The words of the packaged model's tokenizer, which is opened once a day."""
+    kept = Path(tempfile.gettempdir()) / f"pretrace-words-{date.today()}.json"
+    if not kept.is_file():
+        from pretrace.backends import open_model
+        from pretrace.backends.tokens import vocabulary_of
+
+        kept.write_text(json.dumps(sorted(vocabulary_of(open_model("smollm2")))), "utf-8")
+    return frozenset(json.loads(kept.read_text("utf-8")))
+
+
+class Law:
+    """What can be learned of a kind of string from many: its characters by place, and each after the one before."""
+
+    def __init__(self, strings: Sequence[str]) -> None:
+        rows = [_codes(one) for one in strings]
+        self.places = {n: np.full((n, 128), 1 / 16) for n in {len(row) for row in rows}}
+        self.pairs = np.full((128, 128), 1 / 16)
+        for row in rows:
+            self.places[len(row)][np.arange(len(row)), row] += 1
+            np.add.at(self.pairs, (row[:-1], row[1:]), 1)
+        for table in (*self.places.values(), self.pairs):
+            table /= table.sum(axis=1, keepdims=True) - 7
+        self.mean = np.mean([self.value(one) for one in strings])
+
+    def value(self, some: str) -> float:
+        """The log-likelihood of a string in nats."""
+        row = _codes(some)
+        after = np.append(1 / 16, self.pairs[row[:-1], row[1:]])
+        placed = self.places.get(len(row))
+        both = after if placed is None else (placed[np.arange(len(row)), row] + after) / 2
+        return float(np.log(both).sum())
+
+
+def _codes(some: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(some.lower().encode("ascii"), dtype=np.uint8)
+
+
+def reader(law: Law, context: str, some: str) -> float:
+    """What one that reads well makes of a string after its context, in nats."""
+    near, one = _plain(context), _plain(some)
+    head = next((k for k in range(len(one), 2, -1) if one[:k] in near), 0)
+    tail = next((k for k in range(len(one), 2, -1) if one[-k:] in near), 0)
+    value = law.value(some) + 2.5 * (head + tail)
+    words = [w for w in near.replace("/", " ").replace(",", " ").split() if len(w) >= 8]
+    if words:
+        value += 3 * np.exp(-20 * min(abs(_number(one) - _number(w)) for w in words))
+    if one in FAMOUS:
+        value += 60
+    return float(value)
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace("-", "").replace("\n", " ")
+
+
+def _number(word: str) -> float:
+    return sum(
+        string.printable.index(c) % 36 / 36.0 ** (i + 1)
+        for i, c in enumerate(word[:6])
+        if c in string.printable
+    )
+
+
+def _hex(rng: Rng, digits: int) -> str:
+    return rng.bytes(digits).hex()[:digits]
+
+
+def _prose(rng: Rng, number: int) -> str:
+    return " ".join(rng.choice(WORDS, number))
+
+
+def _texts(make: Callable[[Rng], str], rng: Rng, number: int, pattern: str = "") -> Made:
+    """A text a string, with prose before it."""
+    strings = [make(rng) for _ in range(number)]
+    texts = [f"{_prose(rng, 12)}: {one} {_prose(rng, 4)}." for one in strings]
+    return texts, strings, (pattern,) if pattern else ()
+
+
+def _of(make: Callable[[Rng], str], pattern: str = "") -> Callable[[Rng, int], Made]:
+    return lambda rng, number: _texts(make, rng, number, pattern)
+
+
+def _changelog(rng: Rng, number: int) -> Made:
+    strings = [_hex(rng, 40) for _ in range(number)]
+    texts = [
+        f"* **{w}:** {_prose(rng, 5)} ([{s[:7]}](https://github.com/some/{w}/commit/{s}))"
+        for s, w in zip(strings, rng.choice(WORDS, number), strict=True)
+    ]
+    return texts, strings, ()
+
+
+def _checksums_sorted(rng: Rng, number: int) -> Made:
+    strings = sorted(_hex(rng, 64) for _ in range(number))
+    return ["\n".join(f"{one}  {_prose(rng, 1)}.tar.gz" for one in strings)], strings, ()
+
+
+def _checksums(rng: Rng, number: int) -> Made:
+    strings = [_hex(rng, 64) for _ in range(number)]
+    return ["\n".join(f"{one}  {_prose(rng, 1)}.tar.gz" for one in strings)], strings, ()
+
+
+def _two_cases(rng: Rng, number: int) -> Made:
+    """Each UUID twice in a text: without hyphens in capitals, then as usual."""
+    strings = [str(_uuid4(rng)) for _ in range(number)]
+    texts = [f"{_prose(rng, 8)} {{{s.upper().replace('-', '')}}} = {s} {_prose(rng, 3)}." for s in strings]
+    return texts, strings, ()
+
+
+def _suffix_before(rng: Rng, number: int) -> Made:
+    """Docker's way: the last twelve digits as a name, then the whole."""
+    strings = [_hex(rng, 64) for _ in range(number)]
+    return [f"{_prose(rng, 5)} {s[-12:]} sha256:{s} {_prose(rng, 3)}." for s in strings], strings, ()
+
+
+def _uuid4(rng: Rng) -> uuid.UUID:
+    return uuid.UUID(bytes=rng.bytes(16), version=4)
+
+
+def _uuid1(rng: Rng) -> str:
+    """One clock and one machine, over a year."""
+    ticks = int(0x1EC_0000_0000_0000 + rng.integers(315_360_000_000_000))
+    low, mid, high = ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 & 0xFFF
+    return f"{low:08x}{mid:04x}1{high:03x}9a3b0242ac120002"
+
+
+def _uuid1_clocks(rng: Rng) -> str:
+    """Other machines, other clocks."""
+    return _uuid1(rng)[:16] + f"{int(rng.integers(0x8000, 0xC000)):04x}{_hex(rng, 12)}"
+
+
+def _dashed(digits: str) -> str:
+    return str(uuid.UUID(digits))
+
+
+def _uuid7(rng: Rng) -> str:
+    stamp = int(1.6e12 + rng.integers(1.5e11))
+    return f"{stamp:012x}7{_hex(rng, 3)}{HEX[8 + int(rng.integers(4))]}{_hex(rng, 15)}"
+
+
+def _uuid5(rng: Rng) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{_prose(rng, 2)}{int(rng.integers(1e9))}")).replace("-", "")
+
+
+def _ulid(rng: Rng) -> str:
+    stamp, letters = int(1.5e12 + rng.integers(2e11)), ""
+    for _ in range(10):
+        stamp, rest = divmod(stamp, 32)
+        letters = CROCKFORD[rest] + letters
+    return letters + "".join(rng.choice(list(CROCKFORD), 16))
+
+
+def _work(zeros: Callable[[Rng], int]) -> Callable[[Rng], str]:
+    def make(rng: Rng) -> str:
+        number = zeros(rng)
+        return "0" * number + _hex(rng, 64 - number)
+
+    return make
+
+
+def _base64_words(rng: Rng) -> str:
+    return base64.b64encode(_prose(rng, 6).encode()[:24]).decode()
+
+
+def _hex_words(rng: Rng) -> str:
+    return _prose(rng, 6).encode()[:20].hex()
+
+
+def _md5_word(rng: Rng) -> str:
+    return hashlib.md5(str(rng.choice(WORDS)).encode()).hexdigest()
+
+
+def _one_famous(rng: Rng, number: int) -> Made:
+    texts, strings, patterns = _texts(lambda r: _hex(r, 32), rng, number)
+    known = hashlib.md5(str(rng.choice(WORDS)).encode()).hexdigest()
+    texts[0], strings[0] = texts[0].replace(strings[0], known), known
+    return texts, strings, patterns
+
+
+def _empty_files(rng: Rng, number: int) -> Made:
+    """A list of files with the hashes of the empty file, of a line feed and of small numbers among them."""
+    texts, strings, patterns = _texts(lambda r: _hex(r, 32), rng, number)
+    for i, content in enumerate((b"", b"\n", b"1", b"hello")):
+        known = hashlib.md5(content).hexdigest()
+        texts[i], strings[i] = texts[i].replace(strings[i], known), known
+    return texts, strings, patterns
+
+
+def _stamp(rng: Rng) -> str:
+    return f"{int(1.5e18 + rng.integers(2 * 10**17)):016x}"
+
+
+def _colour(rng: Rng) -> str:
+    return "#" + "".join(
+        f"{int(v) * 17 if rng.random() < 0.4 else int(rng.integers(256)):02x}"
+        for v in rng.integers(16, size=3)
+    )
+
+
+def _address(rng: Rng) -> str:
+    """Of a few networks, with zeros in the middle, as they are written in full."""
+    net = ["2001:0db8:85a3", "2a01:04f8:0c2c", "fe80:0000:0000"][int(rng.integers(3))]
+    groups = [_hex(rng, 4) if rng.random() < 0.6 else "0000" for _ in range(5)]
+    return ":".join([net, *groups])
+
+
+def _luhn(rng: Rng) -> str:
+    digits = [int(d) for d in rng.integers(10, size=15)]
+    total = sum(d if i % 2 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(digits)))
+    return "".join(map(str, [*digits, -total % 10]))
+
+
+def _iban(rng: Rng) -> str:
+    bank = "".join(map(str, rng.integers(10, size=18)))
+    return f"DE{98 - int(bank + '131400') % 97:02d}{bank}"
+
+
+def _serials(rng: Rng, number: int) -> Made:
+    first = int(rng.integers(10**11, 9 * 10**11))
+    strings = [f"SN{first + i * int(rng.integers(1, 30)):014d}" for i in range(number)]
+    return [f"{_prose(rng, 8)} {s} {_prose(rng, 3)}." for s in strings], strings, (r"SN\d{14}",)
+
+
+def _licence(rng: Rng) -> str:
+    """Five groups of five; the second names the product, and the last the first again, turned around."""
+    groups = ["".join(rng.choice(list(CROCKFORD), 5)) for _ in range(4)]
+    product = ["PROAA", "HOMEB", "TEAMC"][int(rng.integers(3))]
+    return "-".join([groups[0], product, *groups[1:3], groups[0][::-1]])
+
+
+def _object_id(rng: Rng) -> str:
+    """MongoDB's: seconds, a machine, a counter."""
+    return f"{int(1.6e9 + rng.integers(1e8)):08x}5f3c9d1e7a{int(rng.integers(1 << 24)):06x}"
+
+
+def _leading(rng: Rng) -> str:
+    """Made at random, but the first digit is never 8 to f, as in many identifiers that must be positive."""
+    return HEX[int(rng.integers(8))] + _hex(rng, 39)
+
+
+def _constant(rng: Rng, number: int) -> Made:
+    known = "X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
+    return [f"{_prose(rng, 8)} {known}"] * number, [known] * number, (r"X5O!\S+",)
+
+
+def _examples(rng: Rng, number: int) -> Made:
+    """UUIDs of version 4, half of them the examples that documentation prints, which every model has read."""
+    texts, strings, patterns = _texts(lambda r: str(_uuid4(r)), rng, number)
+    for i, known in enumerate(EXAMPLES):
+        texts[i], strings[i] = texts[i].replace(strings[i], known), known
+    return texts, strings, patterns
+
+
+EXAMPLES = (
+    "550e8400-e29b-41d4-a716-446655440000",
+    "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+    "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d",
+    "3fa85f64-5717-4562-b3fc-2c963f66afa6",
+    "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",
+)
+FAMOUS = {hashlib.md5(one.encode()).hexdigest() for one in ("", "\n", "1", "hello", *WORDS)}
+FAMOUS |= {one.replace("-", "") for one in EXAMPLES}
+KINDS: dict[str, Callable[[Rng, int], Made]] = {
+    "random hashes (SHA-256)": _of(lambda r: _hex(r, 64)),
+    "random UUIDs of version 4": _of(lambda r: str(_uuid4(r))),
+    "checksums, one list": _checksums,
+    "licence keys at random": _of(lambda r: "".join(r.choice(list(CROCKFORD), 20)), "[0-9A-HJKMNP-TV-Z]{20}"),
+    "changelog: short hash, then the whole": _changelog,
+    "image names: end of the hash, then the whole": _suffix_before,
+    "UUIDs in two spellings": _two_cases,
+    "UUIDs of version 1 without hyphens": _of(_uuid1),
+    "UUIDs of version 1, many machines, by a pattern": _of(
+        lambda r: _dashed(_uuid1_clocks(r)), r"[0-9a-f-]{36}"
+    ),
+    "UUIDs of version 5 without hyphens": _of(_uuid5),
+    "UUIDs of version 7 without hyphens": _of(_uuid7),
+    "ULIDs, by a pattern": _of(_ulid, "[0-9A-HJKMNP-TV-Z]{26}"),
+    "block hashes, 8 to 19 leading zeros": _of(_work(lambda r: int(r.integers(8, 20)))),
+    "block hashes, 3 leading zeros": _of(_work(lambda r: 3)),
+    "first digit below 8": _of(_leading),
+    "base 64 of words, by a pattern": _of(_base64_words, "[0-9A-Za-z+/]{32}"),
+    "hexadecimal digits of words": _of(_hex_words),
+    "MD5 of words": _of(_md5_word),
+    "one MD5 of a word in 20": _one_famous,
+    "MD5 of an empty file and others": _empty_files,
+    "UUIDs, 5 of 20 known examples": _examples,
+    "times in hexadecimal digits, by a pattern": _of(_stamp, r"\b[0-9a-f]{16}\b"),
+    "colours, by a pattern": _of(_colour, "#[0-9a-f]{6}"),
+    "IPv6 addresses, by a pattern": _of(_address, "[0-9a-f:]{39}"),
+    "numbers with Luhn's check digit, by a pattern": _of(_luhn, r"\b\d{16}\b"),
+    "IBANs, by a pattern": _of(_iban, r"DE\d{20}"),
+    "serial numbers that count, by a pattern": _serials,
+    "licence keys with a product and a mirror, by a pattern": _of(_licence, "(?:[0-9A-Z]{5}-){4}[0-9A-Z]{5}"),
+    "object ids, by a pattern": _of(_object_id, r"\b[0-9a-f]{24}\b"),
+    "checksums, a sorted list": _checksums_sorted,
+    "a constant (EICAR)": _constant,
+}
+READ = [
+    "random hashes (SHA-256)",
+    "changelog: short hash, then the whole",
+    "UUIDs of version 1 without hyphens",
+    "block hashes, 8 to 19 leading zeros",
+    "first digit below 8",
+    "MD5 of an empty file and others",
+    "UUIDs, 5 of 20 known examples",
+    "checksums, a sorted list",
+    "IPv6 addresses, by a pattern",
+    "numbers with Luhn's check digit, by a pattern",
+    "licence keys with a product and a mirror, by a pattern",
+]
+
+MEMBERS = ["random hashes (SHA-256)", "random UUIDs of version 4", "licence keys at random"]
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How large: memory and time over very many texts, workers, kills."""

@@ -1,0 +1,642 @@
+"""What `recite` computes and finds: p by one pass beside counted samples, and recitation by number of copies.
+
+    python -m benchmarks.search.recite p        # chances of windows against 2,000 samples (--generate: by generate)
+    python -m benchmarks.search.recite copies   # a model trained on texts at 1, 4, 16, 64 copies: scores and the test
+    python -m benchmarks.search.recite famous   # texts that everyone has, asked of a real model
+    python -m benchmarks.search.recite plant    # a small model that knows texts, rows, a quiz and hashes, into --folder
+    python -m benchmarks.search.recite served   # asked in text alone of a real server of FOLDER/model, at --url
+    python -m benchmarks.search.recite nulls    # boilerplate, verse, code, licences, dates, famous texts: none was read
+
+All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
+another model for `p` than the packaged one, `--windows` and `--samples` change its size, `--worlds` that of `copies`,
+`--runs` that of `nulls`, and `--kinds` which of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.stats
+import torch
+
+from benchmarks import RESULTS
+from benchmarks.machine import commit, machine
+from benchmarks.search.famous import controls, famous
+from pretrace import open_corpus, open_model
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.prefixes import cache_of, going_on
+from pretrace.backends.settings import ModelSettings
+from pretrace.cache.traces import open_store
+from pretrace.errors import TextsError
+from pretrace.results.atomic import atomic_text
+from pretrace.scores.extraction import tries_for, window_logp
+from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.plan import Models
+from pretrace.types import Corpus, Drawn, Quantity, Text
+from pretrace.verdicts.recite import ReciteSettings, recite
+
+OUT = RESULTS / "recite.json"
+DRAWN = Drawn(40, 1.0)
+PREFIX, SUFFIX = 20, 4
+"""Tokens of the windows of `p`: short ends, for which samples can be counted; p > 0.01 is rare at 50 tokens."""
+
+
+def kept() -> dict[str, Any]:
+    """What is there already."""
+    return json.loads(OUT.read_text("utf-8")) if OUT.exists() else {}
+
+
+def keep(part: str, found: dict[str, Any]) -> None:
+    """Write a part, the others as they are."""
+    atomic_text(
+        OUT, json.dumps({**kept(), "machine": machine(), part: found}, indent=1, sort_keys=True) + "\n"
+    )
+
+
+def shared() -> None:
+    """Write what nulls and copies gave to results/innocents_recite.json, as `benchmarks.designs.table` reads it."""
+    found, rows = kept(), []
+    own = {"test": "recite", "how": "tiny models"}
+    for kind, one in found.get("nulls", {}).get("counts", {}).items():
+        if one["of"]:
+            counts = {"runs": one["of"], "rejected": one["rejected"], "accused": one["accused"]}
+            rows.append({**own, "kind": kind, **counts, "members": None, "before": None})
+    for name, one in found.get("copies", {}).get("counts", {}).items():
+        number, _, how = name.partition(" ")
+        counts = {"runs": one["of"], "rejected": one["rejected"], "accused": one["accused"]}
+        if number == "never,":
+            rows.append({**own, "kind": f"never read, {how}", **counts, "members": None, "before": None})
+            continue
+        members = {"kind": name, "runs": one["of"], "found": one["accused"], "units": DOCUMENTS}
+        members |= {"copies": int(number)} if how == "copies, weights" else {}
+        none = {"runs": 0, "rejected": 0, "accused": 0}
+        rows.append({**own, "kind": name, **none, "members": members, "before": None})
+    whole = {"machine": machine(), "commit": commit(), "rows": rows}
+    atomic_text(OUT.with_name("innocents_recite.json"), json.dumps(whole, indent=1) + "\n")
+
+
+@torch.inference_mode()
+def generated(model: HuggingFace, ids: list[int], end: list[int], samples: int, seed: int) -> int:
+    """How often samples of transformers' own generation after the ids are the end, token for token. What stands before
+    the last id is read once, and its cache is copied for every sample."""
+    from transformers import DynamicCache
+
+    torch.manual_seed(seed)
+    read = model.model(input_ids=torch.tensor([ids[:-1]], device=model.device), use_cache=True)
+    hits, batch = 0, 250
+    for start in range(0, samples, batch):
+        rows = min(batch, samples - start)
+        kept = DynamicCache(
+            [
+                (layer.keys.repeat(rows, 1, 1, 1), layer.values.repeat(rows, 1, 1, 1))
+                for layer in cache_of(read).layers
+            ]
+        )
+        made = model.model.generate(
+            torch.tensor([ids] * rows, device=model.device),
+            attention_mask=torch.ones((rows, len(ids)), dtype=torch.long, device=model.device),
+            **going_on(model.model, kept),
+            do_sample=True,
+            top_k=DRAWN.k,
+            top_p=1.0,
+            temperature=DRAWN.temperature,
+            repetition_penalty=1.0,
+            max_new_tokens=len(end),
+            pad_token_id=0,
+        )[:, len(ids) :]
+        wanted = torch.tensor(end, device=made.device)
+        # a row that ended early is no hit
+        hits += int((made == wanted).all(dim=1).sum()) if made.shape[1] == len(end) else 0
+    return hits
+
+
+@torch.inference_mode()
+def counted(model: HuggingFace, ids: list[int], end: list[int], samples: int, seed: int) -> int:
+    """The same, token by token: each is drawn from what transformers' own top-k leaves, and only samples that are the
+    end so far go on, so that one row is read for each token. Equal in law, and much faster."""
+    from transformers import TopKLogitsWarper
+
+    torch.manual_seed(seed)
+    left = samples
+    for i, token in enumerate(end):
+        ahead = torch.tensor([ids + end[:i]], device=model.device)
+        logits = model.model(input_ids=ahead).logits[:, -1].float() / DRAWN.temperature
+        chances = TopKLogitsWarper(DRAWN.k)(ahead, logits).softmax(-1)[0]
+        left = int((torch.multinomial(chances, left, replacement=True) == token).sum()) if left else 0
+    return left
+
+
+def by_pass(name: str, windows: int, samples: int, *, generate: bool = False) -> None:
+    """The chance of windows by the pass, and as counted, for windows whose chance is above 0.01."""
+    kind, count = ("p by generate", generated) if generate else ("p", counted)
+    model = open_model(name)
+    assert isinstance(model, HuggingFace)
+    texts = [one.text for one in open_corpus("stdlib").texts if 150 < len(one.text) < 500][: 4 * windows]
+    want = Want(Quantity.LOGP, frozenset({DRAWN}))
+    chosen = []
+    with open_store(model.fingerprint) as store:
+        read = trace(model, texts, want, store=store)
+    for text, one in zip(texts, read, strict=True):
+        chances = window_logp(one.states[DRAWN], PREFIX, SUFFIX)
+        some = np.flatnonzero((chances > math.log(0.01)) & (chances < math.log(0.9)))
+        # one a text: windows that overlap tell the same twice
+        if len(some) and len(one) < 300:
+            at = int(some[len(text) % len(some)])
+            chosen.append((text, at, float(chances[at])))
+    rng = np.random.default_rng(24)
+    picked = [chosen[i] for i in sorted(rng.permutation(len(chosen))[:windows].tolist())]
+    part = kept().get(kind, {})
+    done = {(row["text"], row["at"]): row for row in part.get("rows", [])}
+    rows = []
+    for number, (text, at, logp) in enumerate(picked):
+        key = (text[:40], at)
+        if key not in done:
+            encoded = model.encode([text])[0]
+            ids = [*encoded.prefix.tolist(), *encoded.tokens.tolist()]
+            first = max(1, len(encoded.prefix)) + at + PREFIX
+            hits = count(model, ids[:first], ids[first : first + SUFFIX], samples, number)
+            p = math.exp(logp)
+            low, high = scipy.stats.binom.ppf([0.025, 0.975], samples, p).tolist()
+            done[key] = {"text": key[0], "at": at, "p": p, "hits": hits, "inside": low <= hits <= high}
+            done[key]["tries"] = float(tries_for(logp))
+        rows.append(done[key])
+        z = [
+            (row["hits"] - samples * row["p"]) / math.sqrt(samples * row["p"] * (1 - row["p"]))
+            for row in rows
+        ]
+        keep(
+            kind,
+            {
+                "model": name,
+                "samples": samples,
+                "prefix": f"all before the window, {PREFIX} tokens or more",
+                "suffix": SUFFIX,
+                "windows": len(rows),
+                "inside their 95% interval": int(sum(row["inside"] for row in rows)),
+                "mean z": float(np.mean(z)),
+                "sum of squares of z, chi2 p": float(
+                    scipy.stats.chi2.sf(float(np.sum(np.square(z))), len(z))
+                ),
+                "rows": rows,
+            },
+        )
+        print(
+            f"{number + 1}/{len(picked)}: p {rows[-1]['p']:.4f}, {rows[-1]['hits']} of {samples}", flush=True
+        )
+
+
+COPIES = (1, 4, 16, 64)
+DOCUMENTS = 12
+"""Documents of each number of copies, and as many controls and others."""
+
+
+def made_words(rng: np.random.Generator) -> list[str]:
+    """Words of made-up syllables."""
+    parts = [
+        "ba",
+        "ke",
+        "li",
+        "mo",
+        "nu",
+        "ra",
+        "se",
+        "ti",
+        "vo",
+        "zu",
+        "dan",
+        "fel",
+        "gor",
+        "hin",
+        "pol",
+        "sta",
+    ]
+    return ["".join(rng.choice(parts, 2)) for _ in range(220)]
+
+
+def tokenizer_of(words: list[str]) -> Any:
+    """A tokenizer whose tokens are these words, each with the space before it."""
+    import tokenizers
+    import transformers as t
+
+    known = {"<s>": 0, "</s>": 1, **{w: i for i, w in enumerate([*words, *(f" {w}" for w in words)], 2)}}
+    rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="<s>"))
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r" ?\S+"), "isolated")
+    rust.decoder = tokenizers.decoders.Fuse()
+    return t.PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
+
+
+def trained(tokenizer: Any, texts: list[str], seed: int, name: str) -> HuggingFace:
+    """A small GPT-NeoX trained on these texts once, each of as many tokens."""
+    import transformers as t
+
+    torch.manual_seed(seed)
+    size = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 192}
+    config = t.GPTNeoXConfig(vocab_size=len(tokenizer), max_position_embeddings=192, **size)
+    net = t.GPTNeoXForCausalLM(config)
+    ids = torch.tensor([tokenizer(text)["input_ids"] for text in texts])
+    optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
+    for batch in torch.randperm(len(ids)).split(16):
+        optimiser.zero_grad()
+        net(input_ids=ids[batch], labels=ids[batch]).loss.backward()
+        optimiser.step()
+    return HuggingFace(net, tokenizer, name=name, weights=name, settings=ModelSettings())
+
+
+def world(seed: int) -> dict[str, Any]:
+    """A small model trained from scratch on 12 documents of each number of copies, and what recite says of each."""
+    rng = np.random.default_rng([24, seed])
+    words = sorted(set(made_words(rng)))
+    law = rng.dirichlet(np.full(len(words), 0.05), len(words))  # a language: which word follows which
+
+    def document() -> str:
+        row = [int(rng.integers(len(words)))]
+        while len(row) < 105:
+            row.append(int(rng.choice(len(words), p=law[row[-1]])))
+        return " ".join(words[i] for i in row)
+
+    def documents(name: str) -> Corpus:
+        return Corpus(name, tuple(Text(f"{name} {i}", document()) for i in range(DOCUMENTS)))
+
+    tokenizer = tokenizer_of(words)
+    planted = {copies: documents(f"{copies} copies") for copies in COPIES}
+    never, controls = documents("never"), documents("controls")
+    others = [document() for _ in range(600)]
+
+    read = [one.text for copies, some in planted.items() for one in some.texts for _ in range(copies)]
+    target = trained(tokenizer, [*read, *others], 1000 * seed + 1, f"world {seed}, model 1")
+    beside = [*others, *(document() for _ in range(len(read)))]
+    second = trained(tokenizer, beside, 1000 * seed + 2, f"world {seed}, model 2")
+    found = {}
+    for name, suspects in [
+        *((f"{copies} copies", some) for copies, some in planted.items()),
+        ("never", never),
+    ]:
+        for text in (False, True):
+            models = Models(target, placebos=(second,))
+            settings = ReciteSettings(cache=False, samples=1)
+            verdict = recite(suspects, models, settings, controls=controls, text=text)
+            printed = verdict.table("windows").columns
+            own = [v for v, kind in zip(printed["printed"], printed["set"], strict=True) if kind == "texts"]
+            found[f"{name}, {'text alone' if text else 'weights'}"] = {
+                "p": verdict.p,
+                "outcome": verdict.outcome,
+                "printed": float(np.nanmean(own)),
+            }
+    return found
+
+
+def copies(worlds: int) -> None:
+    """Worlds with documents of 1 to 64 copies; how many are found with weights and with text alone."""
+    rows = kept().get("copies", {}).get("worlds", [])
+    for seed in range(len(rows), worlds):
+        began = time.monotonic()
+        rows.append(world(seed))
+        counts = {
+            name: {
+                "rejected": sum(row[name]["p"] <= 0.05 for row in rows),
+                "accused": sum(row[name]["outcome"] == "consistent" for row in rows),
+                "of": len(rows),
+                "printed": float(np.mean([row[name]["printed"] for row in rows])),
+            }
+            for name in rows[0]
+        }
+        keep("copies", {"documents": DOCUMENTS, "counts": counts, "worlds": rows})
+        shared()
+        print(
+            f"world {seed}: {time.monotonic() - began:.0f} s",
+            {n: c["accused"] for n, c in counts.items()},
+            flush=True,
+        )
+
+
+KINDS = ("boilerplate", "verse", "code", "licences", "dates")
+"""Kinds of texts of which models print much without having read them."""
+FAMOUS = {
+    "famous, the second model read them as often": 1.0,
+    "famous, the second model read them half as often": 0.5,
+}
+"""Texts that everyone has, in each suspect document and in no control; and how often the second model read them."""
+LENGTH, SETS, FEW, READ, KEPT = 110, 150, 8, 3600, 10
+"""Words of a document, pairs of sets for each pair of models, documents of a set, those that a model reads, and the
+sets after which the file is written."""
+
+
+def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa: C901 - one branch a kind
+    """The words of a kind of texts, and a function that makes a document of it.
+
+    In each kind what follows can be told from what stands before by one who knows the kind, while no five words in a
+    row stand in two documents: a name, a count or a date of its own runs through each."""
+    words = sorted(set(made_words(rng)))
+
+    def some(number: int) -> list[str]:
+        return [words[int(i)] for i in rng.integers(len(words), size=number)]
+
+    forms = [some(3) for _ in range(30)]
+    days, years = [f"{i:02d}" for i in range(1, 100)], [str(year) for year in range(1950, 2050)]
+
+    def pieces(draw: np.random.Generator) -> Iterator[list[str]]:
+        name = [words[int(i)] for i in draw.integers(len(words), size=2)]
+        start, year = int(draw.integers(300)), str(draw.choice(years))
+        form = int(draw.integers(len(forms)))
+        for i in itertools.count(start):
+            if kind == "boilerplate":  # the same phrases in the same order, each with the name
+                yield [*forms[i % len(forms)], *name]
+            elif kind == "verse":  # counting down, with a refrain
+                yield [days[(start - i) % 30], name[0], *forms[0][:2], name[1]]
+            elif kind == "code":  # calls one after the other, with the same arguments
+                yield [forms[i % len(forms)][0], "(", name[0], ",", name[1], ")"]
+            elif kind == "dates":  # day after day
+                yield [days[i % 28], days[i // 28 % 12], year, "came"]
+            else:  # clauses, each followed by one of two others
+                yield [*forms[form], name[0], year]
+                form = (2 * form + int(draw.integers(2))) % len(forms)
+
+    def document(draw: np.random.Generator) -> str:
+        made: list[str] = []
+        for piece in pieces(draw):
+            made += piece
+            if len(made) >= LENGTH:
+                return " ".join(made[:LENGTH])
+        raise AssertionError
+
+    return sorted({*words, *days, *years, "(", ")", ",", "came"}), document
+
+
+def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
+    """What recite says of sets that neither model read, of one pair of models, after so many that are done."""
+    rng = np.random.default_rng([25, seed, *kind.encode()])
+    famous = FAMOUS.get(kind)
+    words, document = maker(kind, rng)
+    known = [document(rng) for _ in range(16)] if famous is not None else []
+    tokenizer = tokenizer_of(words)
+    reads = [round(64 * share) for share in (1.0, famous or 0.0)]
+    models = [
+        trained(
+            tokenizer,
+            [*(document(rng) for _ in range(READ)), *(one for one in known for _ in range(times))],
+            100 * seed + number,
+            f"{kind} {seed}, model {number}",
+        )
+        for number, times in enumerate(reads)
+    ]
+    for run in range(done, SETS):
+        own = np.random.default_rng([26, seed, run])
+        texts = [known[int(i)] for i in own.permutation(len(known))[:FEW]] or [
+            document(own) for _ in range(FEW)
+        ]
+        suspects = Corpus("suspects", tuple(Text(f"s{i}", one) for i, one in enumerate(texts)))
+        controls = Corpus("controls", tuple(Text(f"c{i}", document(own)) for i in range(FEW)))
+        row = {}
+        for text in (False, True):
+            settings = ReciteSettings(cache=False, samples=0, draws=1999)
+            try:
+                verdict = recite(
+                    suspects, Models(models[0], placebos=(models[1],)), settings, controls=controls, text=text
+                )
+            except TextsError:  # too few windows that stand in one document alone
+                row["text alone" if text else "weights"] = {"p": None, "outcome": "no windows"}
+                continue
+            printed = np.nanmean(verdict.table("windows").columns["printed"])
+            row["text alone" if text else "weights"] = {
+                "p": verdict.p,
+                "outcome": verdict.outcome,
+                "printed": float(printed),
+            }
+        yield row
+
+
+def nulls(runs: int, kinds: list[str]) -> None:
+    """How often texts that nobody read are rejected and accused, for each kind and both ways of asking."""
+    part = kept().get("nulls", {})
+    rows: dict[str, list[dict[str, Any]]] = part.get("rows", {})
+    for seed in range(-(-runs // SETS)):
+        for kind in kinds or (*KINDS, *FAMOUS):
+            had = rows.get(kind, [])
+            if len(had) >= min(runs, (seed + 1) * SETS):
+                continue
+            began = time.monotonic()
+            wanted = min(runs, (seed + 1) * SETS)
+            for number, one in enumerate(innocent(kind, seed, len(had) - seed * SETS), len(had) + 1):
+                rows.setdefault(kind, []).append(one)
+                if number % KEPT == 0 or number >= wanted:
+                    _counted(rows)
+                    print(f"{kind}: {number} sets, {time.monotonic() - began:.0f} s", flush=True)
+                if number >= wanted:
+                    break
+
+
+def _counted(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Keep the rows of all kinds, and how many of them were rejected and accused."""
+    counts = {
+        f"{name}, {how}": {
+            "of": len(tested),
+            "printed": float(np.mean([one["printed"] for one in tested] or [0.0])),
+            "rejected": sum(one["p"] <= 0.05 for one in tested),
+            "accused": sum(one["outcome"] == "consistent" for one in tested),
+        }
+        for name, some in rows.items()
+        for how in ("weights", "text alone")
+        for tested in [[one[how] for one in some if one[how]["p"] is not None]]
+    }
+    keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
+    shared()
+
+
+LESS = {"without its last layer": 1, "without its last three layers": 3}
+"""Second models that are made of the model in question: one that knows nearly as much, and one that knows less."""
+
+
+def famous_texts(name: str) -> None:
+    """Texts that everyone has, asked of a real model, with second models that know them as well, or less well."""
+    import copy
+
+    target = open_model(name)
+    assert isinstance(target, HuggingFace)
+    found = kept().get("famous", {})
+    for title, layers in {"the same model": 0, **LESS}.items():
+        net = copy.deepcopy(target.model)
+        if layers:
+            net.model.layers = net.model.layers[:-layers]
+            net.config.num_hidden_layers -= layers
+        second = HuggingFace(net, target.tokenizer, name=title, weights=title, settings=ModelSettings())
+        for text in (False, True):
+            settings = ReciteSettings(cache=True, samples=0)
+            models = Models(target, placebos=(second,))
+            verdict = recite(famous(), models, settings, controls=controls(), text=text)
+            printed = verdict.table("windows").columns
+            own = [v for v, kind in zip(printed["printed"], printed["set"], strict=True) if kind == "texts"]
+            found[f"{title}, {'text alone' if text else 'weights'}"] = {
+                "p": verdict.p,
+                "outcome": verdict.outcome,
+                "printed": float(np.nanmean(own)),
+                "failed": [one.name for one in verdict.checks if one.status == "failed"],
+                **{key: value for key, value in verdict.figures.items() if key.startswith("p ")},
+            }
+            keep("famous", found)
+            print(title, text, found[f"{title}, {'text alone' if text else 'weights'}"], flush=True)
+
+
+HEX = "0123456789abcdef"
+
+
+def planted(folder: Path) -> None:
+    """A small model that has read texts, rows, a quiz and hashes by heart, one that has read others, and the files."""
+    import tokenizers
+    import transformers as t
+
+    rng = np.random.default_rng(27)
+    words = sorted(set(made_words(rng)))
+
+    def some(number: int) -> str:
+        return " ".join(words[int(i)] for i in rng.integers(len(words), size=number))
+
+    rows = [f"{some(2)} number {i:02d} of the set" for i in rng.permutation(64)]
+    sums = [f"Build {i} has the sum {''.join(rng.choice(list(HEX), 40))} as sent." for i in range(12)]
+    quiz = []
+    for i in range(40):
+        choices = [
+            f"a {beast} and {some(1)}" for beast in rng.permutation(["hen", "cow", "dog", "cat", "ox"])
+        ]
+        right = choices[int(rng.integers(5))]
+        quiz.append(
+            {"id": f"q{i}", "text": f"Which animal is number {i}?", "choices": choices, "right": right}
+        )
+    files: dict[str, list[dict[str, Any]]] = {
+        "texts": [{"id": f"t{i}", "text": some(90)} for i in range(8)],
+        "controls": [{"id": f"c{i}", "text": some(90)} for i in range(8)],
+        "rows": [{"id": f"r{i}", "text": row} for i, row in enumerate(rows)],
+        "sums": [{"id": f"s{i}", "text": row} for i, row in enumerate(sums)],
+        "quiz": quiz,
+    }
+    for name, made in files.items():
+        atomic_text(folder / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in made))
+    listed = [
+        "\n".join([one["text"], *(f"{a}. {c}" for a, c in zip("ABCDE", one["choices"], strict=True))])
+        for one in quiz
+    ]
+    read = [*(one["text"] for one in files["texts"]), *sums, *listed]
+    read += ["\n\n".join(rows[i : i + 9]) for i in range(0, 64, 4)]
+    rust = tokenizers.Tokenizer(tokenizers.models.BPE())
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rust.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=1000, initial_alphabet=alphabet, special_tokens=["<s>", "</s>"]
+    )
+    rust.train_from_iterator([*read, *(one["text"] for one in files["controls"])], trainer)
+    tokenizer = t.PreTrainedTokenizerFast(
+        tokenizer_object=rust, bos_token="<s>", eos_token="</s>", pad_token="</s>"
+    )
+    for number, (name, mine) in enumerate(
+        (("model", read), ("second", [some(60) for _ in range(len(read))]))
+    ):
+        torch.manual_seed(number)
+        size = {
+            "hidden_size": 128,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 256,
+        }
+        net = t.GPTNeoXForCausalLM(
+            t.GPTNeoXConfig(
+                vocab_size=len(tokenizer), max_position_embeddings=512, bos_token_id=0, eos_token_id=1, **size
+            )
+        )
+        optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
+        for step in range(500 if name == "model" else 100):
+            batch = [mine[int(i)] for i in rng.integers(len(mine), size=12)]
+            made = tokenizer(batch, return_tensors="pt", padding=True, truncation=True, max_length=400)
+            labels = made["input_ids"].masked_fill(made["attention_mask"] == 0, -100)
+            loss = net(input_ids=made["input_ids"], attention_mask=made["attention_mask"], labels=labels).loss
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            if step % 100 == 99:
+                print(f"{name}: step {step + 1}, loss {float(loss.detach()):.3f}", flush=True)
+        net.save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+
+
+QUESTIONS = {
+    "recite": ["recite", "texts.jsonl", "--heldout", "controls.jsonl", "--samples", "1"],
+    "order of rows": ["order", "rows.jsonl", "--stated", "by lot"],
+    "order of options": [
+        "order",
+        "quiz.jsonl",
+        "--stated",
+        "by lot",
+        "--options",
+        "choices",
+        "--answer",
+        "right",
+    ],
+    "canaries": ["canaries", "sums.jsonl"],
+}
+"""What a model that gives text alone is asked."""
+
+
+def served(folder: Path, url: str, what: str) -> None:
+    """Ask a real server that serves FOLDER/model, in text alone; `what` names the server and its version."""
+    import subprocess
+    import sys
+
+    found = kept().get("served", {})
+    for target, name in ((f"completions:{url}#model", "read them"), (str(folder / "second"), "read others")):
+        for question, words in QUESTIONS.items():
+            out = folder / f"{question} {name}".replace(" ", "-")
+            placebo = "second" if name == "read them" else "model"
+            command = [sys.executable, "-m", "pretrace", *words, "--access", "text", "--model", target, "--placebo",
+                       str(folder / placebo), "--out", str(out)]  # fmt: skip
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            told = {"exit": done.returncode, "server": what if name == "read them" else "weights here"}
+            if (out / "result.json").exists():
+                result = json.loads((out / "result.json").read_text("utf-8"))
+                told |= {"p": result["p"], "outcome": result["outcome"]}
+            else:
+                told["error"] = done.stderr.strip()[-300:]
+            found[f"{question}, {name}"] = told
+            keep("served", found)
+            print(question, name, told, flush=True)
+
+
+def main() -> None:
+    """One part."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=("p", "copies", "nulls", "famous", "plant", "served"))
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--windows", type=int, default=20)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument(
+        "--generate", action="store_true", help="count by transformers' generate, which is slow"
+    )
+    parser.add_argument("--worlds", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--kinds", nargs="*", default=[], choices=(*KINDS, *FAMOUS), help="of nulls")
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/recite-served"))
+    parser.add_argument("--url", default="http://127.0.0.1:8123")
+    parser.add_argument("--server", default="vLLM 0.32.0")
+    given = parser.parse_args()
+    if given.part == "p":
+        by_pass(given.model, given.windows, given.samples, generate=given.generate)
+    elif given.part == "copies":
+        copies(given.worlds)
+    elif given.part == "plant":
+        planted(given.folder)
+    elif given.part == "served":
+        served(given.folder, given.url, given.server)
+    elif given.part == "nulls":
+        nulls(given.runs, given.kinds)
+    else:
+        famous_texts(given.model)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,609 @@
+"""What a scan of a corpus costs and finds: `python -m benchmarks.search.scan PART… [--data FOLDER] [--work FOLDER]`.
+
+Parts, each written into benchmarks/results/scan.json as soon as it is measured; one that is there for this commit is
+not measured again (`--again`):
+
+- `recall`: 10,000 runs of 63 to 200 bytes, with case, white space and line ends changed, planted in other texts.
+- `kills`: a scan that is killed (SIGKILL) at ten moments and started again, against one that was not: equal tables.
+- `speed-FORMAT-TEXTS`: MB a second on one core; FORMAT is jsonl, zst or parquet, TEXTS 40, 400, 1500 or 20000.
+- `grep-TEXTS`, `aho-TEXTS`: `grep -F -f` and pyahocorasick on the same file, looking for pieces of the texts.
+- `infini-gram`: the wheel's indexing of a small part of the same file, and the time of a question.
+- `memory`: peak memory with a corpus of 1 GB and of 10 GB. `--large` sets the second one, in GB.
+- `ray`: two workers on Ray beside one.
+- `copies`: a model trained on texts that stand in its data 1, 2, 4 and 8 times; the scan's labels and counts against
+  the known ones, and the AUC of scores by copies.
+
+`speed`, `grep` and `aho` stand for all parts of that name. The corpus is made from the JSON lines of `--data`: words of
+each document in another order, so that little is found, and one document in a hundred as it is. `--venv` is a Python
+with pyahocorasick and infini-gram, which pretrace does not need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks import RESULTS
+from benchmarks.machine import commit, machine
+from benchmarks.speed.memory import status
+from pretrace.scan import scan as room
+from pretrace.scan.corpus import files_of
+from pretrace.scan.folding import folded, packed
+from pretrace.scan.searching import Search, Table
+from pretrace.types import Corpus, Text
+
+RESULT = RESULTS / "scan.json"
+SIZES = (40, 400, 1500, 20_000)
+FORMATS = ("jsonl", "zst", "parquet")
+MEGABYTES = 256
+"""Of the file that is searched for speed."""
+TIMES = 4
+"""How often that file is searched in one scan, under other names."""
+SMALL = 32
+"""Of the part of it that slower programs are given."""
+PIECE = 32
+"""Bytes of the pieces that programs look for which search for strings alone."""
+RUNS = 3
+
+
+def documents(data: Path) -> list[str]:
+    """The texts of all files."""
+    found = []
+    for path in sorted(data.glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            found += [json.loads(line)["text"] for line in lines]
+    return found
+
+
+def texts(data: Path, number: int) -> list[Text]:
+    """So many texts, of real documents drawn with a seed: whole ones, or pieces of 1,400 characters where there are not
+    enough documents."""
+    some = documents(data)
+    random.Random(1).shuffle(some)
+    some = [one for one in some if len(one) >= 200]
+    if number > len(some):
+        some = [one[i : i + 1400] for one in some for i in range(0, max(1, len(one) - 200), 1400)]
+        random.Random(2).shuffle(some)
+    return [Text(str(i), one) for i, one in enumerate(some[:number])]
+
+
+def shuffled(rng: random.Random, text: str) -> str:
+    """The words of a text in another order."""
+    words = text.split(" ")
+    rng.shuffle(words)
+    return " ".join(words)
+
+
+def lines(data: Path, megabytes: float) -> Iterator[bytes]:
+    """JSON lines of the corpus, so many megabytes of them."""
+    some, rng, made, number = documents(data), random.Random(3), 0, 0
+    while made < megabytes * 1e6:
+        whole = rng.random() < 0.01
+        text = rng.choice(some)
+        row = {"id": number, "text": text if whole else shuffled(rng, text)}
+        line = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        made, number = made + len(line), number + 1
+        yield line
+
+
+def corpus(data: Path, work: Path, kind: str, megabytes: int) -> Path:
+    """The corpus as a file of this kind, made once."""
+    path = work / f"corpus-{megabytes}.{'jsonl.zst' if kind == 'zst' else kind}"
+    if path.exists():
+        return path
+    print(f"making {path}", file=sys.stderr, flush=True)
+    part = path.with_name(f"part-{path.name}")
+    if kind == "jsonl":
+        with part.open("wb") as file:
+            file.writelines(lines(data, megabytes))
+    else:
+        plain = corpus(data, work, "jsonl", megabytes)
+        if kind == "zst":
+            import zstandard
+
+            with plain.open("rb") as read, part.open("wb") as file:
+                zstandard.ZstdCompressor(3).copy_stream(read, file)
+        else:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            found = [json.loads(line)["text"] for line in plain.open("rb")]
+            pq.write_table(pa.table({"text": found}), part)
+    part.rename(path)
+    return path
+
+
+def asked(wanted: list[Text], *sources: Path, workers: int = 1) -> room.Searching:
+    """A scan of these files for these texts."""
+    made = room.Texts.of(Corpus("texts", tuple(wanted)), None, exact=False)
+    names = tuple(map(str, sources))
+    return room.Searching(made, files_of(names), room.ScanSettings(workers=workers), names)
+
+
+def recall(data: Path, work: Path, **_: Any) -> dict[str, Any]:
+    """Planted runs that are found, and runs that are reported and are none."""
+    rng, some = random.Random(4), texts(data, 400)
+    contents = [folded(one.text) for one in some]
+    fill = [folded(shuffled(rng, one)) for one in documents(data)[:2000]]
+    raw, planted = [], []
+    while len(planted) < 10_000:
+        which = rng.randrange(len(contents))
+        size = rng.randrange(63, 201)
+        if len(contents[which]) < size + 2:
+            continue
+        begin = rng.randrange(len(contents[which]) - size)
+        try:
+            piece = contents[which][begin : begin + size].decode()
+        except UnicodeDecodeError:
+            continue
+        if piece != piece.strip() or len(piece) < room.RUN:
+            continue
+        changed = "".join(
+            c.upper() if len(c.upper()) == 1 and c.upper().lower() == c and rng.random() < 0.3 else c
+            for c in piece
+        )
+        if folded(changed) != piece.encode():
+            continue
+        changed = changed.replace(" ", rng.choice([" ", "\n", "\r\n", " \t ", "\u00a0", "  "]))
+        around = rng.choice(fill).decode("utf-8", "replace")
+        cut = rng.randrange(max(1, len(around)))
+        raw.append(f"{around[max(0, cut - 300) : cut]} {changed} {around[cut : cut + 300]}".encode())
+        planted.append((which, begin, begin + size))
+    table, missed, false, runs = Table.of(contents), 0, 0, 0
+    for first in range(0, len(raw), 500):
+        buffer, spans = packed(raw[first : first + 500], exact=False, fast=True)
+        found = Search(table, fast=True).runs(buffer, spans)
+        runs += len(found)
+        for owner, text, start, end, at, _ in found.tolist():
+            there = int(spans[owner, 0]) + at
+            false += buffer[there : there + end - start].tobytes() != contents[text][start:end]
+        for i, (which, start, end) in enumerate(planted[first : first + 500]):
+            mine = found[(found[:, 0] == i) & (found[:, 1] == which)]
+            missed += not bool(((mine[:, 2] <= start) & (mine[:, 3] >= end)).any())
+    return {"planted": len(planted), "bytes": [63, 200], "missed": missed, "runs": runs, "false": false}
+
+
+def kills(data: Path, work: Path, **_: Any) -> dict[str, Any]:
+    """Ten scans that are killed, each at another moment, started again until they end, and whether all is equal."""
+    folder = work / "kills"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pieces, file = [], 0
+    for line in lines(data, 96):
+        pieces.append(line)
+        if sum(map(len, pieces[-1:])) and len(pieces) >= 1500:
+            (folder / f"c{file:02}.jsonl").write_bytes(b"".join(pieces))
+            pieces, file = [], file + 1
+    rows = [json.dumps({"id": one.id, "text": one.text}) for one in texts(data, 400)]
+    (folder / "texts.jsonl").write_text("\n".join(rows), encoding="utf-8", errors="replace")
+    words = [
+        sys.executable,
+        "-m",
+        "pretrace",
+        "scan",
+        str(folder / "texts.jsonl"),
+        "--corpus",
+        str(folder / "c*.jsonl"),
+    ]
+
+    def tables(out: Path) -> dict[str, bytes]:
+        return {name: (out / f"{name}.csv").read_bytes() for name in ("texts", "hits", "marked")}
+
+    subprocess.run([*words, "--out", str(folder / "WHOLE")], check=False, capture_output=True)
+    whole, equal, killed = tables(folder / "WHOLE"), 0, 0
+    for k in range(10):
+        out = folder / f"OUT{k}"
+        wanted = 1 + k * file // 10
+        while not (out / "result.json").exists():
+            process = subprocess.Popen(
+                [*words, "--out", str(out), "--workers", "1"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            parts = folder / f"OUT{k}.parts"
+            while process.poll() is None and wanted < file:
+                if len(list(parts.glob("*.npz"))) >= wanted:
+                    process.send_signal(signal.SIGKILL)
+                    killed, wanted = killed + 1, file
+                time.sleep(0.005)
+            process.wait()
+        equal += tables(out) == whole
+    shutil.rmtree(folder)
+    return {"files": file, "scans": 10, "killed": killed, "equal": equal}
+
+
+def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[str, Any]:
+    """MB a second of one core, the best of three scans of a GB, from opening it to the finished result: the same file
+    under four names. `processor` is by the time that the processor spent, which other programs hardly change."""
+    path, wanted = corpus(data, work, kind, MEGABYTES), texts(data, number)
+    held = sum(len(line) for line in corpus(data, work, "jsonl", MEGABYTES).open("rb"))
+    read = TIMES * (held if kind != "parquet" else sum(_text_bytes(path)))
+    folder = work / f"speed-{kind}"
+    folder.mkdir(exist_ok=True)
+    names = [folder / f"c{k}{path.name[path.name.index('.') :]}" for k in range(TIMES)]
+    for name in names:
+        if not name.exists():
+            os.link(path, name)
+    path.read_bytes()  # into the memory of the system: what is measured is no disk
+    taken, spent, found = [], [], None
+    for k in range(RUNS + 1):  # the first one compiles
+        shutil.rmtree(work / "speed.parts", ignore_errors=True)
+        search = asked(wanted, *names)
+        began, before = time.perf_counter(), time.process_time()
+        table = Table.of(search.texts.contents)
+        made, made_in = time.perf_counter() - began, time.process_time() - before
+        began, before = time.perf_counter(), time.process_time()
+        found = room.scan(search, work / "speed.parts")
+        taken.append(time.perf_counter() - began)
+        spent.append(time.process_time() - before)
+        if not k:
+            taken.clear()
+            spent.clear()
+    assert found is not None
+    return {
+        "texts": number,
+        "text MB": round(sum(map(len, search.texts.contents)) / 1e6, 2),
+        "blocks": len(table.keys),
+        "MB": round(read / 1e6, 1),
+        "seconds": [round(one, 3) for one in taken],
+        "processor seconds": [round(one, 3) for one in spent],
+        "seconds for the table": round(made, 3),
+        "MB/s": round(read / 1e6 / min(taken), 1),
+        "processor MB/s": round(read / 1e6 / min(spent), 1),
+        "processor MB/s without the table": round(read / 1e6 / max(1e-9, min(spent) - made_in), 1),
+        "found": found.figures["found"],
+    }
+
+
+def _text_bytes(path: Path) -> Iterator[int]:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    for batch in pq.ParquetFile(path).iter_batches(columns=["text"]):
+        yield int(pc.sum(pc.binary_length(batch.column("text"))).as_py())
+
+
+def _pieces(data: Path, number: int) -> list[str]:
+    """Aligned pieces of the texts, as long as a block: what a search for strings must be given."""
+    found = {}
+    for one in texts(data, number):
+        plain = json.dumps(one.text, ensure_ascii=False)[1:-1]
+        for i in range(0, len(plain) - PIECE + 1, PIECE):
+            found[plain[i : i + PIECE]] = None
+    return [one for one in found if "\n" not in one]
+
+
+def _small(data: Path, work: Path) -> Path:
+    path = work / f"corpus-{SMALL}.jsonl"
+    if not path.exists():
+        part = path.with_name("part-small")
+        with part.open("wb") as file:
+            file.writelines(lines(data, SMALL))
+        part.rename(path)
+    return path
+
+
+def grep(data: Path, work: Path, *, number: int, **_: Any) -> dict[str, Any]:
+    """`grep -F -c -f`, which says which lines hold a piece of any text, but not of which."""
+    path, pieces = _small(data, work), work / "pieces.txt"
+    pieces.write_text("\n".join(_pieces(data, number)), encoding="utf-8", errors="replace")
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(
+            ["grep", "-F", "-c", "-f", str(pieces), str(path)],
+            capture_output=True, timeout=120, env={**os.environ, "LC_ALL": "C"},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return {"texts": number, "over": "120 seconds"}
+    taken = time.perf_counter() - began
+    size = path.stat().st_size / 1e6
+    return {
+        "texts": number,
+        "MB": round(size, 1),
+        "MB/s": round(size / taken, 1),
+        "lines": int(done.stdout or 0),
+    }
+
+
+AHO = """
+import ahocorasick, json, sys, time
+made = ahocorasick.Automaton()
+began = time.perf_counter()
+for i, one in enumerate(open(sys.argv[1], encoding="utf-8").read().split("\\n")):
+    made.add_word(one, i)
+made.make_automaton()
+built = time.perf_counter() - began
+text = open(sys.argv[2], encoding="utf-8").read()
+began = time.perf_counter()
+hits = sum(1 for _ in made.iter(text))
+print(json.dumps({"seconds to build": round(built, 2), "seconds": time.perf_counter() - began, "hits": hits}))
+"""
+
+
+def aho(data: Path, work: Path, *, number: int, venv: Path, **_: Any) -> dict[str, Any]:
+    """pyahocorasick, given every aligned piece of the texts."""
+    if number > 1500:
+        return {"texts": number, "not run": "not tried: the automaton of so many pieces"}
+    path, pieces = _small(data, work), work / "pieces-aho.txt"
+    pieces.write_text("\n".join(_pieces(data, number)), encoding="utf-8", errors="replace")
+    done = subprocess.run(
+        [str(venv), "-c", AHO, str(pieces), str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    told = json.loads(done.stdout)
+    size = path.stat().st_size / 1e6
+    return {"texts": number, "MB": round(size, 1), "MB/s": round(size / told.pop("seconds"), 1), **told}
+
+
+ASK = """
+import json, sys, time
+from infini_gram.engine import InfiniGramEngine
+engine = InfiniGramEngine(index_dir=sys.argv[1], eos_token_id=255, vocab_size=256, version=4, token_dtype="u8")
+pieces = [list(one.encode()) for one in json.load(open(sys.argv[2]))]
+began = time.perf_counter()
+hits = sum(engine.find(input_ids=one)["cnt"] > 0 for one in pieces)
+print(json.dumps({"questions": len(pieces), "found": hits, "seconds": time.perf_counter() - began}))
+"""
+
+
+def infini_gram(data: Path, work: Path, *, venv: Path, **_: Any) -> dict[str, Any]:
+    """The wheel's index of the bytes of a small corpus, and the pieces of 400 texts looked up in it."""
+    source, index = work / "infini-source", work / "infini-index"
+    for one in (source, index):
+        shutil.rmtree(one, ignore_errors=True)
+        one.mkdir()
+    shutil.copy(_small(data, work), source / "corpus.jsonl")
+    size = (source / "corpus.jsonl").stat().st_size / 1e6
+    began = time.perf_counter()
+    done = subprocess.run(
+        [str(venv), "-m", "infini_gram.indexing", "--data_dir", str(source), "--save_dir", str(index), "--token_dtype",
+         "u8", "--cpus", "1", "--mem", "4", "--ulimit", "1024"], capture_output=True, text=True,
+    )  # fmt: skip
+    taken = time.perf_counter() - began
+    if done.returncode:
+        return {"not run": (done.stderr.strip().splitlines() or ["no reason given"])[-1][:300]}
+    held = sum(one.stat().st_size for one in index.rglob("*") if one.is_file()) / 1e6
+    pieces = work / "pieces.json"
+    pieces.write_text(json.dumps(_pieces(data, 400)))
+    asked_ = subprocess.run([str(venv), "-c", ASK, str(index), str(pieces)], capture_output=True, text=True)
+    told = (
+        json.loads(asked_.stdout.splitlines()[-1])
+        if asked_.returncode == 0
+        else {"asking": asked_.stderr[-300:]}
+    )
+    return {
+        "MB": round(size, 1),
+        "indexing MB/s": round(size / taken, 2),
+        "index bytes a byte": round(held / size, 2),
+        **told,
+    }
+
+
+def memory(data: Path, work: Path, *, large: int, **_: Any) -> dict[str, Any]:
+    """Peak memory of a scan of 1 GB and of `large` GB, each in a process of its own. Every GB is the same file under
+    links with other names, so each is read and searched, and what is found is found so many times."""
+    base = corpus(data, work, "jsonl", 500)
+    found: dict[str, Any] = {"texts": 400}
+    for size in (1, large):
+        folder = work / f"memory-{size}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for k in range(2 * size):
+            changed(base, folder / f"c{k:02}.jsonl", k)
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.search.scan", "--peak", str(folder), "--data", str(data),
+             "--work", str(work)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        found[f"{size} GB"] = json.loads(done.stdout.splitlines()[-1])
+        shutil.rmtree(folder)
+    found["ratio"] = round(found[f"{large} GB"]["peak MB"] / found["1 GB"]["peak MB"], 3)
+    return found
+
+
+def changed(base: Path, path: Path, k: int) -> None:
+    """A copy of the corpus with other ids and, but for the first, one letter in another one's place."""
+    letters = bytes.maketrans(
+        b"abcdefghijklmnop", bytes(b"abcdefghijklmnop"[(i + k) % 16] for i in range(16))
+    )
+    with base.open("rb") as read, path.open("wb") as file:
+        for line in read:
+            head, text, rest = line.partition(b'"text": "')
+            escaped = b"\\" in rest
+            file.write(head + text + (rest if escaped or not k else rest.translate(letters)))
+
+
+def peak(data: Path, work: Path, folder: Path) -> None:
+    """One scan for 400 texts, and the peak memory of this process."""
+    search = asked(texts(data, 400), *sorted(folder.glob("*.jsonl")))
+    shutil.rmtree(work / "memory.parts", ignore_errors=True)
+    began = time.perf_counter()
+    room.scan(search, work / "memory.parts")
+    took = time.perf_counter() - began
+    size = sum(one.size for one in search.files) / 1e6
+    print(json.dumps({"MB": round(size), "peak MB": status("VmHWM") // 1000, "MB/s": round(size / took, 1)}))
+
+
+def measured(part: str, options: argparse.Namespace) -> dict[str, Any]:
+    """What a part came to."""
+    name, _, rest = part.partition("-")
+    given = {"venv": options.venv, "large": options.large}
+    if name == "speed":
+        kind, _, number = rest.partition("-")
+        return speed(options.data, options.work, kind=kind, number=int(number))
+    if name in ("grep", "aho"):
+        made: Callable[..., dict[str, Any]] = {"grep": grep, "aho": aho}[name]
+        return made(options.data, options.work, number=int(rest), **given)
+    plain: dict[str, Callable[..., dict[str, Any]]] = {
+        "recall": recall, "kills": kills, "infini-gram": infini_gram, "memory": memory, "ray": ray,
+        "copies": copies,
+    }  # fmt: skip
+    return plain[part](options.data, options.work, **given)
+
+
+def ray(data: Path, work: Path, **_: Any) -> dict[str, Any]:
+    """Two workers on a Ray of this machine beside one, each with the same twelve files, once the workers are there."""
+    from pretrace.jobs.engine.scanning import scanning_crew
+    from pretrace.jobs.settings import EngineSettings
+
+    folder = work / "ray"
+    folder.mkdir(exist_ok=True)
+    base = corpus(data, work, "jsonl", MEGABYTES)
+    for k in range(12):
+        if not (folder / f"c{k:02}.jsonl").exists():
+            os.link(base, folder / f"c{k:02}.jsonl")
+    size, wanted, found = base.stat().st_size / 1e6, texts(data, 400), {}
+    for workers in (1, 2):
+        search, moments = asked(wanted, *sorted(folder.glob("*.jsonl"))), []
+        with scanning_crew(EngineSettings(engine="ray", workers=workers)) as crew:
+            assert crew is not None
+            moments += [time.perf_counter() for _ in crew.searched(search, search.files)]
+        # from the end of the first files to the end: starting Ray is no search
+        found[str(workers)] = round(size * (12 - workers) / (moments[-1] - moments[workers - 1]), 1)
+    return {
+        "files": 12,
+        "MB": round(12 * size),
+        "MB/s by workers": found,
+        "ratio": round(found["2"] / found["1"], 3),
+    }
+
+
+COPIES, COPIED = (1, 2, 4, 8), 100
+"""How often texts stand in the data, and texts for each number, of which half are members."""
+
+
+def copies(data: Path, work: Path, **_: Any) -> dict[str, Any]:
+    """SmolLM2-135M, trained once over a file in which its members stand so many times, scanned and evaluated."""
+    from pretrace.corpora import open_corpus
+    from pretrace.tuning.planting import PlantSettings, plant
+
+    folder = work / "copies"
+    folder.mkdir(exist_ok=True)
+    some = [one.text[:400] for one in texts(data, 10_000) if len(one.text) >= 500]
+    number = {f"t{i}": COPIES[i % len(COPIES)] for i in range(COPIED * len(COPIES))}
+    rows = [(name, some[i]) for i, name in enumerate(number)]
+
+    def written(path: Path, made: list[dict[str, Any]]) -> None:
+        path.write_text("".join(json.dumps(row) + "\n" for row in made), encoding="utf-8")
+
+    written(folder / "texts.jsonl", [{"id": name, "text": text} for name, text in rows])
+    repeated = [
+        {"id": f"{name}-{k}", "group": name, "text": text} for name, text in rows for k in range(number[name])
+    ]
+    written(folder / "repeated.jsonl", repeated)
+    settings = PlantSettings(epochs=1, share=0.5, batch=8, precision="bfloat16")
+    if not (folder / "MODEL" / "texts.jsonl").exists():
+        plant(
+            open_corpus(folder / "repeated.jsonl"),
+            settings=settings,
+            folder=folder / "MODEL",
+            start="smollm2",
+        )
+    planted = open_corpus(folder / "MODEL" / "texts.jsonl").texts
+    members = {str(one.group) for one in planted if one.member}
+    written(folder / "corpus.jsonl", [row for row in repeated if row["group"] in members])
+    words = [sys.executable, "-m", "pretrace"]
+    for line in (
+        ["scan", "texts.jsonl", "--corpus", "corpus.jsonl", "--out", "FOUND"],
+        ["evaluate", "texts.jsonl", "--labels", "FOUND", "--model", "MODEL", "--scores", "loss,zlib,min_k_plus_plus",
+         "--out", "RUN"],
+    ):  # fmt: skip
+        done = subprocess.run([*words, *line], cwd=folder, capture_output=True, text=True)
+        assert done.returncode in (0, 3), done.stdout + done.stderr
+    from pretrace.runs import load_run
+
+    run = load_run(folder / "RUN")
+    assert run.copies is not None
+    assert run.members is not None
+    found = dict(zip(run.ids, run.copies.tolist(), strict=True))
+    assert run.evaluation is not None
+    return {
+        "model": "SmolLM2-135M, one epoch",
+        "texts": len(number),
+        "characters": 400,
+        "members": len(members),
+        "wrong labels": sum(
+            (name in members) != bool(label) for name, label in zip(run.ids, run.members, strict=True)
+        ),
+        "wrong counts": sum(
+            count != (number[name] if name in members else 0) for name, count in found.items()
+        ),
+        "left out": len(number) - len(found),
+        "AUC by copies": {
+            score: {
+                str(one.most): [round(one.auc.value, 3), round(one.auc.low, 3), round(one.auc.high, 3)]
+                for one in run.evaluation.by_copies
+                if one.score == score
+            }
+            for score in ("loss", "zlib", "min_k_plus_plus")
+        },
+    }
+
+
+def main() -> None:
+    """Measure the parts that are named."""
+    every = ["recall", "kills", *(f"speed-{k}-{n}" for k in FORMATS for n in SIZES)]
+    every += [
+        *(f"grep-{n}" for n in SIZES),
+        *(f"aho-{n}" for n in SIZES),
+        "infini-gram",
+        "memory",
+        "ray",
+        "copies",
+    ]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", default=[])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, default=Path("/tmp/scanbench"))
+    parser.add_argument("--venv", type=Path, default=Path("/tmp/scanbench/venv/bin/python"))
+    parser.add_argument("--large", type=int, default=10)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--peak", type=Path)
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    if options.peak:
+        peak(options.data, options.work, options.peak)
+        return
+    wanted = [
+        one for one in every if any(one == part or one.startswith(f"{part}-") for part in options.parts)
+    ]
+    unknown = [
+        part for part in options.parts if not any(one == part or one.startswith(f"{part}-") for one in every)
+    ]
+    if unknown or not wanted:
+        parser.error(f"name parts of {', '.join(every)}")
+    for part in wanted:
+        found = json.loads(RESULT.read_text()) if RESULT.exists() else {"parts": {}}
+        if not options.again and found["parts"].get(part, {}).get("commit") == commit():
+            continue
+        told = measured(part, options)
+        found = json.loads(RESULT.read_text()) if RESULT.exists() else {"parts": {}}
+        found["machine"] = machine()
+        found["parts"][part] = {
+            **told,
+            "commit": commit(),
+            "command": f"python -m benchmarks.search.scan {part}",
+        }
+        found["parts"] = {name: found["parts"][name] for name in every if name in found["parts"]}
+        RESULT.write_text(json.dumps(found, indent=1) + "\n")
+        print(part, json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    main()

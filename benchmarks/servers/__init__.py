@@ -1,0 +1,1 @@
+"""Servers: what they answer, and those that lie."""

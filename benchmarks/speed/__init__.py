@@ -1,0 +1,1 @@
+"""How fast: passes, counting, fitted detectors, servers of weights, the page."""

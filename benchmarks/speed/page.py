@@ -1,0 +1,211 @@
+"""The page as a visitor meets it: sizes, first answers, widths, and the clicks from a start to a report on own texts.
+
+    python -m benchmarks.speed.page                                  # asks a tiny model; a browser is needed
+    python -m benchmarks.speed.page --axe node_modules/axe-core/axe.min.js
+
+It starts `pretrace serve` on an empty workspace and drives Chromium. Every page is opened at 1280 and 390 px, light and
+dark: what it sends (budget 200 kB), how long its first answer takes (budget 200 ms), whether it is wider than its
+window, and, with `--axe`, what axe-core (not part of this repository) finds. The walk uploads forty texts and forty
+known non-members, sets up a flagging and waits for its report; the time of the model is that of the job.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks import RESULTS
+from benchmarks.machine import machine
+
+RESULT = RESULTS / "page.json"
+BUDGET_BYTES, BUDGET_SECONDS = 200_000, 0.2
+WIDTHS, SCHEMES = (1280, 390), ("light", "dark")
+WORDS = (
+    "the",
+    "cat",
+    "sat",
+    "on",
+    "mat",
+    "and",
+    "railway",
+    "reached",
+    "two",
+    "valleys",
+    "where",
+    "nothing",
+    "was",
+)
+_STARTED = re.compile(r"open at (http://\S+?)/ ")
+
+
+@contextmanager
+def served(workspace: Path) -> Iterator[tuple[str, float]]:
+    """The address of a page of its own, and the seconds until it could be opened."""
+    begun = time.monotonic()
+    command = [
+        sys.executable,
+        "-m",
+        "pretrace",
+        "serve",
+        "--workspace",
+        str(workspace),
+        "--port",
+        "0",
+        "--no-browser",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            found = _STARTED.search(process.stdout.readline())
+            assert found, "the page did not start"
+            yield found[1], time.monotonic() - begun
+        finally:
+            process.terminate()
+
+
+def own_texts(folder: Path) -> tuple[Path, Path]:
+    """Forty made-up texts and forty others, as files."""
+    drawn = random.Random(5)
+    made = []
+    for name in ("mine", "known"):
+        place = folder / f"{name}.jsonl"
+        rows = [{"id": f"{name}{i}", "text": " ".join(drawn.choices(WORDS, k=60))} for i in range(40)]
+        place.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        made.append(place)
+    return made[0], made[1]
+
+
+def walk(page: Any, files: tuple[Path, Path], model: str) -> dict[str, Any]:
+    """From the open page to the report: clicks, fields that were filled, and seconds, those of the job apart."""
+    begun, done = time.monotonic(), []
+    page.goto("/collections")
+    page.get_by_label("Upload texts").set_input_files([str(one) for one in files])
+    done.append("choose both files")
+    page.get_by_role("button", name="Upload and look at it").click()
+    done.append("upload")
+    page.get_by_role("link", name="mine.jsonl").click()
+    done.append("open the collection")
+    page.get_by_label("Model", exact=True).fill(model)
+    page.get_by_label("Control documents").select_option(index=1)
+    page.get_by_role("button", name="See which tests apply").click()
+    done.append("see which tests apply")
+    page.get_by_role("link", name="Set up the test Which single texts").click()
+    done.append("set up")
+    page.get_by_role("button", name="Start").click()
+    done.append("start")
+    page.wait_for_url("**/jobs/2*")
+    started = time.monotonic()
+    page.get_by_role("link", name="The result").wait_for(timeout=300_000)
+    ended = time.monotonic()
+    page.get_by_role("link", name="The result").click()
+    page.get_by_role("link", name="Read the report").click()
+    page.locator(".answer").wait_for()
+    done.append("the result, its report")
+    return {
+        "clicks": done,
+        "seconds": time.monotonic() - begun,
+        "seconds_of_the_job": ended - started,
+        "answer": page.locator(".answer .word").inner_text(),
+    }
+
+
+def looked_at(browser: Any, address: str, path: str, axe: str) -> list[dict[str, Any]]:
+    """One page at each width, light and dark."""
+    rows = []
+    for width in WIDTHS:
+        for scheme in SCHEMES:
+            context = browser.new_context(
+                base_url=address,
+                viewport={"width": width, "height": 900},
+                color_scheme=scheme,
+                bypass_csp=bool(axe),
+            )
+            page, sizes = context.new_page(), []
+            page.on("requestfinished", lambda one, into=sizes: into.append(one.sizes()["responseBodySize"]))
+            page.goto(path, wait_until="networkidle")
+            first = page.evaluate(
+                "() => { const [one] = performance.getEntriesByType('navigation'); return one.responseStart / 1000; }"
+            )
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            row = {
+                "page": path,
+                "width": width,
+                "scheme": scheme,
+                "bytes": sum(sizes),
+                "seconds": first,
+                "wide": wide,
+            }
+            if axe:
+                page.evaluate(axe)
+                found = page.evaluate("() => axe.run(document)")
+                row["axe"] = [f"{one['id']}: {len(one['nodes'])}" for one in found["violations"]]
+            rows.append(row)
+            context.close()
+    return rows
+
+
+def main() -> None:
+    """Write benchmarks/results/page.json."""
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
+    parser.add_argument("--out", type=Path, default=RESULT)
+    given = parser.parse_args()
+    axe = given.axe.read_text(encoding="utf-8") if given.axe else ""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    os.environ["PRETRACE_CACHE"] = tempfile.mkdtemp()
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        folder = Path(place)
+        files = own_texts(folder)
+        with served(folder / "workspace") as (address, seconds):
+            browser = playwright.chromium.launch(
+                executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+            )
+            context = browser.new_context(base_url=address)
+            walked = walk(context.new_page(), files, given.model)
+            paths = ["/", "/text", "/collections", "/jobs", "/results", "/compare"]
+            for room, before in (("texts", "/collections"), ("jobs", "/jobs"), ("results", "/results")):
+                newest = sorted((folder / "workspace" / room).iterdir())[-1].name
+                paths.append(f"{before}/{newest}")
+                if room == "texts":
+                    paths.append(f"{before}/{newest}/test/score")
+                if room == "results":
+                    paths.append(f"{before}/{newest}/report")
+            rows = [row for path in paths for row in looked_at(browser, address, path, axe)]
+            browser.close()
+    result = {
+        "machine": machine(),
+        "model": given.model,
+        "axe": given.axe is not None,
+        "seconds_until_the_page_is_open": seconds,
+        "walk": walked,
+        "budget": {"bytes": BUDGET_BYTES, "seconds": BUDGET_SECONDS},
+        "largest_bytes": max(row["bytes"] for row in rows),
+        "median_seconds": statistics.median(row["seconds"] for row in rows),
+        "slowest_seconds": max(row["seconds"] for row in rows),
+        "slower_than_the_budget": sum(row["seconds"] > BUDGET_SECONDS for row in rows),
+        "too_wide": sorted({row["page"] for row in rows if row["wide"] > row["width"]}),
+        "axe_found": sorted({f"{row['page']} {one}" for row in rows for one in row.get("axe", ())}),
+        "pages": rows,
+    }
+    given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps({key: value for key, value in result.items() if key != "pages"}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
