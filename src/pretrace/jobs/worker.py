@@ -120,8 +120,11 @@ def give_free_memory_back() -> None:
 
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
-    """While it lasts, the garbage collector looks at new objects alone, and seldom. Torch and a model are half a million
-    that it would walk through every few thousand texts, 10 µs a text; what is made of a text lasts, and is no cycle."""
+    """While it lasts, the garbage collector looks at new objects alone, and seldom.
+
+    Torch and a model are half a million that it would walk through every few thousand texts, 10 µs a text; what is made
+    of a text lasts, and is no cycle.
+    """
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, *before[1:])
