@@ -50,7 +50,17 @@ from pretrace.types.results import (
     Unlearned,
     Whole,
 )
-from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Selective, TokenTable
+from pretrace.types.scoring import (
+    Fitted,
+    Recipe,
+    Reference,
+    Rewrite,
+    Score,
+    Selective,
+    Stack,
+    Stackable,
+    TokenTable,
+)
 from pretrace.types.traces import (
     Bools,
     Card,
@@ -137,6 +147,8 @@ __all__ = [
     "SideBySide",
     "Situation",
     "Skipped",
+    "Stack",
+    "Stackable",
     "State",
     "States",
     "Status",
