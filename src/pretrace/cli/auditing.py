@@ -15,7 +15,7 @@ from pretrace.cli.progress import Stages, announce_training, doing
 from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import FoundInputs, finished, found_of, with_found
 from pretrace.corpora import open_corpus
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.jobs.engine.work import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
@@ -23,7 +23,7 @@ from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
 from pretrace.types import AuditPlan, Backend
-from pretrace.types.audit import COMPARED, DesignError, MissingPackageError
+from pretrace.types.audit import COMPARED, DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
