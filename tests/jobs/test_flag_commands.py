@@ -122,3 +122,20 @@ def test_the_work_is_foretold(
     assert "460 texts and forms of texts" in " ".join(capsys.readouterr().out.split())
     assert not (tmp_path / "FLAGS").exists()
     assert not (tmp_path / ".FLAGS.parts").exists()
+
+
+def test_a_dry_run_says_the_chance_to_find_alike_for_few_and_many_texts(
+    sets: tuple[Path, Path],
+    model_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = []
+    for size in (32, 10_000):
+        monkeypatch.setattr(worker, "SHARD", size)
+        assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--dry-run")) == 0
+        said.append(capsys.readouterr().out)
+    chances = [one[one.index("With 200 documents and 60 controls") :] for one in said]
+    assert chances[0] == chances[1]
+    assert "Documents needed on each side" in chances[0]

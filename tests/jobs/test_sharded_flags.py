@@ -185,7 +185,7 @@ def _shows_some(one: Verdict, many: Verdict) -> None:
 
 
 def test_words_rest_on_a_sample_on_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pretrace.verdicts.flag.checks.WORD_TEXTS", 60)
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.UNITS", {"words": 60, "form": 60})
     generator = random.Random(5)
     content, others = rows("mine", 170, generator), rows("known", 50, generator)
     mine, known = written(tmp_path / "mine.jsonl", content), written(tmp_path / "known.jsonl", others)

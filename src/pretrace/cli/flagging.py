@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.plan import Companions, EvaluationSettings, Models, ModelsSettings, Target
+from pretrace.scoring.workload import Workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
@@ -69,7 +70,8 @@ def flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, div
         return _finish(job, sharded.folder, planned, command.out)
     models = command.opened()
     if command.dry_run:
-        return foretold(sharded.foreseen(models, settings.plan, cache=settings.cache))
+        work = sharded.foreseen(models, settings.plan, cache=settings.cache)
+        return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
     if settings.power:
         check_power(models)
@@ -226,20 +228,8 @@ def flag(
     return _at_once(command, corpus, known, unread)
 
 
-def _expected(found: Prospect, models: Models) -> tuple[str, ...]:
-    """How likely the test of the set finds what was read, in lines."""
-    has = Situation(
-        documents=found.asked,
-        unseen=found.known,
-        parameters=float(models.target.facts.get("parameters") or 0),
-    )
-    likely = expected_for("flag", has)
-    return () if likely is None else (chance("flag", has), *picture(likely))
-
-
 def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
     """The flagging of texts that are in memory."""
-    from pretrace.cli.printing import foretold
     from pretrace.cli.progress import Stages, watched
     from pretrace.jobs.merging import UNREADABLE
     from pretrace.jobs.worker import old_objects_left_alone
@@ -254,7 +244,7 @@ def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[
     models = command.opened()
     if command.dry_run:
         work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
-        return foretold(work, *_expected(planned.prospect, models))
+        return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
     with old_objects_left_alone(), watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
@@ -290,6 +280,17 @@ class _FlagCommand:
 
         with doing("opening the models"):
             return open_models(self.wanted)
+
+    def foretold(self, work: Sequence[Workload], found: Prospect, models: Models) -> Answer:
+        """What would be asked of each model, and how likely the test of the set finds what was read."""
+
+        has = Situation(
+            documents=found.asked,
+            unseen=found.known,
+            parameters=float(models.target.facts.get("parameters") or 0),
+        )
+        likely = expected_for("flag", has)
+        return foretold(work, *(() if likely is None else (chance("flag", has), *picture(likely))))
 
     def with_texts(self, models: Models) -> Models:
         """The models with what is made of texts that were named."""
@@ -341,6 +342,7 @@ def _printed(flagged: Verdict, out: Path, console: Console) -> None:
 
 def _table(flagged: Verdict) -> Table:
     """The flagged texts, the most conspicuous first."""
+    from pretrace.results.rounding import p_value
     from pretrace.verdicts.flag.built import flagged_rows
 
     texts, figures = flagged.table("flags"), flagged.figures
@@ -351,7 +353,11 @@ def _table(flagged: Verdict) -> Table:
     for name in (figures["score"], "p", "q"):
         table.add_column(Plain(name), justify="right", no_wrap=True)
     for i in rows[:_SHOWN]:
-        table.add_row(Plain(texts["id"][i]), *(f"{texts[name][i]:.3g}" for name in ("score", "p", "q")))
+        table.add_row(
+            Plain(texts["id"][i]),
+            f"{texts['score'][i]:.3g}",
+            *(p_value(texts[name][i]) for name in ("p", "q")),
+        )
     if counts["flagged"] > _SHOWN:
         table.caption = (
             f"{counts['flagged'] - _SHOWN:,} more in {'flags/' if figures.get('whole') else 'flags.csv'}"

@@ -204,13 +204,21 @@ def demo(inputs: _DemoInputs) -> None:
     try:
         with watched("scoring") as progress:
             console.print(preview(show_smollm2(out, seed=inputs.seed, progress=progress)))
-        second = f"{out / 'smollm2' / 'report.html'}"
+        second = (out / "smollm2" / "report.html").resolve().as_uri()
     except MissingPackageError as error:
         second = f"left out: {error}"
-    console.print(f"Done in {time.perf_counter() - begin:.0f} s. Reports, for any browser:")
-    console.print(Plain(f"  {out / 'planted' / 'report.html'}"), soft_wrap=True)
-    console.print(Plain(f"  {second}"), soft_wrap=True)
-    console.print(Plain(f"Try: pretrace score stdlib --model {out / 'model'} --out RUN"), soft_wrap=True)
+    console.print(
+        f"Done in {time.perf_counter() - begin:.0f} s. The reports, to click on or to open in any browser:"
+    )
+    first = (out / "planted" / "report.html").resolve().as_uri()
+    for line in (
+        f"  {first}",
+        f"  {second}",
+        "Try it on your own text:",
+        f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
+        "  pretrace ask MY_TEXTS --model MODEL --unseen MY_DRAFTS",
+    ):
+        console.print(Plain(line), soft_wrap=True)
 
 
 def _losses(card: Mapping[str, Any]) -> str:

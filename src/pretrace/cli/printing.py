@@ -44,7 +44,7 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
     from pretrace.report.searched import sentences
 
     console.print(Plain(found.statement, style="bold"))
-    for reason in found.reasons:
+    for reason in (*found.reasons, *_effects(found)):
         console.print(Plain(f"- {reason}"))
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column(checked)
@@ -60,6 +60,17 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
     for advice in found.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+
+
+def _effects(found: Verdict) -> Iterator[str]:
+    """The effect, and what training moved a copy by, in the unit of the score; page one of the report has neither."""
+    moved = (
+        ("The effect is", found.effect),
+        ("Training moved the copy by", found.planted and found.planted.effect),
+    )
+    for words, one in moved:
+        if one:
+            yield f"{words} {one.value:.4f} {found.effect_unit} [{one.low:.4f}, {one.high:.4f}]."
 
 
 def foretold(work: Sequence[Workload], *more: str) -> Answer:
@@ -217,8 +228,17 @@ def report(run: Annotated[Path, Option("A folder that a run was written to.", me
     return Answer(say=lines(f"Report: {page}"), folder=run, report=page)
 
 
-def list_() -> Answer:
+def list_(
+    measured: Annotated[
+        bool, Option("What each score and test reached where the training data are known, the best first.")
+    ] = False,
+) -> Answer:
     """List scores, corpora and what --model takes, one line each."""
+    if measured:
+        from pretrace.verdicts import methods as reached
+
+        rows = reached.rows()
+        return Answer(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
     from pretrace.backends import known_backends
     from pretrace.baselines.classifiers import classifiers
     from pretrace.cache.measured import described
@@ -228,7 +248,7 @@ def list_() -> Answer:
     from pretrace.verdicts.audit.settings import PROCEDURES
 
     found = known_corpora()
-    rows = {
+    kinds = {
         "Scores (higher = more likely a member)": {scores.signature(n): scores.summary(n) for n in scores},
         "Corpora": {found.signature(n): found.summary(n) for n in found},
         "Tuning methods (--method)": {methods.signature(n): methods.summary(n) for n in methods},
@@ -241,7 +261,7 @@ def list_() -> Answer:
         | described("cores", "batches")
         | described("training-format", "training format"),
     }
-    return Answer(say=partial(_listed, rows), own={"lists": rows})
+    return Answer(say=partial(_listed, kinds), own={"lists": kinds})
 
 
 def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:

@@ -408,6 +408,7 @@ def command(name: str, clock: Clock = time.monotonic) -> Iterator[None]:
     """A whole command: a plain line on standard error wherever nothing was said for 30 seconds, lest whatever runs it
     takes it for dead; nothing on a terminal or with --quiet."""
     _doing.append((f"pretrace {name}", clock()))
+    note_share(0.0, None, "reading the texts")  # every command that takes long begins with that
     try:
         with (
             nullcontext()

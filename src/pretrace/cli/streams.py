@@ -157,15 +157,21 @@ class Noted:
         self._work = Work()
         self._begun = time.monotonic()
         self._last = 0.0
+        self._weighed = False
         note_share(0.0, None, said)
 
     def begin(self, texts: int) -> None:
-        """So many more passes over a text lie ahead."""
+        """So many more passes over a text lie ahead; their tokens come first."""
         self._work.begin(texts)
+        if not self._work.done:
+            note_share(0.0, None, f"{self.said}: tokenising {self._work.total:,} texts")
 
     def weigh(self, texts: int, tokens: int) -> None:
         """So many of them have so many tokens."""
         self._work.weigh(texts, tokens)
+        if not self._work.done and not self._weighed:
+            self._weighed = True
+            note_share(0.0, None, f"{self.said}: the first batch is computed")
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done; what came from the store does not count for the speed."""

@@ -44,7 +44,7 @@ def contamination(level: float = 0.05, fdr: float = 0.05) -> Metric:
     `answer` is 1 where something stands out, 0 where nothing does, NaN where the test gives no answer. `p` is the
     p-value of the set; `above` samples lie above the line that `expected` of them would be above by chance;
     `flagged` stand out one by one at the rate `fdr`. They are NaN, and `withheld` is 1, where a control tells the two
-    sets apart (`words_auc`, `length_auc`, `placebo_auc`; 0.5 is a coin) or where they cannot be compared; the log
+    sets apart (`words_auc`, `length_auc`, `placebo_auc`; 0.5 is chance) or where they cannot be compared; the log
     says why. A small p is consistent with training on some of the samples, or on copies of them. It is no proof.
     """
 

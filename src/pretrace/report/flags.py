@@ -16,7 +16,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.report import advice, facts, wording
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
-from pretrace.report.plain import once
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.searched import searched, sentences, shares
 from pretrace.report.svg import canvas, to_svg
@@ -65,7 +64,7 @@ def first_page(flagged: Verdict) -> Markup:
         "css": _CLASSES[flagged.outcome],
         "failed": any(check.status == "failed" for check in flagged.checks),
         "expected": expected(values["number"], flagged.figures["fdr"]),
-        "advised": once(flagged.advice),
+        "advised": wording.once(flagged.advice),
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
         "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),

@@ -178,7 +178,7 @@ def _measured(keys: Sequence[_Key], columns: Mapping[_Key, Doubles], texts: Bool
     bag = (BLIND, "blind")
     if (
         bag in keys
-    ):  # a cross-fitted classifier varies more than its fixed predictions do: see crossfit.WIDENING
+    ):  # a cross-fitted classifier varies more than its fixed predictions do: see classifiers.WIDENING
         bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
     return Part(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
 

@@ -337,6 +337,7 @@ _OFFERED = {
     Quantity.HIDDEN: "hidden states",
     Quantity.DRAWN: "which tokens are the likeliest",
     Quantity.PEAK: "the log-probability of the likeliest token",
+    Quantity.CONTINUED: "what the model writes in the place of a text's end",
 }
 
 

@@ -50,10 +50,21 @@ from pretrace.types.results import (
     Unlearned,
     Whole,
 )
-from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Selective, TokenTable
+from pretrace.types.scoring import (
+    Fitted,
+    Recipe,
+    Reference,
+    Rewrite,
+    Score,
+    Selective,
+    Stack,
+    Stackable,
+    TokenTable,
+)
 from pretrace.types.traces import (
     Bools,
     Card,
+    Continued,
     Corpus,
     Doubles,
     Drawn,
@@ -87,6 +98,7 @@ __all__ = [
     "Check",
     "ComparedRun",
     "Comparison",
+    "Continued",
     "Control",
     "Corpus",
     "Curve",
@@ -135,6 +147,8 @@ __all__ = [
     "SideBySide",
     "Situation",
     "Skipped",
+    "Stack",
+    "Stackable",
     "State",
     "States",
     "Status",
