@@ -399,7 +399,7 @@ def shape(text: str) -> str:
     >>> shape("Two  words, 300 g")
     'Aa\ue020\ue020a,\ue0200\ue020a'
     """
-    read = text[:READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").translate(_KINDS)
+    read = text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").translate(_KINDS)
     return _RUN.sub(lambda run: run[1] or run[2], read)
 
 

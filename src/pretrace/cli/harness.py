@@ -170,7 +170,7 @@ def _ordered(log: SampleLog, models: Models, inputs: _SamplesInputs, flagging: F
     return order(TextOf(log).with_options(), asked, settings, watch=Stages())
 
 
-def _order_settings(inputs: SamplesInputs, flagging: FlagSettings) -> OrderSettings:
+def _order_settings(inputs: _SamplesInputs, flagging: FlagSettings) -> OrderSettings:
     """The order test of the answer options, as the options of the command say."""
     from pretrace.harnesses.prompt_texts import OPTIONS
 
