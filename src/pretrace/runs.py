@@ -44,7 +44,7 @@ def _former_audit(folder: Path) -> Verdict:
 
 
 def _former_flagging(folder: Path) -> Verdict:
-    from pretrace.verdicts.flag.former import load_flags
+    from pretrace.verdicts.flag.built import load_flags
 
     return load_flags(folder)
 

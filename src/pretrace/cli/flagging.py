@@ -40,8 +40,7 @@ from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
 from pretrace.verdicts.flag.flag import Asking, check_power
-from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
-from pretrace.verdicts.flag.prospect import Prospect
+from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings, Prospect
 
 # `flag` over more texts than a shard holds, and its part of `pretrace runs merge`.
 

@@ -29,13 +29,21 @@ from pretrace.scoring.provenance import record_card
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Bools, Skipped, Table, Text, Verdict
 from pretrace.verdicts.draws import text_digest
-from pretrace.verdicts.flag.apart import Apart
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.concluding import Conclusion, concluded, looked
-from pretrace.verdicts.flag.copies import Sketches, near_copies
 from pretrace.verdicts.flag.flag import Asking, power_of, record, registered, told
-from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, placed
-from pretrace.verdicts.flag.prospect import Prospect, prospect
+from pretrace.verdicts.flag.planning import (
+    KNOWN,
+    TEXTS,
+    Apart,
+    Draws,
+    FlagSettings,
+    Prospect,
+    Sketches,
+    near_copies,
+    placed,
+    prospect,
+)
 from pretrace.verdicts.flag.sides import Rows, Sides
 
 # Both sets of a flagging as one stream, and what one reading of it finds: the documents, those that share a text,

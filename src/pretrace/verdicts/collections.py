@@ -58,9 +58,8 @@ from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import Beyond, Shown, Test, Tested, Words, beyond_by_rank, verdict, watched
 from pretrace.verdicts.outcome import null_histogram
 from pretrace.verdicts.planting import planted_shift, rank_power
-from pretrace.verdicts.reading import Reader, Watched, score_of_all
+from pretrace.verdicts.reading import Reader, Watched, check_references, score_of_all
 from pretrace.verdicts.record import listed
-from pretrace.verdicts.references import check_references
 from pretrace.verdicts.settings import TEST, TestSettings
 
 # Settings

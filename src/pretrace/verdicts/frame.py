@@ -57,8 +57,8 @@ from pretrace.verdicts.audit.watch import Timed, Unwatched, Watch
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift
+from pretrace.verdicts.reading import check_references
 from pretrace.verdicts.record import record
-from pretrace.verdicts.references import check_references
 from pretrace.verdicts.settings import TestSettings
 
 V = TypeVar("V")

@@ -30,7 +30,7 @@ from pretrace.verdicts.flag.checks import (
     with_set_test,
     withheld,
 )
-from pretrace.verdicts.flag.prospect import Prospect
+from pretrace.verdicts.flag.planning import Prospect
 from pretrace.verdicts.flag.sides import Sides
 from pretrace.verdicts.outcome import Found, conclude
 

@@ -23,9 +23,8 @@ from pretrace.verdicts.flag import words
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.checks import Read
 from pretrace.verdicts.flag.concluding import Conclusion, Looked, concluded, looked
-from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, Plan, plan
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, Plan, Prospect, plan
 from pretrace.verdicts.flag.power import measured
-from pretrace.verdicts.flag.prospect import Prospect
 from pretrace.verdicts.flag.sides import Rows, Sides
 from pretrace.verdicts.reading import Watched
 from pretrace.verdicts.register import Entry, kth, note

@@ -26,7 +26,7 @@ from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.audit.power import planted_copy
 from pretrace.verdicts.flag.checks import WIDE
 from pretrace.verdicts.flag.concluding import Looked, stands
-from pretrace.verdicts.flag.prospect import CLEARING
+from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.flag.sides import Sides
 from pretrace.verdicts.reading import Watched
 from pretrace.verdicts.settings import POWER_BATCH

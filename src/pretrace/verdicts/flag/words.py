@@ -10,7 +10,7 @@ from pretrace.types import SetTest, Verdict
 from pretrace.verdicts.audit.checks import times
 from pretrace.verdicts.flag.built import set_test
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT
-from pretrace.verdicts.flag.prospect import Prospect
+from pretrace.verdicts.flag.planning import Prospect
 from pretrace.verdicts.outcome import ENOUGH, exposure
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
