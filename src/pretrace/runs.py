@@ -38,7 +38,7 @@ class ResultKind:
 
 
 def _former_audit(folder: Path) -> Verdict:
-    from pretrace.verdicts.audit.former import load_audit
+    from pretrace.verdicts.audit.built import load_audit
 
     return load_audit(folder)
 

@@ -14,8 +14,12 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.document_values import (
+from pretrace.verdicts.audit.placebo import placebo_check
+from pretrace.verdicts.audit.power import power_check
+from pretrace.verdicts.audit.sample_scores import (
     DocumentValues,
+    Logprobs,
+    SampleLogprobs,
     answer,
     flipped,
     flipped_p,
@@ -23,9 +27,6 @@ from pretrace.verdicts.audit.document_values import (
     p_value,
     reversed_p,
 )
-from pretrace.verdicts.audit.placebo import placebo_check
-from pretrace.verdicts.audit.power import power_check
-from pretrace.verdicts.audit.sample_scores import Logprobs, SampleLogprobs
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import Sample, Samples
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pretrace.types import Answer, Check, Estimate, Power
+from pretrace.verdicts.audit.built import Question
+from pretrace.verdicts.audit.built import found as words
 from pretrace.verdicts.audit.power import deciding_power, power_check
-from pretrace.verdicts.audit.verdict import Question
-from pretrace.verdicts.audit.verdict import found as words
 from pretrace.verdicts.outcome import Conclusion, conclude
 
 NAMES = (
