@@ -181,7 +181,7 @@ def lots(given: argparse.Namespace) -> None:
     from pretrace.verdicts.canaries import CanarySettings, natural_canaries
     from pretrace.verdicts.draws import seed_of
     from pretrace.verdicts.marking import mark as marking
-    from pretrace.verdicts.marking.beacon import Beacon, drawn
+    from pretrace.verdicts.marking.sealed import Beacon, drawn
     from pretrace.verdicts.marking.settings import MarkSettings
     from pretrace.verdicts.marking.variants import Candidates
     from pretrace.verdicts.marks import older_check

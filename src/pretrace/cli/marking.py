@@ -27,7 +27,7 @@ from pretrace.verdicts.settings import TEST, Beside, TestSettings
 
 if TYPE_CHECKING:
     from pretrace.types import Backend
-    from pretrace.verdicts.marking.advice import SampleSize
+    from pretrace.verdicts.marking.mark import SampleSize
     from pretrace.verdicts.marking.sealed import Seal
     from pretrace.verdicts.marking.variants import Candidates
 
@@ -74,7 +74,7 @@ def mark(
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
     whether a model was trained on what you published."""
     from pretrace.verdicts.marking import mark as marking
-    from pretrace.verdicts.marking.advice import words_of
+    from pretrace.verdicts.marking.mark import words_of
     from pretrace.verdicts.marking.variants import checked_texts
 
     if settings.words == "causal" and outputs.model is None:
@@ -127,7 +127,7 @@ def _made(corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: 
 def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> SampleSize | None:
     from pretrace.cli.progress import Stages
     from pretrace.scoring.plan import Models
-    from pretrace.verdicts.marking.advice import sample_size
+    from pretrace.verdicts.marking.mark import sample_size
 
     return None if model is None else sample_size(seal, Models(model), settings, watch=Stages())
 
