@@ -27,9 +27,8 @@ from pretrace.jobs.job import Job, Opened
 from pretrace.jobs.merging import UNREADABLE, remove
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.results.atomic import check_writable
-from pretrace.results.folder import Write
+from pretrace.results.folder import Write, write_csv, write_lines
 from pretrace.results.run import SKIPPED_COLUMNS
-from pretrace.results.tables import write_csv, write_lines
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.runs import save_verdict
 from pretrace.scoring.detect import Options

@@ -205,8 +205,8 @@ def show(
     from pretrace.corpora.documents import standard_input
     from pretrace.errors import TextsError
     from pretrace.report.heat import print_heat
+    from pretrace.scoring.detect import heat_of
     from pretrace.scoring.evidence import trace
-    from pretrace.scoring.scored import heat_of
     from pretrace.types import Quantity, Text
 
     content = standard_input().read().decode("utf-8", "replace") if text == "-" else text

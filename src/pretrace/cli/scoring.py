@@ -35,11 +35,10 @@ from pretrace.jobs.worker import (
     survey,
 )
 from pretrace.results.atomic import check_writable, explained, write_atomically
-from pretrace.results.folder import file_hash
+from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
 from pretrace.results.run import RUN as RUN_FOLDER
-from pretrace.results.tables import write_lines
 from pretrace.results.verdicts import FLAGGING
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks

@@ -13,8 +13,8 @@ from pretrace.corpora import TextStream
 from pretrace.jobs.job import Job
 from pretrace.jobs.merging import Merged, in_order, manifests, texts_at
 from pretrace.jobs.worker import Parts
+from pretrace.results.folder import texts_of
 from pretrace.results.run import control_columns
-from pretrace.results.tables import texts_of
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.unlearning import reread

@@ -22,9 +22,8 @@ from pretrace.corpora.opening import OnUnreadable
 from pretrace.jobs.job import Job
 from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, in_order, keyed_hashes, manifests, texts_at
 from pretrace.jobs.worker import Manifest, Parts
-from pretrace.results.folder import Write
+from pretrace.results.folder import Write, arrow_column, texts_of
 from pretrace.results.run import p_bars, score_bars
-from pretrace.results.tables import arrow_column, texts_of
 from pretrace.scoring.provenance import record_card
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Bools, Skipped, Table, Text, Verdict

@@ -20,9 +20,9 @@ from pretrace.corpora import TextStream
 from pretrace.errors import OutputError, TextsError
 from pretrace.jobs.job import Job, missing_shards
 from pretrace.jobs.worker import Manifest, Parts, Ranked, remove_parts
+from pretrace.results.folder import texts_of, write_csv
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns
-from pretrace.results.tables import texts_of, write_csv
-from pretrace.scoring.scored import NOTHING, SHOWN
+from pretrace.scoring.detect import NOTHING, SHOWN
 from pretrace.types import EXTREMES, Bools, Control, Doubles, Heat, Missing, Run, Skipped, TablePart, Whole
 
 # What a large run shows of its texts: counts over all of them, a sample drawn at random, and the ends of each

@@ -24,13 +24,12 @@ from pretrace.corpora import TextStream
 from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
 from pretrace.errors import OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
+from pretrace.results.folder import arrow_column
 from pretrace.results.run import control_columns
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.results.tables import arrow_column
-from pretrace.scoring.detect import Options
+from pretrace.scoring.detect import Options, Scored, heat_of, label_words
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
-from pretrace.scoring.scored import Scored, heat_of, label_words
 from pretrace.types import Control, Doubles, Heat, Missing, Skipped, Text
 
 # A source in shards: so many consecutive texts, named by the hash of what they hold.

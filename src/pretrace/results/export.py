@@ -20,10 +20,9 @@ import numpy as np
 
 from pretrace.errors import MissingPackageError, OutputError
 from pretrace.results.atomic import write_atomically
-from pretrace.results.folder import file_hash
+from pretrace.results.folder import Column, arrow_column, file_hash
 from pretrace.results.output_checks import OutputFile
 from pretrace.results.run import MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
-from pretrace.results.tables import Column, arrow_column
 from pretrace.types import Check, Estimate, Measured, Run, SideBySide, Table, Verdict
 
 # Tables as one SQLite database, written whole or not at all, a row at a time: datasette opens it.

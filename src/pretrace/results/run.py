@@ -24,10 +24,21 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
+from pretrace.results.folder import (
+    Column,
+    Kind,
+    Opened,
+    Rendered,
+    Write,
+    read_folder,
+    read_parquet,
+    texts_of,
+    write_csv,
+    write_folder,
+    write_parquet,
+)
 from pretrace.results.output_checks import COMPARISON, COMPARISON_KEY, FORMAT_KEY, MARKER
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
-from pretrace.results.tables import Column, read_parquet, texts_of, write_csv, write_parquet
 from pretrace.types import (
     Bars,
     Bools,

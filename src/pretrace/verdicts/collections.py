@@ -25,8 +25,8 @@ import numpy.typing as npt
 from pretrace.baselines.classifiers import SURFACE, surface_features
 from pretrace.baselines.classifiers import Words as TextWords
 from pretrace.building.reading import days
-from pretrace.cache.generated import Draw
 from pretrace.cache.location import text_key
+from pretrace.cache.traces import Draw
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.results.rounding import p_value

@@ -13,8 +13,7 @@ from pretrace.backends.serving.address import Address, parse_address
 from pretrace.backends.serving.backend import Connection, Served
 from pretrace.backends.serving.client import Client, NotTakenError
 from pretrace.backends.serving.engine import Engine
-from pretrace.backends.serving.known_answers import recognised
-from pretrace.backends.serving.packaged import compared
+from pretrace.backends.serving.packaged import compared, recognised
 from pretrace.backends.serving.routes import ROUTES, TEXT_REQUESTS, Answer, Prompt, Route
 from pretrace.backends.serving.self_check import SENTENCES, Check, Probed
 from pretrace.backends.settings import ModelSettings

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.results.folder import Opened, read_folder
+from pretrace.results.folder import Opened, read_folder, read_lines, read_parquet, texts_of
 from pretrace.results.output_checks import AUDIT_KEY
 from pretrace.results.serialization import expect, from_plain, to_plain
-from pretrace.results.tables import read_lines, read_parquet, texts_of
 from pretrace.results.verdicts import FORMER_AUDIT
 from pretrace.types import (
     Answer,

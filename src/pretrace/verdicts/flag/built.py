@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.results.folder import Opened, read_folder
+from pretrace.results.folder import Opened, read_csv, read_folder
 from pretrace.results.serialization import expect, from_plain, to_plain
-from pretrace.results.tables import read_csv
 from pretrace.results.verdicts import FORMER_FLAGGING, figure, truth
 from pretrace.types import Bools, Doubles, Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.concluding import Conclusion
