@@ -18,9 +18,8 @@ from starlette.testclient import TestClient
 from pretrace.cli.serving import forms
 from pretrace.web import inspection
 from pretrace.web.connections import configured
-from pretrace.web.limits import Limits
 from pretrace.web.serving import application
-from pretrace.web.settings import ServeSettings
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import Workspace
 
 

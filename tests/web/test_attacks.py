@@ -19,8 +19,7 @@ from starlette.testclient import TestClient
 
 from pretrace.web.connections import LogBudget
 from pretrace.web.guard import Tries
-from pretrace.web.limits import Limits
-from pretrace.web.settings import ServeSettings
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError, Workspace
 
 TOKEN = "a token of many characters"

@@ -16,7 +16,7 @@ import pytest
 from pretrace.corpora import open_corpus
 from pretrace.web import languages
 from pretrace.web.jobs import Jobs
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.uploads import facts_of, rename, take, take_folder, texts_of, upload_of
 from pretrace.web.workspace import RequestError, Workspace
 

@@ -309,7 +309,7 @@ class Root(Commands):
         ),
         Entry(
             "recite",
-            "reciting:recite",
+            "testing:recite",
             "Does the model print these texts, word for word? Held against control texts, other documents' ends and a "
             "second model.",
         ),

@@ -317,7 +317,7 @@ def printed(flagged: Verdict, out: Path) -> Answer:
 
 
 def _printed(flagged: Verdict, out: Path, console: Console) -> None:
-    from pretrace.report.searched import sentences
+    from pretrace.report.facts import sentences
     from pretrace.runs import REPORT
 
     console.print(Plain(flagged.statement, style="bold"))

@@ -41,7 +41,7 @@ def finished(run: Run, out: Path) -> Answer:
 def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> None:
     """Print what an audit or a test found: the statement, its reasons, the checks below the heading `checked`, what
     would help, and where the report lies."""
-    from pretrace.report.searched import sentences
+    from pretrace.report.facts import sentences
 
     console.print(Plain(found.statement, style="bold"))
     for reason in (*found.reasons, *_effects(found)):

@@ -15,8 +15,8 @@ from pretrace.report import advice as advising
 from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
 from pretrace.report.chance_plots import against_chance, strength
+from pretrace.report.facts import sentences
 from pretrace.report.frame import fill
-from pretrace.report.searched import sentences
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.types import AuditFigures, Power, Verdict

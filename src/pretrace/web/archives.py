@@ -20,7 +20,7 @@ from typing import IO
 from pretrace.corpora.documents import DOCUMENTS
 from pretrace.corpora.formats import FORMATS
 from pretrace.corpora.webpages import FEEDS
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, slug
 
 TAKEN = (

@@ -18,7 +18,7 @@ from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import Names
 from pretrace.verdicts.looking import look
 from pretrace.web.languages import languages
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
 LETTERS_READ = 2_000_000

@@ -19,7 +19,7 @@ from pretrace.errors import MissingPackageError, ModelError
 from pretrace.verdicts.advise import Advised
 from pretrace.verdicts.choices import Choice
 from pretrace.web.facts import Facts
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
 FieldKind = Literal[

@@ -27,8 +27,7 @@ from pretrace.errors import PretraceError
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.web.archives import opened
 from pretrace.web.facts import Facts, look_into
-from pretrace.web.limits import Limits
-from pretrace.web.settings import ServeSettings
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError
 
 BUSY = 503

@@ -19,7 +19,7 @@ from pretrace.report.wording import count
 from pretrace.web.forms import Form, Models, check_part
 from pretrace.web.guard import LOGIN, Doors
 from pretrace.web.jobs import Jobs
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, Workspace
 
 PACKAGE = "pretrace.web"

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.corpora.documents import DOCUMENTS
-from pretrace.report.tokens import tokens
+from pretrace.report.run import tokens
 from pretrace.types import Heat
 from pretrace.web import looks
 from pretrace.web.jobs import State

@@ -22,7 +22,7 @@ from pretrace.results.atomic import explained
 from pretrace.web.archives import OF_A_FOLDER, ending_of, places
 from pretrace.web.facts import Facts
 from pretrace.web.inspection import BUSY, Inspected, inspected, text_of_document
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, Workspace, fresh, record_in, save, slug
 
 _PIECE = 1 << 20
