@@ -285,11 +285,11 @@ def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
     if "method.expression" not in known and method:
         parts = [f"{name} {value}" for name, value in flattened(without_tables(mapping(method)))]
         known["method.expression"] = ", ".join(parts) if isinstance(method, Mapping) else str(method)
-    losses = numbers(card.get("losses"))
+    known_losses = numbers(card.get("losses"))
     return {
         "facts": [(words, _spaced(known[name])) for name, words in _ADAPTER.items() if name in known],
-        "losses": losses,
-        "plot": to_svg(losses(losses), name="losses", label="Loss by epoch") if losses else None,
+        "losses": known_losses,
+        "plot": to_svg(losses(known_losses), name="losses", label="Loss by epoch") if known_losses else None,
     }
 
 
