@@ -137,6 +137,7 @@ class Local:
             raise TextsError(f"{folder} holds no index of infini-gram: it has no file tokenized.0.")
         self.size = sum(one.stat().st_size for one in parts)
         self.documents = sum(one.stat().st_size for one in folder.glob("offset.*")) // 8
+        self._tokenizer: Any = None
         if tokenizer:
             from pretrace.backends.loading import open_tokens
             from pretrace.backends.settings import ModelSettings
@@ -144,7 +145,7 @@ class Local:
             self._tokenizer = open_tokens(tokenizer, ModelSettings()).rust
             size = max(2, self._tokenizer.get_vocab_size())
         else:
-            self._tokenizer, size = None, 255
+            size = 255
         width = 1 if not tokenizer else 2 if size < 1 << 16 else 4
         mark = parts[0].open("rb").read(4)
         held = next((k for k in (4, 2, 1) if mark[:k] == b"\xff" * k), 0)
