@@ -457,7 +457,7 @@ def measured(part: str, options: argparse.Namespace) -> dict[str, Any]:
 
 def ray(data: Path, work: Path, **_: Any) -> dict[str, Any]:
     """Two workers on a Ray of this machine beside one, each with the same twelve files, once the workers are there."""
-    from pretrace.jobs.engine.scanning import scanning_crew
+    from pretrace.jobs.engine.work import scanning_crew
     from pretrace.jobs.settings import EngineSettings
 
     folder = work / "ray"

@@ -518,6 +518,7 @@ def test_the_command_and_the_call_make_the_audit_again() -> None:
     exec(call[call.index("settings =") : call.index("heldout =")], scope)
     assert scope["settings"] == AuditSettings(
         also=("paper", "original"),
+        classifiers=("words",),
         method="lora(rank=32, epochs=6, learning_rate=0.0005)",
         statements=audit.statements,
     )

@@ -17,7 +17,6 @@ from pretrace.report.audit_first import UNSTATED, Row, when
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
-from pretrace.report.plain import once, plain
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.results.atomic import atomic_text
@@ -50,10 +49,12 @@ def first_page(verdict: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(verdict.statement, title and f"{title}: "),
         "rows": tuple(identity(verdict)),
-        "failed": [(check, plain(check.words)) for check in verdict.checks if check.status == "failed"],
+        "failed": [
+            (check, wording.plain(check.words)) for check in verdict.checks if check.status == "failed"
+        ],
         "others": [check for check in verdict.checks if check.status != "failed"],
-        "reasons": once(verdict.reasons, verdict.trust),
-        "advised": once(verdict.advice),
+        "reasons": wording.once(verdict.reasons, verdict.trust),
+        "advised": wording.once(verdict.advice),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
         "often": wording.often(verdict.p) if verdict.p is not None else "",
@@ -78,13 +79,16 @@ def identity(verdict: Verdict) -> Iterator[Row]:
         yield Row("Model in question", named(verdict.model), marks)
     found = corpus.get("sha256")
     hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
-    yield Row("Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the test", hashed)
+    made = "test" if verdict.hypothesis else "search"
+    yield Row(
+        "Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}", hashed
+    )
     if verdict.register:
         first, *others = verdict.register
         yield Row(
             "Tests of these texts",
-            plain(first),
-            tuple((named(plain(one)), False) for one in others[:MOST_TESTS]),
+            wording.plain(first),
+            tuple((named(wording.plain(one)), False) for one in others[:MOST_TESTS]),
         )
 
 

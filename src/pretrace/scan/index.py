@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.scan.corpus import INDEX, CorpusFile, Facts, Unread, facts_of
 from pretrace.scan.searching import RUN
 from pretrace.scan.sightings import FileFacts, Part, Sighting, added_up
+
+if TYPE_CHECKING:
+    import tokenizers
 
 NAMED = 5
 """Documents that are asked for of each text, of those that hold its longest passage."""
@@ -137,15 +140,14 @@ class Local:
             raise TextsError(f"{folder} holds no index of infini-gram: it has no file tokenized.0.")
         self.size = sum(one.stat().st_size for one in parts)
         self.documents = sum(one.stat().st_size for one in folder.glob("offset.*")) // 8
-        self._tokenizer: Any = None
+        self._tokenizer: tokenizers.Tokenizer | None = None
+        size = 255
         if tokenizer:
             from pretrace.backends.loading import open_tokens
             from pretrace.backends.settings import ModelSettings
 
             self._tokenizer = open_tokens(tokenizer, ModelSettings()).rust
             size = max(2, self._tokenizer.get_vocab_size())
-        else:
-            size = 255
         width = 1 if not tokenizer else 2 if size < 1 << 16 else 4
         mark = parts[0].open("rb").read(4)
         held = next((k for k in (4, 2, 1) if mark[:k] == b"\xff" * k), 0)

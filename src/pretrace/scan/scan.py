@@ -557,7 +557,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         p=None,
         units=len(usable),
         unit="text",
-        question=f"Do the texts of {texts.corpus.name} stand in this corpus?",
+        question=f"Do the texts of “{texts.corpus.name}” stand in this corpus?",
         compared=(*_compared(asked, documents, size), *_compared_words(asked.settings)),
         trust=_trust(beside),
         effect=Estimate(coverage, coverage, coverage),
@@ -672,8 +672,8 @@ def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
     said = []
     if files:
         said += [
-            f"{len(texts.corpus):,} texts were looked for in {documents:,} documents of {files:,} files "
-            f"({size / 1e6:,.0f} MB). The whole corpus was read; nothing was sampled.",
+            f"{len(texts.corpus):,} texts were looked for in {_many(documents, 'document')} of "
+            f"{_many(files, 'file')} ({_megabytes(size)}). The whole corpus was read; nothing was sampled.",
             f"A passage counts where {RUN} or more characters stand in a document in the same order. {how} Each "
             "passage was compared letter by letter, so none was found by mistake, and none of this length was missed.",
         ]
@@ -764,13 +764,21 @@ def _advice(
         said.append("Take the file of the texts out of the corpus: every text is found there.")
     if texts.heldout is None and outcome == "found":
         said.append(
-            "Name control texts with --heldout: how much of them is found says what texts of this kind share."
+            "Name control texts: how much of them is found says what texts of this kind share. [--heldout]"
         )
     if outcome == "absent":
         said.append(
-            "To learn more of a model whose training data are not open, test it: pretrace advise says how."
+            "To learn more of a model whose training data are not open, test the model. [pretrace advise]"
         )
     return tuple(said)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB" if size >= 1e6 else "less than 1 MB"
 
 
 def _tables(
