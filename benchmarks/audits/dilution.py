@@ -286,9 +286,9 @@ def law(found: Mapping[str, Any]) -> dict[str, Any]:
     seeds of each cell, and what it foresees for each cell when it is fitted without it.
 
     A cell weighs by how well 400 documents a side fix its d', and one by which single documents are told apart nearly
-    without fail (d' above 2.5) as if that were a guess. `interval` is where nine of ten measured AUCs should lie: from the
-    law's own error, from how far the other cells lie from it, and from what chance makes of 400 documents a side. Cells
-    with d' at or below 0.01 count as 0.01.
+    without fail (d' above 2.5) as if that were a guess. `interval` is where nine of ten measured AUCs should lie: from
+    the law's own error, from how far the other cells lie from it, and from what chance makes of 400 documents a side.
+    Cells with d' at or below 0.01 count as 0.01.
     """
     made = {}
     for score in ("min_k_plus_plus", "ref"):
