@@ -71,8 +71,10 @@ HARNESSES_OWN = {
 }
 """Options of inspect and lm_eval."""
 DOCKERS_OWN = {"--rm"}
-BENCHMARKS_OWN = {"--runs"}
 """Options of docker itself."""
+BENCHMARKS_OWN = {"--runs"}
+SCRIPTS_OWN = {"--demo", "--lowest"}
+"""Options of scripts/check-release."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
     "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
@@ -307,6 +309,7 @@ def test_options_exist(page: Path) -> None:
         "harnesses.md": HARNESSES_OWN,
         "ci.md": DOCKERS_OWN,
         "audits.md": BENCHMARKS_OWN,
+        "limits.md": DOCKERS_OWN | SCRIPTS_OWN,
     }
     options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
