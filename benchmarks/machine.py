@@ -30,9 +30,9 @@ def machine() -> dict[str, object]:
     }
 
 
-def commit() -> str:
-    """The commit measured, with a + where files differ from it."""
-    here = Path(__file__).parent
+def commit(here: Path | None = None) -> str:
+    """The commit measured, of this checkout or another, with a + where files differ from it."""
+    here = here or Path(__file__).parent
     try:
         name = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=True

@@ -7,10 +7,8 @@ import threading
 
 import pytest
 
-from pretrace.cli.lines import PassesLine
-from pretrace.cli.progress import Stages, trained, watched
-from pretrace.cli.progress_file import VARIABLE
-from pretrace.cli.under_way import command, doing
+from pretrace.cli.progress import PassesLine, Stages, command, doing, trained, watched
+from pretrace.cli.streams import VARIABLE
 from pretrace.verdicts.audit.watch import Outlook, Stage
 
 

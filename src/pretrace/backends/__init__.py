@@ -31,7 +31,7 @@ def known_backends() -> dict[str, str]:
 
 def open_model(model: str, **settings: Any) -> Backend:
     """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `sglang:URL`, `tgi:URL`,
-    `completions:URL`), or what a plug-in opens (`mine:NAME`).
+    `completions:URL`), what vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`).
 
     Keyword arguments are the fields of `backends.loading.ModelSettings`: revision, dtype, device,
     device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle, and for servers served_model,

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, both
+from pretrace.cli.answer import Answer, said_after
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import doing
 from pretrace.errors import ExpressionError
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.sample_logs import SampleLog
@@ -121,7 +121,7 @@ def samples(
         verdict = replace(
             verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")
         )
-        return both(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
+        return said_after(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
     return finished(verdict, inputs.out, given)
 
 

@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from pretrace.corpora.documents import DOCUMENTS
-from pretrace.corpora.feeds import FEEDS
 from pretrace.corpora.formats import FORMATS
+from pretrace.corpora.webpages import FEEDS
 from pretrace.web.limits import Limits
 from pretrace.web.workspace import RequestError, slug
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.documents import DOCUMENTS
-from pretrace.corpora.folders import ending_of
+from pretrace.corpora.documents import DOCUMENTS, ending_of
 from pretrace.corpora.formats import rows_of
 from pretrace.corpora.reading import Reading
 from pretrace.errors import TextsError

@@ -59,7 +59,7 @@ class _TooLongError(ValueError):
 
 class Client:
     """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages
-    say can be done.
+    say can be done. `keyless`: the key of the environment is for servers of models, and this is another one.
 
     Raises MissingPackageError without the extra `server`.
     """
@@ -72,13 +72,14 @@ class Client:
         seconds: float,
         retries: int | None = None,
         cures: Cures | None = None,
+        keyless: bool = False,
     ) -> None:
         try:
             import openai
         except ImportError:
             raise MissingPackageError("openai", "a model on a server", "server") from None
         self.url, self.requests, self._cures = url, requests, cures or Cures()
-        self._key = api_key(url)
+        self._key = None if keyless else api_key(url)
         self._limit = asyncio.Semaphore(requests)
         self._client = openai.AsyncOpenAI(
             base_url=url,
