@@ -5,7 +5,9 @@ model from scratch reads the collection once, 4 or 16 times among 1, 10, 100 or 
 Pile domains, the other abstracts, and the standard library's docstrings, each window once as far as they go. The
 copies stand `throughout`, or in one block whose middle is at a tenth of the training (`early`), at half (`middle`) or
 at nine tenths (`late`), moved inside where it does not fit. A twin reads the same other text and never the
-collection: it is the placebo of every score, the reference of `ref`, `wbc` and `ez`, and the placebo of the audit.
+collection: it is the placebo of every score, the reference of `ref`, `wbc`, `ez` and `learned`, and the placebo of the
+audit. The classifier of `learned` is carried over from a model of another seed, with another tokenizer, that read other
+abstracts four times among as much other text.
 
 `python -m benchmarks.audits.dilution --work FOLDER [--sizes 1 3 10] [--dilutions 1 10 100] [--copies 1 4 16] [--places
 throughout early middle late] [--seeds 0 1 2]` does the cells that are not on file yet, the cheapest first, and
@@ -36,6 +38,8 @@ from benchmarks.experiments import DATA, RESULTS, Ledger, Spoken, explained, fig
 from pretrace import Models, Options, PretraceError, count, detect, evaluate, open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.tokens import Tokens
+from pretrace.results.atomic import atomic_text
+from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.permutation import two_sample
 from pretrace.statistics.power import auc_power
 from pretrace.tuning.architectures import Architecture, new_model
@@ -60,7 +64,7 @@ DILUTIONS, COPIES = (1, 10, 100, 1000), (1, 4, 16)
 PLACES = {"throughout": None, "early": 0.1, "middle": 0.5, "late": 0.9}
 SCORES = (
     *("loss", "zlib", "lowercase", "min_k", "min_k(k=0.1)", "min_k_plus_plus", "gap_k", "surp", "dc_pdd"),
-    *("ref", "wbc", "ez"),
+    *("ref", "wbc", "ez", "coverage(samples=4)"),
 )
 SIZES, DRAWS, PERMUTATIONS = (25, 50, 100, 200, 400), 200, 199
 HIGHEST = 0.9995
@@ -202,14 +206,39 @@ class Experiment:
         self.found, self.ready = cut(found, tokenizer)
         self.seed = seed
 
-    def measure(self, cell: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """The rows of a cell, and what there is to tell of it."""
-        begin = time.perf_counter()
+    def _classifier(self, seed: int) -> Path:
+        """The folder of a run that records a classifier of `learned` fitted on a model of another seed, without the
+        texts of this one."""
+        other = 1 if seed == 0 else 0
+        folder = self.work / f"learned-s{seed}"
+        if (folder / "run.json").is_file():
+            return folder
+        self._prepare(seed)
+        here = {text.text[:100] for text in self.found.labelled.texts}
+        self._prepare(other)
+        cell = {"size": 1, "dilution": 1, "copies": 4, "place": "throughout", "seed": other}
+        target, twin = self._models(cell)
+        apart = tuple(text for text in self.found.labelled.texts if text.text[:100] not in here)
+        asked = Models(target, reference=twin, labelled=Corpus("another seed", apart))
+        facts = ScorePlan.parse("learned").fit(asked, cache=False).facts
+        folder.mkdir(exist_ok=True)
+        atomic_text(folder / "run.json", json.dumps({"settings": {"fitted": facts}}))
+        return folder
+
+    def _models(self, cell: Mapping[str, Any]) -> tuple[HuggingFace, HuggingFace]:
+        """The model of a cell and its twin."""
         self._prepare(cell["seed"])
         folders = [model_of(self.work, self.ready, cell, self.spelled, twin=twin) for twin in (False, True)]
         target, twin = (open_model(str(folder), dtype="float32") for folder in folders)
         assert isinstance(target, HuggingFace)
         assert isinstance(twin, HuggingFace)
+        return target, twin
+
+    def measure(self, cell: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """The rows of a cell, and what there is to tell of it."""
+        begin = time.perf_counter()
+        carried = f"learned(run={str(self._classifier(cell['seed']))!r})"
+        target, twin = self._models(cell)
         labelled = self.found.labelled
         counts = count(
             list(self.found.other[::10]),
@@ -219,10 +248,17 @@ class Experiment:
         )
         beside = Models(twin, reference=twin, counts=counts)
         asked = Models(target, reference=twin, counts=counts, placebo=beside)
-        run = evaluate(detect(labelled, asked, SCORES, Options(cache=False, seed=0)), labelled, seed=0)
-        rows = [row for row in figures(run) if row["kind"] == "score"]
+        scores = [*SCORES, carried]
+        run = evaluate(detect(labelled, asked, scores, Options(cache=False, seed=0)), labelled, seed=0)
+        rows = [
+            {**row, "score": "learned" if row["score"] == carried else row["score"]}
+            for row in figures(run)
+            if row["kind"] == "score"
+        ]
         member = np.array([bool(text.member) for text in labelled.texts])
-        alone = run.matrix[:, list(SCORES).index("min_k_plus_plus")].astype(float)
+        name = "min_k_plus_plus"
+        alone = run.column(name)
+        unseen = next(one.values[:, 0] for one in run.controls if (one.score, one.kind) == (name, "placebo"))
         samples = [Sample(text.id, text.text) for text in labelled.texts]
         read = [logprobs(one, samples, cache=False) for one in (target, twin)]
         gains = logprob_gains(*read, gain_scale([(read[0], read[1])]))
@@ -236,6 +272,7 @@ class Experiment:
             "audit": {
                 "without_placebo": audit_power(alone[member], alone[~member], seed=cell["seed"]),
                 "with_placebo": audit_power(gains[member], gains[~member], seed=cell["seed"]),
+                "twin_without_placebo": audit_power(unseen[member], unseen[~member], seed=cell["seed"]),
             },
             "seconds": round(time.perf_counter() - begin, 1),
         }

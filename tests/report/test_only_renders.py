@@ -18,7 +18,7 @@ STATISTICS = {
     "nanstd", "nanvar", "percentile", "permutation", "quantile", "random", "std", "var",
 }  # fmt: skip
 DRAWING: set[tuple[str, str]] = set()
-"""Functions that may after all, by their module; where an axis starts and ends is found in pretrace.results.bars."""
+"""Functions that may after all, by their module; where an axis starts and ends is found in pretrace.results.run."""
 
 
 def modules() -> list[Path]:

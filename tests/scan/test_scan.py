@@ -25,7 +25,7 @@ from pretrace.scan import scan as room
 from pretrace.scan.corpus import CorpusFile, Reader, files_of
 from pretrace.scan.folding import has_numba
 from pretrace.scan.labels import labels_of
-from pretrace.scan.sightings import Passage, is_common, merged
+from pretrace.scan.sightings import Passage, found_texts, is_common, merged
 
 WORDS = [
     f"{a}{b}"
@@ -378,8 +378,7 @@ def test_passages_add_up_over_parts(place: Path) -> None:
     parts = [room._part(place / "x.parts", file) for file in found.files]
     there = [one for one in parts if one is not None]
     assert merged(there).changes.tolist() == merged(there[::-1]).changes.tolist()
-    content = room.np.frombuffer(found.texts.contents[1], dtype="uint8")
-    text = room.found_text(merged(there), 1, content, found.texts.starts[1])
+    text = found_texts(merged(there), found.texts.contents, found.texts.starts)[1]
     assert text.passages == (Passage(0, len(prose(1)), 2),)
 
 

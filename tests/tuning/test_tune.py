@@ -21,9 +21,8 @@ from pretrace.cache.location import text_key
 from pretrace.corpora import read_texts
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
-from pretrace.tuning.adapters import Allocation, read_adapter, tune
+from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, read_adapter, tune
 from pretrace.tuning.methods import AdaLora, Ia3, Lora, methods
-from pretrace.tuning.targets import new_adapter, peft_settings
 from pretrace.types import Corpus, Quantity, Text
 
 LABELLED = Corpus(

@@ -57,6 +57,21 @@ def open_model(model: str, **settings: Any) -> Backend:
     return open_huggingface(model, chosen)
 
 
+def check_model(model: str) -> None:
+    """ModelError where it can be seen, without opening it or sending it a text, that a model could not be opened: a
+    folder without weights, a server that does not answer, a hub id that is neither here nor to be had.
+    MissingPackageError where its reader is not installed. What a plug-in opens is not looked at."""
+    from pretrace.backends.serving.address import parse_address, parse_text_address
+    from pretrace.backends.weights import check_weights
+
+    if served_kind(model) or text_kind(model):
+        from pretrace.backends.serving.client import check_answers
+
+        check_answers((parse_address if served_kind(model) else parse_text_address)(model).url)
+    elif model.partition(":")[0] not in backends:
+        check_weights(model)
+
+
 def open_tokenizer(model: str, **settings: Any) -> Tokens:
     """The tokenizer of a model without its weights, for counting; settings as for `open_model`."""
     from pretrace.backends.loading import ModelSettings, open_tokens

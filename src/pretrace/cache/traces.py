@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pretrace.cache.codecs import STATE, TRACE
 from pretrace.cache.database import Kind
-from pretrace.cache.entries import Entries, Entry
-from pretrace.types import Drawn, Firing, Peak, Quantity, State, States, Trace
+from pretrace.cache.entries import STATE, TRACE, Entries, Entry
+from pretrace.types import Continued, Drawn, Firing, Peak, Quantity, State, States, Trace
 
 _KIND = Kind("traces", "trace cache", "traces")
 _TRACE = ""  # its label; that of a state is the state's name
@@ -79,4 +78,7 @@ def state_name(state: State) -> str:
         return f"drawn k={int(state.k)} temperature={float(state.temperature)!r}"
     if isinstance(state, Peak):
         return "peak"
+    if isinstance(state, Continued):
+        sampled = f"samples={int(state.samples)} share={float(state.share)!r}"
+        return f"continued {sampled} temperature={float(state.temperature)!r} seed={int(state.seed)}"
     return f"hidden {'all' if state.layer is None else int(state.layer)}"

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pretrace.cli.answer import CANNOT_ANSWER, Answer
-from pretrace.cli.console import Plain
+from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain
 from pretrace.cli.streams import asks
 from pretrace.corpora import Columns
 from pretrace.registry import require

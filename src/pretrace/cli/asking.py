@@ -21,14 +21,12 @@ import typer
 from rich.console import Console
 
 from pretrace.backends.serving.address import served_kind, text_kind
-from pretrace.cli.answer import CANNOT_ANSWER, Answer, lines
-from pretrace.cli.audit_printing import expected_of
-from pretrace.cli.console import Plain
-from pretrace.cli.lines import duration
-from pretrace.cli.notes import note, quiet
+from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
-from pretrace.cli.streams import asks, say
+from pretrace.cli.printing import expected_of
+from pretrace.cli.progress import duration
+from pretrace.cli.streams import asks, note, quiet, say
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import operand
 from pretrace.errors import ExpressionError, TextsError

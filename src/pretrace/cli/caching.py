@@ -10,10 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cache.contents import KINDS, Kept, kept, remove
-from pretrace.cache.location import cache_folder
-from pretrace.cli.answer import Answer, lines
-from pretrace.cli.console import Plain
+from pretrace.cache.location import KINDS, Kept, cache_folder, kept, remove
+from pretrace.cli.answer import Answer, Plain, lines
 from pretrace.cli.streams import asks
 from pretrace.errors import ExpressionError
 from pretrace.settings import option

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, both
+from pretrace.cli.answer import Answer, said_after
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import doing
 from pretrace.errors import ExpressionError
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.sample_logs import SampleLog
@@ -87,9 +87,11 @@ def samples(
     from pretrace.cli.flagging import check_use
     from pretrace.cli.progress import watched
     from pretrace.cli.verdicts import finished
+    from pretrace.harnesses.prompt_texts import TextOf
     from pretrace.harnesses.sample_logs import metric_of, read_log
     from pretrace.harnesses.samples import samples as compare
     from pretrace.runs import save_verdict
+    from pretrace.verdicts.order import repeated
 
     check_use(flagging, inputs.companions)
     if (inputs.stated or inputs.shuffled_with) and not inputs.options_out:
@@ -104,6 +106,8 @@ def samples(
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
     known = _known(inputs.nonmembers, settings)
     metric_of([log, known.log] if known.log else [log], settings.metric)
+    if inputs.options_out:  # a lot that did not give this order is said before any model is opened
+        repeated(TextOf(log).with_options(), _order_settings(inputs, flagging))
     target = _evaluated(log, logs)
     models = _opened(target, inputs, flagging)
     ordered = _ordered(log, models, inputs, flagging) if inputs.options_out else None
@@ -117,7 +121,7 @@ def samples(
         verdict = replace(
             verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")
         )
-        return both(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
+        return said_after(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
     return finished(verdict, inputs.out, given)
 
 
@@ -157,17 +161,24 @@ def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
 def _ordered(log: SampleLog, models: Models, inputs: SamplesInputs, flagging: FlagSettings) -> Verdict:
     """The order test on the answer options of the log."""
     from pretrace.cli.progress import Stages
-    from pretrace.harnesses.prompt_texts import OPTIONS, TextOf
+    from pretrace.harnesses.prompt_texts import TextOf
     from pretrace.verdicts.frame import with_second
     from pretrace.verdicts.order import order
 
-    settings = OrderSettings(
+    settings = _order_settings(inputs, flagging)
+    placebos = (models.placebo.target,) if models.placebo else ()
+    asked = with_second(Models(models.target, reference=models.reference, placebos=placebos))
+    return order(TextOf(log).with_options(), asked, settings, watch=Stages())
+
+
+def _order_settings(inputs: SamplesInputs, flagging: FlagSettings) -> OrderSettings:
+    """The order test of the answer options, as the options of the command say."""
+    from pretrace.harnesses.prompt_texts import OPTIONS
+
+    return OrderSettings(
         options=OPTIONS,
         stated=inputs.stated,
         shuffled_with=inputs.shuffled_with,
         level=flagging.level,
         cache=flagging.cache,
     )
-    placebos = (models.placebo.target,) if models.placebo else ()
-    asked = with_second(Models(models.target, reference=models.reference, placebos=placebos))
-    return order(TextOf(log).with_options(), asked, settings, watch=Stages())

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, lines
-from pretrace.cli.console import Plain, printer
+from pretrace.cli.answer import Answer, Plain, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.paths import Source
 from pretrace.cli.printing import measured, preview
@@ -21,7 +20,7 @@ from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies.table import COUNTS
-from pretrace.jobs.engine.counting import counting_crew
+from pretrace.jobs.engine.work import counting_crew
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
@@ -206,13 +205,21 @@ def demo(inputs: DemoInputs) -> None:
     try:
         with watched("scoring") as progress:
             console.print(preview(show_smollm2(out, seed=inputs.seed, progress=progress)))
-        second = f"{out / 'smollm2' / 'report.html'}"
+        second = (out / "smollm2" / "report.html").resolve().as_uri()
     except MissingPackageError as error:
         second = f"left out: {error}"
-    console.print(f"Done in {time.perf_counter() - begin:.0f} s. Reports, for any browser:")
-    console.print(Plain(f"  {out / 'planted' / 'report.html'}"), soft_wrap=True)
-    console.print(Plain(f"  {second}"), soft_wrap=True)
-    console.print(Plain(f"Try: pretrace score stdlib --model {out / 'model'} --out RUN"), soft_wrap=True)
+    console.print(
+        f"Done in {time.perf_counter() - begin:.0f} s. The reports, to click on or to open in any browser:"
+    )
+    first = (out / "planted" / "report.html").resolve().as_uri()
+    for line in (
+        f"  {first}",
+        f"  {second}",
+        "Try it on your own text:",
+        f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
+        "  pretrace ask MY_TEXTS --model MODEL --unseen MY_DRAFTS",
+    ):
+        console.print(Plain(line), soft_wrap=True)
 
 
 def _losses(card: Mapping[str, Any]) -> str:

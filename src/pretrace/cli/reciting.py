@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pretrace.cli.answer import Answer
-from pretrace.cli.answering import Asked, opened_for_text
 from pretrace.cli.options import Given
 from pretrace.cli.paths import Source
+from pretrace.cli.verdicts import Asked, opened_for_text
 from pretrace.corpora import open_corpus
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS

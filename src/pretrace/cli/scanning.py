@@ -37,7 +37,8 @@ class Searched:
     corpus: tuple[str, ...] = option(
         (),
         "What is searched: a .jsonl, .parquet, .txt, .warc or .wet file (also .gz, .zst), a folder, a pattern, or an "
-        "address such as hf://datasets/NAME or s3://BUCKET. May be given more than once.",
+        "address such as hf://datasets/NAME or s3://BUCKET. Or an index of infini-gram: infini-gram:FOLDER#TOKENIZER, "
+        "infini-gram:https://HOST/#NAME. May be given more than once.",
         panel=TEXTS,
         path="in",
         essential=True,
@@ -105,7 +106,7 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
-    from pretrace.jobs.engine.scanning import scanning_crew
+    from pretrace.jobs.engine.work import scanning_crew
     from pretrace.runs import save_verdict
     from pretrace.scan import scan as room
     from pretrace.scan.cleaning import check_clean, clean

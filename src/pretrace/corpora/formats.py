@@ -18,11 +18,17 @@ from pathlib import Path
 from typing import IO, cast
 
 from pretrace.corpora.columns import kind_of, mended
-from pretrace.corpora.documents import DOCUMENTS
-from pretrace.corpora.feeds import FEEDS, feed_rows
-from pretrace.corpora.folders import document_rows, ending_of, folder_rows
-from pretrace.corpora.opened import opened, refuse_utf16, refused_politely
+from pretrace.corpora.documents import (
+    DOCUMENTS,
+    document_rows,
+    ending_of,
+    folder_rows,
+    opened,
+    refuse_utf16,
+    unreadable_explained,
+)
 from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
 
 FIELD_LIMIT = 10 * 1024 * 1024
@@ -36,7 +42,7 @@ READ_AHEAD = 1024 * 1024
 
 def rows_of(path: Path, reading: Reading) -> Iterator[Row]:
     """The rows of a file or folder, in order. Raises TextsError for whatever is wrong with it."""
-    with refused_politely(reading.source):
+    with unreadable_explained(reading.source):
         if path.is_dir():
             yield from folder_rows(path, reading)
         elif path.is_fifo():

@@ -11,9 +11,8 @@ import numpy as np
 from pretrace.baselines import blind as baseline
 from pretrace.corpora import TextStream
 from pretrace.jobs.job import Job
-from pretrace.jobs.manifest import Parts
-from pretrace.jobs.merge import Merged, manifests
-from pretrace.jobs.rows import in_order, texts_at
+from pretrace.jobs.merging import Merged, in_order, manifests, texts_at
+from pretrace.jobs.worker import Parts
 from pretrace.results.run import control_columns
 from pretrace.results.tables import texts_of
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name

@@ -27,9 +27,9 @@ from pretrace.backends.weights import locate
 from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
-from pretrace.tuning.checkpoint import trainable
 from pretrace.tuning.classifier_plan import SUREST, NewClassifier, TunedClassifier, check_kinds
 from pretrace.tuning.plan import TrainingPlan
+from pretrace.tuning.training import trainable
 from pretrace.types import Bools, Doubles
 
 Place = Callable[[], AbstractContextManager[Any]]
@@ -235,8 +235,8 @@ def _adapted(body: Any, *, rank: int) -> Any:
     """The body with a new adapter, as peft makes it for a model that only reads."""
     from peft import get_peft_model
 
+    from pretrace.tuning.adapters import peft_settings
     from pretrace.tuning.methods import Lora
-    from pretrace.tuning.targets import peft_settings
 
     how = peft_settings(Lora(rank=rank), body, steps=0)
     how.task_type = "FEATURE_EXTRACTION"

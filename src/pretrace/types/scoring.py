@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pretrace.types.models import Proposer
-from pretrace.types.texts import Text
-from pretrace.types.traces import Doubles, Evidence, Floats, Needs, Trace
+from pretrace.types.traces import Doubles, Evidence, Floats, Needs, Text, Trace
 
 
 class Score(Protocol):

@@ -162,9 +162,8 @@ def marker_hash(folder: Path) -> str:
     return ""
 
 
-def figures(folder: Path) -> dict[str, str]:
-    """What a result found, name by name, in words and numbers; OutputError where it cannot be read."""
-    found = runs.load(folder)
+def figures(found: object) -> dict[str, str]:
+    """What a result found, name by name, in words and numbers."""
     if isinstance(found, Run):
         return dict(_of_run(found))
     return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}

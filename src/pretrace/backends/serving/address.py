@@ -184,6 +184,18 @@ def holds_secret(parts: SplitResult) -> bool:
     return parts.username is not None or parts.password is not None or bool(parts.query)
 
 
+def called(name: str) -> str:
+    """A model's name in a sentence: one on a server by its name and the host, without the path.
+
+    >>> called("chat:https://api.example.org/v1#writer-2"), called("vllm:http://127.0.0.1:8000"), called("smollm2")
+    ('writer-2 at api.example.org', 'the model at 127.0.0.1:8000', 'smollm2')
+    """
+    kind, _, rest = name.partition(":")
+    url, _, model = rest.partition("#")
+    parts = split_url(url) if kind in (*KINDS, *get_args(TextKind)) else None
+    return f"{model or 'the model'} at {parts.netloc}" if parts is not None else name
+
+
 def api_key(url: str) -> str:
     """The key from the environment for the server at an address; "" without one, and for a host that may not have it.
 

@@ -12,21 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pretrace.corpora.benchmarks.labelled_by_path import (
+from pretrace.corpora.benchmarks.published import (
     MEMBERS,
     NONMEMBERS,
-    PathLabels,
-    labelled,
-    read_by_path,
-)
-from pretrace.corpora.benchmarks.published import (
     Cells,
+    PathLabels,
     Schema,
     carded,
     joined,
     kept,
+    labelled,
     one_table,
     published,
+    read_by_path,
     stem,
     tables,
 )

@@ -9,15 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pretrace.corpora.benchmarks.labelled_by_path import (
+from pretrace.corpora.benchmarks.published import (
     MEMBERS,
     NONMEMBERS,
+    Cells,
     PathLabels,
+    Schema,
+    carded,
+    joined,
     labelled,
     matching,
+    published,
     read_by_path,
 )
-from pretrace.corpora.benchmarks.published import Cells, Schema, carded, joined, published
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Card, Corpus
