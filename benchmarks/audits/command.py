@@ -35,7 +35,6 @@ from benchmarks.experiments import DATA, RESULTS
 from benchmarks.machine import commit, machine
 from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
-from pretrace.baselines.classifier_two_sample import gap
 from pretrace.cache.traces import open_store
 from pretrace.results.atomic import atomic_text
 from pretrace.scoring.evidence import trace
@@ -44,8 +43,9 @@ from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import _Asked
 from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.designs import ALIKE, differ
+from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
 from pretrace.verdicts.audit.generation import compared, cut_alike
+from pretrace.verdicts.audit.planning import _gaps
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.draws import LEAST_DRAWS
 
@@ -235,8 +235,8 @@ class Bench:
         failed = [check.name for check in looked if check.status == "failed"]
         if failed:
             return row | {"accused": False, "failed": failed, "left_out": left_out}
-        between = gap(*made.samples.corpora(), settings.classifiers, seed=seed, resamples=100)[:-1]
-        widest = max(between, key=lambda one: one.auc.value)
+        widest = widest_gap(_gaps(cuts, settings, seed), (ALIKE,))
+        assert widest is not None
         failed += ["gap"] if differ(widest, ALIKE) else []
         auc = round(widest.auc.value, 3)
         return row | {"accused": not failed, "failed": failed, "left_out": left_out, "auc": auc}

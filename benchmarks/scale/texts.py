@@ -8,8 +8,8 @@ it on 40 texts before and give microseconds of processor time a text by part, of
 continues behind the rows of the same commit. `--quick` takes 20,000 and 60,000 texts. `--name` keeps the rows under a
 name beside those that are there, to compare two states.
 
-`--beside FOLDER` measures the sources of another checkout as well, in turn with those here, and writes each run of both
-with its commit and what else the machine did into benchmarks/results/scale_beside.json.
+`--beside FOLDER` measures the sources of another checkout as well, in turn with those here, and writes every run of
+both, with its commit and the load of the machine, into benchmarks/results/scale_beside.json.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def watch(clock: Clock) -> None:
                 continue
             *inner, last = name.split(".")
             owner = functools.reduce(lambda found, one: getattr(found, one, None), inner, owner)
-            if hasattr(owner, last):
+            if owner is not None and hasattr(owner, last):
                 setattr(owner, last, clock.timed(part, getattr(owner, last)))
 
 
@@ -331,7 +331,7 @@ def beside(other: Path, command: str, texts: int, work: Path) -> dict[str, Any]:
                     "--",
                     *tail,
                     "--out",
-                    str(Path(own) / "RUN"),
+                    f"{own}/RUN",
                 ],
                 env={**environment, "PYTHONPATH": f"{states[name] / 'src'}{os.pathsep}{ROOT}"},
                 stdout=subprocess.PIPE,

@@ -139,7 +139,9 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
                 f"{unread[0]['file']} could not be read to its end, so the corpus is not cleaned: mend the file, "
                 "and run the same command."
             )
-        cleaned = clean(asked, room.found_in(asked, parts), searched.clean)
+        whole = room.found_in(asked, parts)
+        assert whole is not None
+        cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned.words))
     save_verdict(replace(found, settings={**found.settings, "command": dict(given)}), searched.out)
     if not unread:

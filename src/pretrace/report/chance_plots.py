@@ -16,13 +16,13 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas
 from pretrace.report.wording import fixed, plural
-from pretrace.statistics.permutation import STEEPEST
 from pretrace.types import Null, Power
 
 SIGN, HELD = KINDS["member"], "#1c1c1c"
 HILL, TAIL = "#cbcbcb", "#777777"
 WIDTH = 7.6
-_SCALELESS = 0.99 * STEEPEST
+_SCALELESS = 9_900.0
+"""Strength of a result of documents that are all alike: nearly the most that a test gives, which a test holds."""
 _VISIBLE = 0.02
 """The share of the highest bar below which a bar is too low to be in the way of words."""
 STRENGTH = "strength of the result: 0 is no difference, 1 is a usual chance difference"

@@ -7,6 +7,7 @@ is an `Unread`, and what was read of it counts.
 
 from __future__ import annotations
 
+import filecmp
 import gzip
 import io
 import json
@@ -479,9 +480,13 @@ def _said(value: object) -> str:
 
 
 def holds(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
-    """The files of the corpus that are the file of the texts itself."""
+    """The files of the corpus that are the file of the texts itself, or a copy of it."""
     try:
-        own = Path(path).resolve()
-        return tuple(one for one in files if "://" not in one.address and Path(one.address).resolve() == own)
+        own = Path(path).resolve(strict=True)
+        size = own.stat().st_size if own.is_file() else -1
+        return tuple(
+            one for one in files
+            if "://" not in one.address and one.size == size and filecmp.cmp(one.address, own, shallow=False)
+        )  # fmt: skip
     except OSError:
         return ()

@@ -12,7 +12,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -90,10 +90,9 @@ class Part:
             "nearest": self.nearest,
         }
         written = json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        arrays = {"changes": self.changes, "grams": self.grams}
-        packed = {name: _packed(one.tobytes()) for name, one in arrays.items()}
+        changes, grams = _packed(self.changes.tobytes()), _packed(self.grams.tobytes())
         with path.open("wb") as file:
-            np.savez(file, plain=_packed(written), **packed)
+            np.savez(file, plain=_packed(written), changes=changes, grams=grams)
 
     @classmethod
     def load(cls, path: Path) -> Part:
@@ -106,11 +105,11 @@ class Part:
             for name in ("documents", "wholes", "longest", "near")
         )
         best = {
-            int(text): [Sighting(*one, Facts(*facts)) for *one, facts in some]
+            int(text): [Sighting._make((*one, Facts._make(facts))) for *one, facts in some]
             for text, some in plain["best"].items()
         }
         nearest = {
-            int(text): [NearCopy(*one, Facts(*facts)) for *one, facts in some]
+            int(text): [NearCopy._make((*one, Facts._make(facts))) for *one, facts in some]
             for text, some in plain["nearest"].items()
         }
         return cls(
@@ -271,7 +270,12 @@ def merged(parts: Iterable[Part]) -> Part:
     return whole
 
 
-_One = TypeVar("_One", Sighting, NearCopy)
+class _Ordered(Protocol):
+    @property
+    def order(self) -> Any: ...
+
+
+_One = TypeVar("_One", bound=_Ordered)
 
 
 def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
@@ -280,7 +284,9 @@ def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
         return more[:most]
     if len(mine) == most and mine[-1].order < more[0].order:
         return mine
-    return sorted([*mine, *more], key=lambda one: one.order)[:most]
+    both = [*mine, *more]
+    both.sort(key=lambda one: one.order)
+    return both[:most]
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class Zlib:
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
         """The score of each text."""
         sizes = [len(zlib.compress(text.text.encode("utf-8", "replace"), self.level)) for text in texts]
-        return means(traces.logp) / np.array(sizes)
+        return means(traces.logp) / np.array(sizes, np.float64)
 
 
 @scores.add("lowercase")

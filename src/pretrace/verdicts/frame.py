@@ -33,6 +33,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models, check_placebos, weights_of
@@ -278,7 +279,7 @@ def verdict(
     power = test.power(values) if settings.power and found.p is not None else None
     said = conclude(
         Found(
-            model=models.target.name,
+            model=called(models.target.name),
             of=words.of,
             level=settings.level,
             p=found.p,

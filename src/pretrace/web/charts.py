@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from pretrace.report import wording
-from pretrace.types import Estimate, Run, Table, Verdict
+from pretrace.types import Doubles, Estimate, Run, Table, Verdict
 from pretrace.verdicts.audit.built import DOCUMENTS, SUSPECT
 from pretrace.verdicts.flag.built import FLAGS, KNOWN
 
@@ -85,7 +85,9 @@ class Chart:
         return f"{self.title}. {sides}"
 
 
-def thinned(values: Sequence[float], names: Sequence[str], kind: MarkKind = "known") -> tuple[Mark, ...]:
+def thinned(
+    values: Sequence[float] | Doubles, names: Sequence[str], kind: MarkKind = "known"
+) -> tuple[Mark, ...]:
     """A mark for each value that is a number, sorted; of more than `MOST_DRAWN` evenly many."""
     order = [i for i in np.argsort(values, kind="stable") if not np.isnan(values[i])]
     step = max(1, -(-len(order) // MOST_DRAWN))

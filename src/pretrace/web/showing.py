@@ -205,7 +205,8 @@ def delete(desk: Here, name: str, form: Posted) -> RedirectResponse:
 def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
     """The figures and the reports of two results side by side."""
     everything = results.entries(desk.workspace)
-    sides, loaded = [], []
+    sides: list[tuple[results.Entry, dict[str, str], str]] = []
+    loaded = []
     for name in filter(None, (one, other)):
         folder = results.result_folder(desk.workspace, name)
         entry = next((found for found in everything if found.name == name), None)

@@ -141,3 +141,17 @@ def test_the_design_decides_which_placebos_take_part() -> None:
     assert taking_part("placebos", models, grades) == (BASE, SIBLING)
     assert taking_part("differences", models, grades) == (BASE, SIBLING)
     assert taking_part("controls", models[:1], grades[:1]) == ()
+
+
+def test_one_odd_paragraph_in_half_of_the_documents_is_seen_in_whole_documents() -> None:
+    """Of single snippets so few are odd that no classifier of them tells the sides apart by much."""
+    foreign = made_up("quoted", 40, seed=9, mixed=1.0, words=14).texts
+    texts = (
+        Text(t.id, f"{t.text[:80]} {foreign[i].text} {t.text[80:]}" if i % 2 else t.text)
+        for i, t in enumerate(ALIKE.texts)
+    )
+    found = plan(MINE, TARGET, heldout=Corpus("quoting", tuple(texts)), settings=HOW)
+    assert found.design is None
+    assert "whole documents" in found.why
+    single = {one.classifier: one.auc.value for one in found.gaps}
+    assert max(single["words"], single["form"]) < 0.7

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.classifier_two_sample import LENGTH
 from pretrace.results.rounding import p_value as rounded_p
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Check, Design, Gap
-from pretrace.verdicts.audit.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ
+from pretrace.verdicts.audit.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ, widest_gap
 from pretrace.verdicts.audit.sample_scores import DocumentValues, p_value, reversed_p
 
 STRICT = 0.01
@@ -156,14 +155,13 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     texts and control documents the rule that chose the design has decided, and only a procedure of the literature,
     which goes on without a design, can fail; for true and generated texts this check decides."""
     title = "The two sets of texts are alike as texts, as far as this design needs it"
-    learnt = [gap for gap in gaps if gap.classifier != LENGTH]  # which is shown, and never what decides
-    if not learnt:
+    most = WIDEST_GAP if design == "placebos" else ALIKE if design == "controls" else COMPARABLE
+    widest = widest_gap(gaps, (most,))
+    if widest is None:
         return Check("gap", title, "not run", "There are too few texts for a classifier to learn from.")
     figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
     # Below 0.5 a cross-fitted classifier has found nothing: folds without signal lean to the wrong side.
-    widest = max(learnt, key=lambda gap: gap.auc.value)
     if design != "placebos":
-        most = ALIKE if design == "controls" else COMPARABLE
         return _check("gap", title, not differ(widest, most), why, CLOSER, figures)
     words = (
         f"A classifier that never saw the model ({widest.classifier}) tells your texts from the generated ones with an "
@@ -174,7 +172,7 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
         "Give control documents. Or train the generator longer or on more of the texts, or take one that knows their "
         "language. [--heldout, --generator]"
     )
-    return _check("gap", title, not differ(widest, WIDEST_GAP), words, cure, figures)
+    return _check("gap", title, not differ(widest, most), words, cure, figures)
 
 
 def negative_control_check(name: str | None, p: float, level: float) -> Check:

@@ -84,16 +84,14 @@ def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
 
 
 def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
-    widest = max(
-        (gap for gap in gaps if gap.classifier != LENGTH), key=lambda gap: gap.auc.value, default=None
-    )
+    widest = widest_gap(gaps, (ALIKE, COMPARABLE))
     if widest is None:
         return Choice(
             None,
             "There are too few texts to see whether suspect texts and control documents are alike.",
             cures=(CONTROLS.format(fewest=FEW_DOCUMENTS),),
         )
-    closer = (FORM, CLOSER) if widest.classifier == "form" else (CLOSER,)
+    closer = (FORM, CLOSER) if widest.classifier.startswith("form") else (CLOSER,)
     auc = f"{widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]"
     seen = f"A classifier that sees only texts ({widest.classifier}) tells suspect texts from control documents with "
     seen += f"an AUC of {auc}; 0.5 is chance."
@@ -142,6 +140,14 @@ def _too_few_judged(given: Given, cure: str) -> Choice:
             "Add documents, or take shorter snippets, so that each gives more of them. [--tokens]",
             cure,
         ),
+    )
+
+
+def widest_gap(gaps: Sequence[Gap], limits: Sequence[float]) -> Gap | None:
+    """The gap that decides: the widest of those beyond the most limits. That of the length never decides."""
+    learnt = [gap for gap in gaps if gap.classifier != LENGTH]
+    return max(
+        learnt, key=lambda gap: (sum(differ(gap, most) for most in limits), gap.auc.value), default=None
     )
 
 
