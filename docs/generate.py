@@ -35,6 +35,7 @@ MEASURED = Path(__file__).parent.with_name("benchmarks") / "results" / "methods.
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
 INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of innocents -->"
 
+EVERY = DESIGNS.with_name("innocents.md")
 SEARCH = Path(__file__).with_name("scan.md")
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
@@ -428,7 +429,39 @@ def tests() -> str:
 
 
 def innocents() -> str:
-    """The table of every kind of innocents, and of members, from benchmarks/results/designs.json."""
+    """A row a test of the innocents that were tried, from benchmarks/results/designs.json; `every_innocent` has all."""
+    rows = [row for row in json.loads(DESIGNS.read_text(encoding="utf-8"))["rows"] if row["runs"]]
+    head = (
+        "| test | how | kinds | accused | accused, worst kind | accused before |\n|---|---|--:|---|---|---|\n"
+    )
+    tried = dict.fromkeys((row["test"], row["how"]) for row in rows)
+    lines = [_tried([row for row in rows if (row["test"], row["how"]) == one]) for one in tried]
+    return f"{head}{''.join(lines)}"
+
+
+def _tried(rows: list[dict[str, typing.Any]]) -> str:
+    """All kinds of one test together, and the kind with the largest share of accusations."""
+    told = [row for row in rows if _share(row, "accused") != "not measured"]
+    before = [row["before"] for row in rows if _share(row["before"], "accused") != "not measured"]
+    worst = max(told, key=lambda row: row["accused"] / row["runs"], default=None)
+    named = "none of any kind" if worst is None or not worst["accused"] else ""
+    cells = (
+        rows[0]["test"],
+        rows[0]["how"],
+        f"{len(rows):,}",
+        _share(_sum(told), "accused"),
+        named or f"{_share(worst, 'accused')}: {worst['kind'] if worst else ''}",
+        _share(_sum(before), "accused"),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _sum(rows: list[dict[str, typing.Any]]) -> dict[str, int]:
+    return {name: sum(row[name] for row in rows) for name in ("accused", "runs")} if rows else {}
+
+
+def every_innocent() -> str:
+    """The page with every kind of innocents, and of members, from benchmarks/results/designs.json."""
     found = json.loads(DESIGNS.read_text(encoding="utf-8"))
     head = "| test | kind | how | rejected | accused | accused before |\n|---|---|---|---|---|---|\n"
     rows = "".join(map(_innocent, (row for row in found["rows"] if row["runs"])))
@@ -436,7 +469,17 @@ def innocents() -> str:
     power += "| test | kind | how | found | found before |\n|---|---|---|---|---|\n"
     read = "".join(map(_member, (row for row in found["rows"] if row["members"])))
     sources = "".join(f"- `{one['file']}`: commit {one['commit']}.{_note(one)}\n" for one in found["sources"])
-    return f"{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+    return f"{EVERY_INTRO}\n{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+
+
+EVERY_INTRO = """\
+# Innocents of each kind
+
+<!-- Made by docs/generate.py from designs.json. Do not edit by hand. -->
+
+What each test said of texts that the model had not read, by kind of text.
+[All tests](../../docs/audits.md#innocents-of-each-kind) has them together.
+"""
 
 
 def _innocent(row: dict[str, typing.Any]) -> str:
@@ -582,6 +625,7 @@ if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
     whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
     AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")
+    EVERY.write_text(every_innocent(), encoding="utf-8")
     METHODS.write_text(methods(), encoding="utf-8")
     page = SEARCH.read_text(encoding="utf-8")
     SEARCH.write_text(with_tests(page, searched(), SCAN), encoding="utf-8")

@@ -29,8 +29,7 @@ import numpy as np
 from benchmarks.experiments import RESULTS
 from pretrace.baselines.blind import BlindScores
 from pretrace.results.atomic import atomic_text
-from pretrace.statistics.scale import below
-from pretrace.statistics.shift import Shift, set_shift
+from pretrace.statistics.shift import Shift, below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import FlagSettings, checks, concluding
 from pretrace.verdicts.flag.copies import Sketches, near_copies

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Corpus, Doubles, Text
 from pretrace.verdicts.marking.strings import random_strings
 

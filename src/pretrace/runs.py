@@ -14,8 +14,8 @@ from typing import Any
 
 from pretrace.errors import OutputError
 from pretrace.results import export as exported
+from pretrace.results import run, verdicts
 from pretrace.results import run as runs
-from pretrace.results import side_by_side, verdicts
 from pretrace.results.folder import Kind, Render, Write, seal_of
 from pretrace.results.output_checks import OutputFile, check_file, json_object, recorded_files
 from pretrace.results.serialization import from_json
@@ -54,10 +54,10 @@ KINDS = (
     ResultKind(verdicts.FORMER_AUDIT, Verdict, _former_audit, None, "verdict"),
     ResultKind(verdicts.FORMER_FLAGGING, Verdict, _former_flagging, None, "verdict"),
     ResultKind(
-        side_by_side.COMPARISONS,
+        run.COMPARISONS,
         SideBySide,
-        side_by_side.load_side_by_side,
-        side_by_side.save_side_by_side,
+        run.load_side_by_side,
+        run.save_side_by_side,
         "side_by_side",
     ),
     ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),

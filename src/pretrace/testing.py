@@ -19,7 +19,6 @@ from pretrace.types import (
     Hidden,
     Peak,
     Quantity,
-    State,
     States,
     Text,
     Trace,
@@ -115,7 +114,7 @@ class FakeBackend:
         mean = np.full_like(logp, -2.5) if moments else None
         std = np.full_like(logp, 1.5) if moments else None
         inside = _activations(tokens, known=known) if states else np.zeros(0)
-        found: dict[State, npt.NDArray[Any]] = {}
+        found: dict[Firing | Hidden | Drawn | Peak | Continued, npt.NDArray[Any]] = {}
         for state in states:
             if isinstance(state, Continued):
                 found[state] = _written(state, tokens[1:], known=known)

@@ -24,7 +24,7 @@ def two_kinds(rng, texts=60):
     return made, labels
 
 
-@pytest.mark.parametrize("expression", ["words", TINY])
+@pytest.mark.parametrize("expression", ["words", "form", TINY])
 def test_a_planted_difference_is_learnt_and_carries_over_to_new_texts(expression):
     rng = np.random.default_rng(0)
     judge = classifiers.make(expression).fit(*two_kinds(rng), seed=0)
@@ -36,7 +36,7 @@ def test_a_planted_difference_is_learnt_and_carries_over_to_new_texts(expression
     assert found[labels].mean() > found[~labels].mean() + 0.05, "the probability is that of the label True"
 
 
-@pytest.mark.parametrize("expression", ["words", TINY])
+@pytest.mark.parametrize("expression", ["words", "form", TINY])
 def test_odd_texts_have_a_probability(expression):
     judge = classifiers.make(expression).fit(*two_kinds(np.random.default_rng(0)), seed=0)
     odd = ["", "\x00", "🙂 🙂", "\ud800 lone", "a" * 30_000, "\u202e\u0301", "   \n", "東京"]
@@ -54,6 +54,30 @@ def test_one_kind_of_text_is_refused(expression):
         classifier.fit(["a b", "c", "d"], np.ones(3, dtype=bool), seed=0)
     with pytest.raises(TextsError, match="one label for each of 3 texts, found 2"):
         classifier.fit(["a b", "c", "d"], np.array([True, False]), seed=0)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        lambda text: text.replace(" ", "\u00a0", 1),
+        lambda text: text.replace(" ", "  ", 1),
+        lambda text: text.replace(" ", "\n", 1),
+        lambda text: text.replace(" ", "\r\n", 1),
+        str.capitalize,
+    ],
+    ids=["no-break space", "two spaces", "line break", "carriage return", "capitals"],
+)
+def test_the_form_that_words_do_not_show_is_seen_by_form(edited):
+    texts, labels = two_kinds(np.random.default_rng(1), texts=80)
+    labels = np.random.default_rng(2).random(80) < 0.5  # the words have nothing to do with them
+    texts = [edited(text) if label else text for text, label in zip(texts, labels, strict=True)]
+    learnt, judged = texts[:40], texts[40:]
+    found = {
+        name: auc(classifiers.make(name).fit(learnt, labels[:40], seed=0)(judged), labels[40:])
+        for name in ("words", "form")
+    }
+    assert found["form"] > 0.9
+    assert found["words"] < 0.75
 
 
 def test_words_that_never_recur_leave_only_the_share_of_either_kind():
@@ -123,7 +147,7 @@ def test_a_model_that_is_not_there_is_an_error():
 
 
 def test_every_classifier_has_a_summary():
-    assert set(classifiers) == {"words", "gpt2", "embeddings", "pretrained"}
+    assert set(classifiers) == {"words", "form", "gpt2", "embeddings", "pretrained"}
     assert all(classifiers.summary(name).endswith(".") for name in classifiers)
 
 

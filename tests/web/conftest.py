@@ -83,9 +83,15 @@ def sentence(answer) -> str:
 
 
 @pytest.fixture
-def visit(tmp_path) -> Iterator[Callable[..., Visitor]]:
-    """Makes a site and somebody who visits it; `settings` and `limits` are those of the server."""
+def visit(tmp_path, monkeypatch) -> Iterator[Callable[..., Visitor]]:
+    """Makes a site and somebody who visits it; `settings` and `limits` are those of the server, which runs where "m"
+    is a folder that looks like a model."""
     clients = []
+    model = tmp_path / "here" / "m"
+    model.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (model / name).touch()
+    monkeypatch.chdir(model.parent)
 
     def made(limits=None, **settings) -> Visitor:
         folder = tmp_path / "workspace"

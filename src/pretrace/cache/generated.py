@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from pretrace.cache.codecs import NEIGHBORS, TEXT, WRITTEN
 from pretrace.cache.database import Kind
-from pretrace.cache.entries import Codec, Entries, Entry
+from pretrace.cache.entries import NEIGHBORS, TEXT, WRITTEN, Codec, Entries, Entry
 from pretrace.cache.location import text_key
 from pretrace.registry import require
 from pretrace.types import Sampling, Written

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pretrace.cache.codecs import STATE, TRACE
 from pretrace.cache.database import Kind
-from pretrace.cache.entries import Entries, Entry
+from pretrace.cache.entries import STATE, TRACE, Entries, Entry
 from pretrace.types import Continued, Drawn, Firing, Peak, Quantity, State, States, Trace
 
 _KIND = Kind("traces", "trace cache", "traces")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pretrace.cli.answer import Answer
-from pretrace.cli.answering import Asked, opened_for_text
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
+from pretrace.cli.options import Given, Source
+from pretrace.cli.verdicts import Asked, opened_for_text
 from pretrace.corpora import open_corpus
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.settings import Target
+from pretrace.scoring.plan import Target
 from pretrace.settings import option
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.recite import ReciteSettings

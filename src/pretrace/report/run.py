@@ -19,8 +19,7 @@ from pretrace.report.frame import Section, Sections, fill, speaking, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.tokens import tokens
 from pretrace.results.atomic import atomic_text
-from pretrace.results.bars import axis_range
-from pretrace.results.counts import counts
+from pretrace.results.run import axis_range, counts
 from pretrace.types import Run
 
 MOST_SKIPPED = 50

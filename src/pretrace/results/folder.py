@@ -26,7 +26,7 @@ Render = Callable[[Path, str], object]
 """Writes what is made from a result to a file, given the hash that the JSON part has of itself."""
 Rendered = Mapping[str, Render]
 
-SEAL = "sha256"
+_SEAL = "sha256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def write_folder(
             hashes = {name: hashes[name] for name in parts} | {n: None for n in hashes if n not in parts}
         hashes |= dict.fromkeys(rendered or ())
         full = {kind.key: kind.format, **content, FILES_KEY: hashes}
-        full[SEAL] = seal = _seal(full)
+        full[_SEAL] = seal = _seal(full)
         for name, render in (rendered or {}).items():
             render(partial / name, seal)
         (partial / kind.marker).write_bytes(to_json(full))
@@ -115,7 +115,7 @@ class Opened:
             raise OutputError(
                 f"{folder} was written by a newer pretrace (format {found}, this one reads {kind.format}): upgrade."
             )
-        seal = self.content.pop(SEAL, None)
+        seal = self.content.pop(_SEAL, None)
         self.seal = seal if isinstance(seal, str) else ""
         self.seal_holds = None if seal is None and not kind.sealed else seal == _seal(self.content)
         if self.seal_holds is False and not believe:

@@ -31,17 +31,18 @@ def write_csv(
     Texts stand in quotes where they must, or with `quoted` all of them.
     """
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        file.writelines(",".join(_cell(value, quoted) for value in row) + "\n" for row in (names, *rows))
+        file.write(",".join([_cell(name, quoted) for name in names]) + "\n")
+        for row in rows:
+            file.write(",".join([_cell(value, quoted) for value in row]) + "\n")
 
 
 def _cell(value: object, quoted: bool) -> str:
     # Not csv.writer: it leaves a lone carriage return bare, where readers then see the end of a row.
-    text = "" if value is None else str(value)
-    if isinstance(value, str) and (
-        quoted or not text or text != text.strip() or not _SPECIAL.isdisjoint(text)
-    ):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    if quoted or not value or value != value.strip() or not _SPECIAL.isdisjoint(value):
+        return '"' + value.replace('"', '""') + '"'
+    return value
 
 
 def read_csv(content: bytes) -> tuple[tuple[str, ...], list[list[str]]]:

@@ -56,7 +56,7 @@ def detect(
     for some in (models, models.placebo):
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
             plan.check(some)
-            check_leaks(corpus, some)
+            _check_leaks(corpus, some)
     found = _over(corpus.texts, models, plan, options)
     if not found.rows:
         raise TextsError(
@@ -137,7 +137,7 @@ def leaks(models: Models) -> tuple[Leak, ...]:
     return tuple(found)
 
 
-def check_leaks(corpus: Corpus, models: Models) -> None:
+def _check_leaks(corpus: Corpus, models: Models) -> None:
     """LeakError where a text to be scored was tuned or fitted on."""
     for leak in leaks(models):
         leak.check(corpus)

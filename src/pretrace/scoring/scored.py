@@ -3,17 +3,107 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pretrace.errors import PretraceError, TextsError
 from pretrace.rewrites import Selective
-from pretrace.scoring.heat import Extremes
+from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.plan import FittedScores, ScorePlan
-from pretrace.types import Control, Evidence, Missing, Score, Skipped, Text, View
+from pretrace.types import (
+    Backend,
+    Control,
+    Doubles,
+    Evidence,
+    Heat,
+    Missing,
+    Score,
+    Skipped,
+    Stack,
+    Stackable,
+    Text,
+    Trace,
+    View,
+)
+
+# The texts a report shows token by token: the most and the least member-like ones.
+
+
+SHOWN = 3
+"""Texts from each end of the first score."""
+PIECES = 400
+"""Tokens shown of a text."""
+
+_Ranked = tuple[float, int, Text, Trace]
+
+
+class Extremes:
+    """Keeps the texts with the highest and the lowest score as they come by, with their traces."""
+
+    def __init__(self, shown: int = SHOWN) -> None:
+        self.shown = shown
+        self.seen = 0
+        self._high: list[_Ranked] = []
+        self._low: list[_Ranked] = []
+
+    def offer(self, score: float, text: Text, trace: Trace) -> None:
+        """One text with its score; equal scores rank in the order they come."""
+        ranked = (-score, self.seen, text, trace)
+        self.seen += 1
+        if self.seen <= 2 * self.shown or score > -self._high[-1][0]:
+            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * self.shown]
+        if self.seen <= 2 * self.shown or score <= -self._low[0][0]:
+            self._low = sorted([*self._low, ranked], key=_rank)[-self.shown :]
+
+    @property
+    def ends(self) -> list[tuple[float, int, Text, Trace]]:
+        """Every text that is kept, with its score and its place among those seen, from 0; highest score first."""
+        kept = {ranked[1]: ranked for ranked in (*self._high, *self._low)}
+        return [
+            (-score, place, text, trace) for score, place, text, trace in sorted(kept.values(), key=_rank)
+        ]
+
+    def heat(self, backend: Backend) -> tuple[Heat, ...]:
+        """Heat maps, highest score first: all texts where they are few, else so many from each end."""
+        many = self.seen > 2 * self.shown
+        best = self._high[: self.shown] if many else self._high
+        places = list(enumerate(best, start=1))
+        if many:
+            places += enumerate(self._low, start=self.seen - self.shown + 1)
+        return tuple(
+            heat_of(text, trace, backend, note=f"rank {place} of {self.seen} by score, {label_words(text)}")
+            for place, (_, _, text, trace) in places
+        )
+
+
+def heat_of(
+    text: Text, trace: Trace, backend: Backend, *, note: str = "", limit: int | None = PIECES
+) -> Heat:
+    """One text as pieces with their log-probabilities; what lies beyond `limit` tokens is left out and said."""
+    spans = backend.spans(text.text)
+    read = len(spans) - trace.cut
+    unpredicted = max(0, read - len(trace))  # the first token, where no start token stands before it
+    values = [None] * unpredicted + [float(value) for value in trace.logp]
+    shown = read if limit is None else min(read, limit)
+    pieces = [text.text[start:end] for start, end in spans[:shown]]
+    if shown < len(spans):
+        note = f"{note}; first {shown} of {len(spans)} tokens shown".removeprefix("; ")
+    return Heat(text.id, tuple(pieces), tuple(values[:shown]), note)
+
+
+def _rank(ranked: _Ranked) -> tuple[float, int]:
+    return ranked[:2]
+
+
+def label_words(text: Text) -> str:
+    """What is known of a text, in words."""
+    return {True: "a known member", False: "a known non-member", None: "not labelled"}[text.member]
+
 
 _PLAIN = View()
 NOTHING = "no text has something to predict for both the target and the placebo model."
@@ -49,10 +139,65 @@ class Named(NamedTuple):
             return float("nan")
         value = self.score(evidence)
         if not math.isfinite(value):
-            raise PretraceError(
-                f"{self.name} gave {value} for text {evidence.text.id!r}; this is a mistake in the score."
-            )
+            raise self._mistake(value, evidence.text)
         return value
+
+    def values(self, some: Block) -> Doubles:
+        """The score of each text, as `value` gives it."""
+        if not isinstance(self.score, Stackable) or self.views != {_PLAIN}:
+            pairs = zip(some.evidence, some.empty, strict=True)
+            return np.array([self.value(evidence, empty) for evidence, empty in pairs], dtype=np.float64)
+        found = np.full(len(some.evidence), np.nan)
+        for places, stack in some.stacks:
+            if stack.logp.shape[1] >= self.fewest:
+                texts = [some.evidence[i].text for i in places]
+                found[places] = values = self.score.over(stack, texts)
+                if not np.isfinite(values).all():
+                    wrong = int(np.flatnonzero(~np.isfinite(values))[0])
+                    raise self._mistake(float(values[wrong]), texts[wrong])
+        return found
+
+    def _mistake(self, value: float, text: Text) -> PretraceError:
+        return PretraceError(
+            f"{self.name} gave {value} for text {text.id!r}; this is a mistake in the score."
+        )
+
+
+class Block:
+    """Texts that are scored together: what models said of them, the views without a prediction, and the traces of those
+    that have one, stacked by their numbers of tokens, with where they stand."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self.evidence = evidence
+        self.empty = [one.empty for one in evidence]
+        traces = [one.views[_PLAIN][0] for one in evidence]
+        self.stacks = list(_stacked(traces))
+
+
+def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
+    lengths = np.array([len(trace.logp) for trace in traces], dtype=np.int64)
+    order = np.argsort(lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    if not len(order):
+        return
+    some = [traces[i] for i in order.tolist()]
+    logp = np.concatenate([trace.logp for trace in some])
+    means = [trace.mean for trace in some if trace.mean is not None]
+    stds = [trace.std for trace in some if trace.std is not None]
+    moments = (np.concatenate(means), np.concatenate(stds)) if len(means) == len(stds) == len(some) else None
+    begin = 0
+    for places in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
+        shape = len(places), int(lengths[places[0]])
+        part = slice(begin, begin := begin + shape[0] * shape[1])
+        mean, std = (None, None) if moments is None else (moments[0][part], moments[1][part])
+        yield (
+            places,
+            Stack(
+                logp[part].reshape(shape),
+                None if mean is None else mean.reshape(shape),
+                None if std is None else std.reshape(shape),
+            ),
+        )
 
 
 @dataclass(slots=True)
@@ -81,14 +226,17 @@ class Scored:
 
     def read(self, evidence: Iterable[Evidence]) -> Scored:
         """This, with the rows of all the evidence."""
-        for one in evidence:
-            self.add(one)
+        left = iter(evidence)
+        while some := list(islice(left, CHUNK)):
+            block = Block(some)
+            values = np.column_stack([one.values(block) for one in self._ready]).tolist()
+            for one, empty, row in zip(some, block.empty, values, strict=True):
+                self._add(one, empty, row)
         return self
 
-    def add(self, evidence: Evidence) -> None:
+    def _add(self, evidence: Evidence, empty: frozenset[View], values: list[float]) -> None:
         """The text's row, or the reason why it has none."""
-        text, empty = evidence.text, evidence.empty
-        values = [one.value(evidence, empty) for one in self._ready]
+        text = evidence.text
         if (empty or any(map(math.isnan, values))) and not self._told(evidence, values, empty):
             return
         shuffled = [[one.value(evidence, empty) for one in repeats] for repeats in self._shuffled]

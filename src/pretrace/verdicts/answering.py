@@ -13,7 +13,7 @@ from pretrace.cache.generated import Draw
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
-from pretrace.statistics.overlap import Worded
+from pretrace.statistics.words import Worded
 from pretrace.types import Backend, Check, Sampling, Written
 
 TOKENS = 80

@@ -218,7 +218,7 @@ CHOICES: tuple[Choice, ...] = (
         f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (drafts, letters, later texts), "
         "and an earlier checkpoint of the model or its base",
         "conditional",
-        "Control documents differ from the texts in nothing but training; a classifier of words tests a part of this.",
+        "Control documents differ from the texts in training alone; classifiers of words and form test a part of this.",
         lambda has: _audited(both(_unseen(has), _checkpoint(has)), has),
         ("pretrace audit {texts} --heldout {controls} --model {model} --placebo {earlier} --out AUDIT",),
         4,
@@ -228,7 +228,7 @@ CHOICES: tuple[Choice, ...] = (
         "Control documents",
         f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (drafts, letters, later texts)",
         "conditional",
-        "Control documents differ from the texts in nothing but training; a classifier of words tests a part of this.",
+        "Control documents differ from the texts in training alone; classifiers of words and form test a part of this.",
         lambda has: _audited(_unseen(has), has),
         ("pretrace audit {texts} --heldout {controls} --model {model} --out AUDIT",),
         1,
@@ -240,7 +240,7 @@ CHOICES: tuple[Choice, ...] = (
         f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (better some hundreds), to ask of "
         "every single text",
         "conditional",
-        "Known non-members differ from the texts in nothing but training; classifiers of words test a part of this.",
+        "Known non-members differ from the texts in training alone; classifiers of words and form test a part of this.",
         _unseen,
         ("pretrace flag {texts} --nonmembers {controls} --model {model} --out FLAGS",),
         3,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pretrace.errors import ModelError
-from pretrace.scoring.placebos import check_placebos, weights_of
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.types import Backend
 
 

@@ -37,7 +37,7 @@ class Limits:
         60, "The longest wait after a wrong token; each is twice the one before", "s"
     )
     log_records: int = _limit(20, "Messages of the server that are printed a minute")
-    files: int = _limit(20, "Files of an upload, each a collection of its own")
+    files: int = _limit(20, "Collections that one upload makes: each file is one, and each folder")
     fields: int = _limit(200, "Fields of a form")
     field_bytes: int = _limit(4_000_000, "A field of a form that is no file", "bytes")
     part_characters: int = _limit(10_000, "Characters of one option of a test")
@@ -55,8 +55,8 @@ class Limits:
         "An upload when it is unpacked: all files of a zip, a .gz file, the cells of a table",
         "bytes",
     )
-    entries: int = _limit(20_000, "Files and folders of a zip")
-    depth: int = _limit(10, "Folders inside each other in a zip")
+    entries: int = _limit(20_000, "Files and folders of a zip, or of a folder that is uploaded")
+    depth: int = _limit(10, "Folders inside each other there")
     texts: int = _limit(200_000, "Texts of an upload")
     columns: int = _limit(1_000, "Columns of an upload")
     column_characters: int = _limit(100_000, "Characters of the names of all its columns together")

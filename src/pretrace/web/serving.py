@@ -83,8 +83,8 @@ async def _looked_after(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _refused(request: Request, error: Exception) -> HTMLResponse:
-    status = error.status if isinstance(error, RequestError) else 422
-    return desk_of(request).page("problem.html", status, sentence=str(error))
+    status, field = (error.status, error.field) if isinstance(error, RequestError) else (422, "")
+    return desk_of(request).page("problem.html", status, sentence=str(error), field=field)
 
 
 async def _http(request: Request, error: Exception) -> HTMLResponse:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ModelError
-from pretrace.scoring.placebos import check_placebos
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power

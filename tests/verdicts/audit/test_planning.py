@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.errors import DesignError, TextsError
+from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
+from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit.audit import audit, plan
 from pretrace.verdicts.audit.placebo import graded
 from pretrace.verdicts.audit.planning import planned, taking_part
@@ -26,7 +27,7 @@ HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 class Unread(FakeBackend):
     """A model that must not be asked for any text."""
 
-    def __init__(self, name: str, *, tokens: str = "characters", **facts: Any) -> None:
+    def __init__(self, name: str, *, tokens: str = "form", **facts: Any) -> None:
         super().__init__(name=name)
         self.tokenizer_hash = tokens
         self.facts = {**self.facts, "weights": name, "parameters": 10**9, **facts}
@@ -68,6 +69,16 @@ def test_a_plan_says_what_an_audit_would_do_and_reads_nothing() -> None:
     )  # true and generated, half of the snippets, three models of the family
     assert written.seconds
     assert written.seconds > found.seconds
+
+
+@pytest.mark.parametrize("placebos", [(), (BASE,)])
+def test_texts_of_two_editors_are_not_compared_directly(placebos: tuple[Unread, ...]) -> None:
+    """Issue 21: a classifier of words does not see line breaks, spaces and capitals, and a model finds one likelier."""
+    spaced = Corpus("spaced", tuple(Text(t.id, t.text.replace(" ", "  ")) for t in ALIKE.texts))
+    found = plan(MINE, Models(TARGET, placebos=placebos), heldout=spaced, settings=HOW)
+    assert found.design is None
+    assert "only texts (form)" in found.why
+    assert "Bring both sets into one form" in found.cures[0]
 
 
 def test_the_stages_that_lie_ahead_are_those_of_the_design() -> None:
@@ -130,3 +141,17 @@ def test_the_design_decides_which_placebos_take_part() -> None:
     assert taking_part("placebos", models, grades) == (BASE, SIBLING)
     assert taking_part("differences", models, grades) == (BASE, SIBLING)
     assert taking_part("controls", models[:1], grades[:1]) == ()
+
+
+def test_one_odd_paragraph_in_half_of_the_documents_is_seen_in_whole_documents() -> None:
+    """Of single snippets so few are odd that no classifier of them tells the sides apart by much."""
+    foreign = made_up("quoted", 40, seed=9, mixed=1.0, words=14).texts
+    texts = (
+        Text(t.id, f"{t.text[:80]} {foreign[i].text} {t.text[80:]}" if i % 2 else t.text)
+        for i, t in enumerate(ALIKE.texts)
+    )
+    found = plan(MINE, TARGET, heldout=Corpus("quoting", tuple(texts)), settings=HOW)
+    assert found.design is None
+    assert "whole documents" in found.why
+    single = {one.classifier: one.auc.value for one in found.gaps}
+    assert max(single["words"], single["form"]) < 0.7

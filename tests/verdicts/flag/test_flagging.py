@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, LeakError, ModelError, TextsError
+from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.statistics.conformal import p_values
 from pretrace.testing import FakeBackend
@@ -91,6 +92,7 @@ def test_the_texts_that_were_seen_are_flagged():
     assert texts["p"] == pytest.approx(p_values(texts["score"], known["score"]))
     assert {check.name: check.status for check in found.checks} == {
         "words": "passed",
+        "form": "passed",
         "length": "passed",
         "placebo": "not run",
         "spread": "passed",
@@ -298,6 +300,17 @@ def test_alike_sets_are_rarely_refused(seed):
     assert failed <= 1
 
 
+def test_texts_of_another_editor_are_refused_though_their_words_are_alike():
+    """Issue 21: the words of two editors' texts are the same, and a model finds one form likelier."""
+    other = corpus("other", 60, seed=7)
+    spaced = replace(
+        other, texts=tuple(replace(t, text=t.text.replace(" ", "\u00a0", 3)) for t in other.texts)
+    )
+    found = flag(spaced, corpus("known", 60, seed=2), target(), LOSS)
+    assert found.outcome == "refused"
+    assert [check.status for check in found.checks if check.name in ("words", "form")] == ["passed", "failed"]
+
+
 @pytest.mark.parametrize(("texts", "pieces"), [(1, 1), (2, 1), (3, 1), (2, 8), (4, 8)])
 def test_few_documents_are_no_reason_to_refuse_by_chance(texts, pieces):
     """Where every document is drawn from one law; an interval of so few alone would refuse up to every third time."""
@@ -323,7 +336,7 @@ def test_few_documents_that_all_stand_out_are_refused_and_fewer_are_left_on_trus
     ]
     settings = replace(LOSS, fdr=0.3)
     found = flag(Corpus("five books", tuple(other)), known, target(), settings)
-    assert [check.name for check in found.checks if check.status == "failed"] == ["length"]
+    assert [check.name for check in found.checks if check.status == "failed"] == ["form", "length"]
     one = tuple(replace(text, group="one") for text in other)
     alone = flag(Corpus("one book", one), known, target(), replace(settings, method="bh"))
     assert alone.outcome != "refused"
@@ -418,7 +431,7 @@ def test_a_tenth_of_a_test_set_is_seen_though_no_text_is_flagged(scored):
     assert found.statement.startswith(
         "No single text is flagged, but the 2,000 texts of test set as a whole stand out"
     )
-    assert f"(p = {found.p:.2g})" in found.statement
+    assert f"(p = {p_value(found.p)})" in found.statement
     assert "Which ones cannot be said" in found.statement
     assert any("The set as a whole stands out (p = 0.000" in reason for reason in found.reasons)
 

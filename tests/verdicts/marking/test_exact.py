@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, kstest
 
 from pretrace.scoring.plan import Models
-from pretrace.statistics.lots import lot_effects, lot_test
+from pretrace.statistics.ranks import lot_effects, lot_test
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking.mark import mark

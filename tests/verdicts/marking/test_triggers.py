@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from pretrace.errors import TextsError
-from pretrace.statistics.lots import chance_of_hits
+from pretrace.statistics.ranks import chance_of_hits
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking.mark import mark
 from pretrace.verdicts.marking.sealed import Seal

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.classifier_two_sample import LENGTH
+from pretrace.results.rounding import p_value as rounded_p
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Check, Design, Gap
-from pretrace.verdicts.audit.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ
+from pretrace.verdicts.audit.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ, widest_gap
 from pretrace.verdicts.audit.document_values import DocumentValues, p_value, reversed_p
 
 STRICT = 0.01
@@ -47,7 +47,7 @@ def halves_check(found: DocumentValues, *, seed: int) -> Check:
     p = two_sample(found.values[order[: n // 2]], found.values[order[n // 2 :]], seed=seed)
     words = (
         "The suspect documents were divided at random and one half was compared with the other. "
-        f"There is nothing to find, and the test gave p = {p:.3g}."
+        f"There is nothing to find, and the test gave p = {rounded_p(p)}."
     )
     cure = "Look for a few documents unlike all others, and leave them out or audit them apart."
     return _check("halves", title, p > STRICT, words, cure, {"p": p})
@@ -59,7 +59,7 @@ def reverse_check(found: DocumentValues, *, seed: int) -> Check:
     p = reversed_p(found, seed=seed)
     words = (
         "Training on the texts can only make the target know them better than expected. That it knows them "
-        f"worse was tested as well: p = {p:.3g}."
+        f"worse was tested as well: p = {rounded_p(p)}."
     )
     cure = (
         "The two models, or the two sets of texts, differ by something besides training on these texts. Was the "
@@ -97,7 +97,7 @@ def spread_check(found: DocumentValues, *, seed: int) -> Check:
     p = two_sample(first, second, seed=seed)
     words = (
         "The distances of control documents from their median were compared with those of suspect documents from "
-        f"theirs: p = {p:.3g} that they are larger by chance."
+        f"theirs: p = {rounded_p(p)} that they are larger by chance."
     )
     return _check("spread", title, p > STRICT, words, CLOSER, {"p": p})
 
@@ -113,7 +113,7 @@ def innocent_check(name: str, found: DocumentValues, *, seed: int) -> Check:
     p = min(1.0, len(tried) * min(tried))
     words = (
         f"The means and the spreads of what {name} alone makes of suspect texts and control documents were compared, "
-        f"in either direction: p = {p:.3g}, for four tests."
+        f"in either direction: p = {rounded_p(p)}, for four tests."
     )
     return _check("innocent", title, p > STRICT, words, CLOSER, {"p": p})
 
@@ -155,14 +155,13 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     texts and control documents the rule that chose the design has decided, and only a procedure of the literature,
     which goes on without a design, can fail; for true and generated texts this check decides."""
     title = "The two sets of texts are alike as texts, as far as this design needs it"
-    learnt = [gap for gap in gaps if gap.classifier != LENGTH]  # which is shown, and never what decides
-    if not learnt:
+    most = WIDEST_GAP if design == "placebos" else ALIKE if design == "controls" else COMPARABLE
+    widest = widest_gap(gaps, (most,))
+    if widest is None:
         return Check("gap", title, "not run", "There are too few texts for a classifier to learn from.")
     figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
     # Below 0.5 a cross-fitted classifier has found nothing: folds without signal lean to the wrong side.
-    widest = max(learnt, key=lambda gap: gap.auc.value)
     if design != "placebos":
-        most = ALIKE if design == "controls" else COMPARABLE
         return _check("gap", title, not differ(widest, most), why, CLOSER, figures)
     words = (
         f"A classifier that never saw the model ({widest.classifier}) tells your texts from the generated ones with an "
@@ -170,10 +169,10 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
         f"{WIDEST_GAP:.2f} no other result is accepted."
     )
     cure = (
-        "Give control documents with --heldout. Or train the generator longer or on more of the texts, or take one "
-        "that knows their language."
+        "Give control documents. Or train the generator longer or on more of the texts, or take one that knows their "
+        "language. [--heldout, --generator]"
     )
-    return _check("gap", title, not differ(widest, WIDEST_GAP), words, cure, figures)
+    return _check("gap", title, not differ(widest, most), words, cure, figures)
 
 
 def negative_control_check(name: str | None, p: float, level: float) -> Check:
@@ -181,8 +180,8 @@ def negative_control_check(name: str | None, p: float, level: float) -> Check:
     title = "The same test finds nothing on another model"
     if name is None:
         words = "There is no other model here that could take the target's place."
-        return Check("stand-in", title, "not run", words, "Name one with --placebo.")
-    words = f"The same procedure was run with {name} in the target's place: p = {p:.3g}."
+        return Check("stand-in", title, "not run", words, "Name one. [--placebo]")
+    words = f"The same procedure was run with {name} in the target's place: p = {rounded_p(p)}."
     cure = "What was found is in the texts and not in the model: name a placebo, and let the default procedure decide."
     return _check("stand-in", title, p > level, words, cure, {"p": p})
 

@@ -15,14 +15,18 @@ COMPARABLE = 0.80
 """The text-only AUC up to which they may be compared by differences; above it they are not compared."""
 
 CONTROLS = (
-    "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
-    "or unpublished pieces), at least {fewest} and better 50 or more. With them no other model is needed."
+    "Give control documents: texts of the same kind that are known to be unseen (drafts, letters, later or unpublished "
+    "pieces), at least {fewest} and better 50 or more. With them no other model is needed. [--heldout]"
 )
 PLACEBO = (
-    "Name a model that never saw the texts with --placebo: the base the target was tuned from, its last checkpoint "
-    "before the texts can have come in (--placebo-revision), or a sibling."
+    "Name a model that never saw the texts: the base the target was tuned from, its last checkpoint before the texts "
+    "can have come in, or a sibling. [--placebo, --placebo-revision]"
 )
 CLOSER = "Take control documents nearer to the suspect texts: same author, kind, subject, period and way of cutting."
+FORM = (
+    "Bring both sets into one form: the same line breaks, spaces, quotes, dashes and capitals. Texts from two editors "
+    "or converters differ in these, and a model finds one form likelier than the other."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +84,14 @@ def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
 
 
 def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
-    widest = max(
-        (gap for gap in gaps if gap.classifier != LENGTH), key=lambda gap: gap.auc.value, default=None
-    )
+    widest = widest_gap(gaps, (ALIKE, COMPARABLE))
     if widest is None:
         return Choice(
             None,
             "There are too few texts to see whether suspect texts and control documents are alike.",
             cures=(CONTROLS.format(fewest=FEW_DOCUMENTS),),
         )
+    closer = (FORM, CLOSER) if widest.classifier.startswith("form") else (CLOSER,)
     auc = f"{widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]"
     seen = f"A classifier that sees only texts ({widest.classifier}) tells suspect texts from control documents with "
     seen += f"an AUC of {auc}; 0.5 is chance."
@@ -104,25 +107,27 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             None,
             f"{seen} They differ so much as texts that any difference between them may have nothing to do with "
             "training.",
-            cures=(CLOSER,),
+            cures=closer,
         )
     if given.placebos and given.generator:
         if given.judged < FEW_DOCUMENTS:
-            return _too_few_judged(given, CLOSER)
+            return _too_few_judged(given, closer[0])
         return Choice(
             "differences",
             f"{seen} They differ as texts, so they are not compared directly: in each, what stands there is compared "
             "with what a generator wrote in its place, and these differences are compared.",
             _outcomes(given),
-            (CLOSER,),
+            closer,
         )
     needed = (
-        PLACEBO if not given.placebos else "Name a --generator, which writes continuations for both sides."
+        PLACEBO
+        if not given.placebos
+        else "Name a model that writes continuations for both sides. [--generator]"
     )
     return Choice(
         None,
         f"{seen} They differ as texts. To correct for that, a placebo and a generator are needed.",
-        cures=(CLOSER, needed),
+        cures=(*closer, needed),
     )
 
 
@@ -132,9 +137,17 @@ def _too_few_judged(given: Given, cure: str) -> Choice:
         f"The generator learns from a part of the snippets, which leaves {given.judged} documents to judge, and a "
         f"verdict takes at least {FEW_DOCUMENTS}.",
         cures=(
-            "Add documents, or take shorter snippets with --tokens, so that each gives more of them.",
+            "Add documents, or take shorter snippets, so that each gives more of them. [--tokens]",
             cure,
         ),
+    )
+
+
+def widest_gap(gaps: Sequence[Gap], limits: Sequence[float]) -> Gap | None:
+    """The gap that decides: the widest of those beyond the most limits. That of the length never decides."""
+    learnt = [gap for gap in gaps if gap.classifier != LENGTH]
+    return max(
+        learnt, key=lambda gap: (sum(differ(gap, most) for most in limits), gap.auc.value), default=None
     )
 
 

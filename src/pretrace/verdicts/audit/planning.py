@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pretrace.baselines.classifier_two_sample import gap
 from pretrace.errors import TextsError
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.methods import methods
-from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo
+from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo, Text
 from pretrace.verdicts.audit.designs import Given, choose
 from pretrace.verdicts.audit.generation import NO_TUNING, TRAINING, WRITING, cut_alike
 from pretrace.verdicts.audit.placebo import graded
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Cut, Samples
 from pretrace.verdicts.audit.watch import Action, Stage, guessed_seconds
+
+WHOLE = "whole documents"
+"""What a classifier judged that saw the snippets of a document as one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +101,27 @@ def taking_part(
 
 
 def _gaps(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
-    """How well classifiers of texts tell suspect snippets from control ones; nothing where they are too few."""
-    samples = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets)
+    """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
+    what stands in one snippet of a document says little of its others. Nothing where they are too few."""
+    sides = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets).corpora()
+    whole = (_whole(sides[0]), _whole(sides[1]))
     try:
-        return gap(*samples.corpora(), settings.classifiers, seed=seed)
+        found = gap(*sides, settings.classifiers, seed=seed)
+        if [len(side.texts) for side in whole] == [len(side.texts) for side in sides]:
+            return found
+        *more, _ = gap(*whole, settings.classifiers, seed=seed)
     except TextsError:
         return ()
+    return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])
+
+
+def _whole(side: Corpus) -> Corpus:
+    """The snippets of each document as one text."""
+    documents: dict[str, list[str]] = {}
+    for text in side.texts:
+        documents.setdefault(text.document, []).append(text.text)
+    texts = (Text(f"{side.name} {name}", "\n\n".join(some), group=name) for name, some in documents.items())
+    return replace(side, texts=tuple(texts))
 
 
 def _judged(cut: Cut, settings: AuditSettings, design: Design | None) -> int:

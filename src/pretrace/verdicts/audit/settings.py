@@ -97,11 +97,12 @@ class AuditSettings:
         written="lora",
     )
     classifiers: tuple[str, ...] = option(
-        ("words",),
-        "Text-only classifiers, comma-separated: words, gpt2, gpt2(preset='paper'), embeddings, pretrained.",
+        ("words", "form"),
+        "Text-only classifiers, comma-separated: words, form, gpt2, gpt2(preset='paper'), embeddings, "
+        "pretrained.",
         panel=BESIDE,
         read=classifiers.split,
-        written="words",
+        written="words,form",
     )
     power: tuple[PlantSettings, ...] = ()
     statements: Mapping[str, str] = field(default_factory=dict)

@@ -3,8 +3,8 @@
 Texts and known non-members are scored together; each text's conformal p-value says how it ranks among the
 non-members (`statistics.conformal`), and the texts that pass at the rate are flagged. That rate is a promise
 only while a text that was not seen could have stood among the known ones. So the answer is refused where one
-who never saw the target tells the two sets apart: a classifier of words, the texts' lengths, or the same score
-on a placebo.
+who never saw the target tells the two sets apart: a classifier of words, one of form, the texts' lengths, or the
+same score on a placebo.
 """
 
 from pretrace.verdicts.flag.flag import flag, flag_scored

@@ -149,7 +149,7 @@ def flag_verdict(  # noqa: PLR0913 (what a verdict needs of a flagging)
         statistic=f"the mean {figures['score']} of a document",
         units=counts["documents"],
         unit=unit,
-        question=f"Which texts of {corpus} did {model} see in training?",
+        question=f"Which texts of “{corpus}” did {model} see in training?",
         compared=(
             f"The texts of {corpus} were set beside documents of {figures['nonmembers']}, which, as those who asked "
             f"state, {model} was not trained on.",

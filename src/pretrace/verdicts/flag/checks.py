@@ -18,7 +18,7 @@ check was not run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
@@ -26,25 +26,25 @@ from typing import Any
 import numpy as np
 
 from pretrace.baselines.blind import bag_of_words
-from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING
+from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
+from pretrace.results.rounding import p_value
 from pretrace.scoring.holdout import drawn_documents
-from pretrace.statistics.auc_bootstrap import auc_bootstrap
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
-from pretrace.statistics.resampling import Spread
-from pretrace.statistics.scale import Below, spread_p
+from pretrace.statistics.resampling import Spread, auc_bootstrap
+from pretrace.statistics.shift import Below, spread_p
 from pretrace.types import Bools, Check, Doubles, Estimate
 
 APART = 0.55
 """The AUC above which two sets count as different."""
 RESAMPLES = 2000
-WORD_TEXTS = 20_480
-"""Texts of either side that the classifier of words learns from and judges, drawn by document."""
+UNITS: Mapping[Unit, int] = {"words": 20_480, "form": 4_096}
+"""Texts of either side that the classifiers of words and of form learn from and judge, drawn by document."""
 OUTER = 0.2
 """The share of a 95% interval's outside that a 99% interval leaves out."""
 LEVEL = 0.005
 """Of that test, on either side; as rare as the interval's failures are meant to be."""
 WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
-"""The same for cross-fitted values, which vary more than the test takes them to (see `crossfit.WIDENING`)."""
+"""The same for cross-fitted values, which vary more than the test takes them to (see `classifiers.WIDENING`)."""
 
 FLOOR = 1 / 3
 """The drift of a score, in standard deviations between documents, that is never taken to be excluded by checks of words
@@ -58,22 +58,29 @@ _UNSEEN = 1.645
 _NINETY_NINE = 2.576
 
 _BEYOND, SPREAD = "beyond_chance", "spread p"
-_SAYING = {"words": "their words", "length": "their length", "placebo": "the score of the placebo"}
+_SAYING = {
+    "words": "their words",
+    "form": "their form",
+    "length": "their length",
+    "placebo": "the score of the placebo",
+}
 _WORDS = "The texts are like the known non-members, by their words"
-_LENGTH = "They are as long as those"
-_SPREAD = "They vary as much as those"
+_FORM = "The texts are like the known non-members in their form: line breaks, spaces, quotes, capitals"
+_LENGTH = "The texts are as long as the known non-members"
+_SPREAD = "The scores of the texts vary as much as those of the known non-members"
 _RUNS = "Known texts that stand side by side are no more alike than others"
 _PLACEBO = "A model that never saw them finds nothing"
-_OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts with --placebo."
+_OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts. [--placebo]"
 _CURE = "Take known non-members of the same source, kind and time as the texts, cut in the same way."
+_SAME_FORM = "Bring both sets into one form: the same line breaks, spaces, quotes, dashes and capitals."
 
 
 Read = Callable[[Bools], Sequence[str]]
 """Gives the texts of the chosen rows, in order."""
 
 
-def set_checks(texts: Sequence[str], asked: Bools, groups: Groups, *, seed: int) -> tuple[Check, Check]:
-    """Whether words or lengths tell the texts `asked` about from the known ones, documents kept whole."""
+def set_checks(texts: Sequence[str], asked: Bools, groups: Groups, *, seed: int) -> tuple[Check, ...]:
+    """Whether words, form or lengths tell the texts `asked` about from the known ones, documents kept whole."""
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
     codes = Grouping.of(groups).codes
     return row_checks(
@@ -83,49 +90,54 @@ def set_checks(texts: Sequence[str], asked: Bools, groups: Groups, *, seed: int)
 
 def row_checks(
     lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
-) -> tuple[Check, Check]:
+) -> tuple[Check, ...]:
     """`set_checks` for more texts than memory holds: from the characters of each and its document, [rows].
 
-    The classifier of words learns from and judges at most about `WORD_TEXTS` of a side, drawn by whole documents;
-    `read` gives those.
+    The classifiers of words and of form learn from and judge at most about so many of a side as `UNITS` says,
+    drawn by whole documents; `read` gives those.
     """
     grouping = Grouping.of(groups, asked)
     few, fewer = (_too_few(asked, grouping, level) for level in (WORDS_LEVEL, LEVEL))
+    titles = (("words", _WORDS), ("form", _FORM))
     if fewer:
-        words, length = (
-            Check(n, t, "not run", fewer, _CURE) for n, t in (("words", _WORDS), ("length", _LENGTH))
-        )
-        return words, length
-    drawn = _drawn(asked, groups, seed)
-    some, theirs = asked[drawn], groups[drawn]
-    judged = bag_of_words(read(drawn), some, theirs, seed=seed)
+        return tuple(Check(n, t, "not run", fewer, _CURE) for n, t in (*titles, ("length", _LENGTH)))
     spread = _spread(lengths, asked, groups, seed=seed)
     length = _length(spread.estimate(0), [_rank_p(sign * lengths, asked, groups) for sign in (1, -1)])
     length = _with_spread(length, np.log1p(lengths), asked, groups)
-    if few or judged.scores is None:
-        why = few or f"No classifier could be trained: {judged.note}"
-        return Check("words", _WORDS, "not run", why, _CURE), length
-    spread = _spread(judged.scores, some, theirs, seed=seed).widened(0, WIDENING)
-    words = _words(spread.estimate(0), _rank_p(judged.scores, some, theirs))
-    words = _with_spread(words, judged.scores, some, theirs)
-    return _resting(words, asked, drawn), length
+    if few:
+        return (*(Check(n, t, "not run", few, _CURE) for n, t in titles), length)
+    found = []
+    for (unit, most), (name, title) in zip(UNITS.items(), titles, strict=True):
+        drawn = _drawn(asked, groups, most, seed)
+        some, theirs = asked[drawn], groups[drawn]
+        judged = bag_of_words(read(drawn), some, theirs, seed=seed, unit=unit)
+        if judged.scores is None:
+            why = f"No classifier could be trained: {judged.note}"
+            found.append(Check(name, title, "not run", why, _CURE))
+            continue
+        spread = _spread(judged.scores, some, theirs, seed=seed).widened(0, WIDENING)
+        check = _judged(name, title, spread.estimate(0), _rank_p(judged.scores, some, theirs))
+        if name == "words":
+            check = _with_spread(check, judged.scores, some, theirs)
+        found.append(_resting(check, asked, drawn))
+    return (*found, length)
 
 
-def _drawn(asked: Bools, groups: Numbers, seed: int) -> Bools:
-    """The texts that the classifier of words looks at: of each side all, or whole documents drawn at random."""
+def _drawn(asked: Bools, groups: Numbers, most: int, seed: int) -> Bools:
+    """The texts that the classifiers look at: of each side all, or whole documents drawn at random."""
     drawn = np.zeros(len(asked), dtype=bool)
     for side in (asked, ~asked):
-        drawn[side] = drawn_documents(groups[side], side[side], most=WORD_TEXTS, seed=seed)
+        drawn[side] = drawn_documents(groups[side], side[side], most=most, seed=seed)
     return drawn
 
 
-def _resting(words: Check, asked: Bools, drawn: Bools) -> Check:
-    """The check of the words with what it rests on, where that is a sample."""
+def _resting(check: Check, asked: Bools, drawn: Bools) -> Check:
+    """The check with what it rests on, where that is a sample."""
     if drawn.all():
-        return words
+        return check
     mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
     rests = f"It rests on {mine} texts and {others} known ones, drawn by whole documents."
-    return replace(words, words=f"{words.words} {rests}")
+    return replace(check, words=f"{check.words} {rests}")
 
 
 def placebo_check(
@@ -168,7 +180,7 @@ def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check
         else "Too few of the texts lie below the middle of the known ones to say how far. "
     )
     words += (
-        f"A rank test of spread gave {', '.join(f'p = {p:.2g} ({name})' for name, p in figures.items())}; "
+        f"A rank test of spread gave {', '.join(f'p = {p_value(p)} ({name})' for name, p in figures.items())}; "
         f"at or below {STRICT:g} nobody is accused, as texts that vary more stand out more often, seen or not."
     )
     figures["ratio"] = found.ratio
@@ -183,7 +195,7 @@ def runs_check(p: float, *, documents: int) -> Check:
         words = f"Too few known documents ({documents}) to see whether they come in runs."
         return Check("runs", _RUNS, "not run", words, cure)
     words = (
-        f"Whether neighbours in the file of the known texts score alike was tested: p = {p:.2g}. At or below "
+        f"Whether neighbours in the file of the known texts score alike was tested: p = {p_value(p)}. At or below "
         f"{STRICT:g} they seem to come from few sources, and nobody is accused."
     )
     good = p > STRICT
@@ -206,6 +218,8 @@ def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
         return _drift(max(0.0, value - 0.5) + half)
     limits = [WIDENING * _UNSEEN * chance]
     for name, (value, low, high) in seen.items():
+        if name == "form":  # a second look at the words' own texts, which excludes no less for being made
+            continue
         away = abs(value - 0.5) if name == "length" else max(0.0, value - 0.5)
         limits.append(away + (high - low) / 2 * _UNSEEN / _NINETY_NINE)
     return max(FLOOR, *map(_drift, limits))
@@ -229,7 +243,7 @@ def with_set_test(check: Check, p: float, level: float) -> Check:
     """A placebo check to which the placebo's own test of the set is added; it can withhold that of the target only."""
     if check.status == "not run":
         return check
-    words = f"{check.words} Its own test of the set as a whole has p = {p:.2g}."
+    words = f"{check.words} Its own test of the set as a whole has p = {p_value(p)}."
     beyond = bool(check.figures[_BEYOND]) or p <= level
     return replace(check, words=words, figures={**check.figures, "set p": p, _BEYOND: beyond})
 
@@ -252,14 +266,15 @@ def no_placebo() -> Check:
     return Check("placebo", _PLACEBO, "not run", words, _OTHER)
 
 
-def _words(auc: Estimate, ranked: float) -> Check:
+def _judged(name: str, title: str, auc: Estimate, ranked: float) -> Check:
+    what = "a bag of words" if name == "words" else "of line breaks, spaces, capitals and signs"
     words = (
-        "A classifier that never saw the model (a bag of words, judged on documents it did not learn from) tells the "
-        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is a coin. It withholds the answer "
+        f"A classifier that never saw the model ({what}, judged on documents it did not learn from) tells the "
+        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is chance. It withholds the answer "
         f"above {APART:g} where the interval excludes 0.5."
     )
     failed, beyond = _apart(auc, ranked, WORDS_LEVEL), _beyond_chance(auc, ranked, WORDS_LEVEL)
-    return _check("words", _WORDS, failed, words, auc, beyond=beyond)
+    return _check(name, title, failed, words, auc, beyond=beyond)
 
 
 def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
@@ -271,7 +286,8 @@ def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
 
 def _check(name: str, title: str, failed: bool, words: str, auc: Estimate, *, beyond: bool) -> Check:
     figures = {"auc": [auc.value, auc.low, auc.high], _BEYOND: beyond}
-    return Check(name, title, "failed" if failed else "passed", words, _CURE if failed else "", figures)
+    cure = f"{_SAME_FORM} {_CURE}" if name == "form" else _CURE
+    return Check(name, title, "failed" if failed else "passed", words, cure if failed else "", figures)
 
 
 def _apart(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:

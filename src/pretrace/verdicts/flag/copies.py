@@ -19,7 +19,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.building.cleaning import shingles
+from pretrace.building.pages import shingles
 from pretrace.statistics.documents import Numbers, linked_numbers
 
 BANDS, WIDTH = 32, 8

@@ -12,8 +12,7 @@ from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress, Silent
-from pretrace.scoring.placebos import check_placebos
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, check_placebos
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.controls import placebos
 from pretrace.statistics.documents import Grouping

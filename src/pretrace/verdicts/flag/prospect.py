@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
+from pretrace.results.rounding import p_value
 from pretrace.statistics.conformal import Method, Resolution, needed, resolution
 
 FEWEST_KNOWN = 20
@@ -93,7 +94,7 @@ def _resolved(made: Prospect, fdr: float) -> tuple[str, ...]:
     if found.together == 1:
         return ()
     among = f"among {made.asked:,} {unit}s at a rate of {100 * fdr:g}%"
-    least = f"With {made.known:,} known documents no p-value is below {found.smallest:.2g}"
+    least = f"With {made.known:,} known documents no p-value is below {p_value(found.smallest)}"
     if found.together is None:
         return (
             f"{least}, and no {unit} can be flagged {among}: at least {found.needed:,} known non-members are needed, "

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pretrace.scoring.plan import Models
-from pretrace.statistics.lots import lot_effects
+from pretrace.statistics.ranks import lot_effects
 from pretrace.types import Backend, Doubles, Power
 from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import watched
