@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pretrace.types import Answer, Outcome, Power
 from pretrace.verdicts.outcome import Found
 
-ACCUSING = ("placebo", "controls", "stand-in", "mixture", "spread")
+ACCUSING = ("placebo", "controls", "stand-in", "mixture", "spread", "kinds")
 """Checks that withhold an accusation alone: each asks whether something besides training makes the suspect documents
 look known, and that hides no training."""
 INFORMING = ("power",)
