@@ -333,6 +333,7 @@ def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation
     assert found.status == "failed"
     assert (found.figures["group"], found.figures["controls"]) == (8, 8)
     assert "kinds" in ACCUSING
+    rng = np.random.default_rng(0)  # its p is 0.96; by chance one seed of twenty fails
     plain = [" ".join(rng.choice(here, 40)) for _ in range(100)]
     assert checks.kinds_check(plain, controls, seed=0, rejected=True).status == "passed"
     assert checks.kinds_check(plain, controls, seed=0, rejected=False).status == "not run"
