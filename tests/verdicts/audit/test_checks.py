@@ -13,6 +13,7 @@ from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power
 from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.built import ACCUSING
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.placebo import placebo_check
 from pretrace.verdicts.audit.power import power_check
@@ -29,7 +30,6 @@ from pretrace.verdicts.audit.sample_scores import (
 )
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import Sample, Samples
-from pretrace.verdicts.audit.verdict import ACCUSING
 
 MARGIN = 0.05
 
