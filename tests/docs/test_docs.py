@@ -74,7 +74,6 @@ HARNESSES_OWN = {
 DOCKERS_OWN = {"--rm"}
 BENCHMARKS_OWN = {"--runs", "--name", "--kind", "--copies", "--dilution"}
 """Options of docker itself."""
-BENCHMARKS_OWN = {"--runs"}
 SCRIPTS_OWN = {"--demo", "--lowest"}
 """Options of scripts/check-release."""
 PATTERNS = {
