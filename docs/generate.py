@@ -372,7 +372,9 @@ def _against(told: dict[str, typing.Any]) -> str:
         if not one["cells_with_room"]:
             said.append(f"- `{name}` was not measured beside `ref`.\n")
             continue
+        enough = one["cells_with_room"] >= 8
         verdict = "beats `ref`" if one["wins"] else "does not beat `ref`"
+        verdict = verdict if enough else "was measured in too few cells to say"
         said.append(
             f"- `{name}` {verdict}: by 0.03 AUC or more in {one['ahead_by_0.03']} of {one['cells_with_room']} planted "
             f"cells (behind by as much in {one['behind_by_0.03']}; mean lead {one['mean_lead']:+.3f}).\n"

@@ -41,6 +41,7 @@ from pretrace.scoring.evidence import trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.assessment import kinds
 from pretrace.verdicts.audit.audit import _Asked
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
@@ -229,6 +230,7 @@ class Bench:
             checks.reverse_check(values, seed=seed),
             checks.spread_check(values, seed=seed),
             checks.mixture_check(left_out or 0, values),
+            kinds(data, rejected=True),
         ]
         if placebos:
             looked.append(checks.innocent_check("base", data.placebo_alone(placebos[0]), seed=seed))

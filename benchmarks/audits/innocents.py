@@ -30,7 +30,7 @@ from pretrace.verdicts.audit.checks import MIXED, STRICT
 
 DOCUMENTS, DRAWS, LEVEL = 50, 1000, 0.05
 OUT = RESULTS / "innocents_audit.json"
-SHARES, LOWER = (0.05, 0.10, 0.15, 0.25), (1, 2, 4)
+SHARES, LOWER = (0.05, 0.10, 0.15, 0.25, 0.35, 0.50), (1, 2, 4)
 KINDS = (
     "one law",
     "one law, heavy tails",

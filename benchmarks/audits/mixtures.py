@@ -4,12 +4,13 @@ Suspect documents of one domain stand against as many control documents, of whic
 is fitted to a domain, so every domain is one left out. What is seen is the share of sets with p at or below 5% (and
 1%); with no strangers it is how often a set is withheld for nothing. Every p comes from dealing the documents out anew.
 
-Features: TF-IDF of words, of three characters, and the last hidden state of the packaged model over the first 64
+Features: TF-IDF of words, and the last hidden state of the packaged model over the first 64
 tokens of a document, as the mean of all tokens or of the last one (each less its mean over both sides, in bfloat16;
 they are made once, in the work folder). Tests:
 
 - `likeness`: each document's mean or median likeness (cosine) to all others; the lowest tenth or fifth of the control
   documents less that of the suspect ones.
+  (`earlier` holds 500 draws of this alone, with three characters as well.)
 - `classifier`: the AUC of a logistic regression on the first principal components, cross-fitted in five folds (the
   classifier two-sample test of Lopez-Paz and Oquab 2017).
 - `neighbours`: how many of the five nearest documents are of one's own side (Schilling 1986, Henze 1988).
@@ -18,9 +19,10 @@ they are made once, in the work folder). Tests:
 - `cluster`: the most surprising group of a tree (average linkage): the smallest chance that so many of its documents
   are control documents. The tree sees no sides.
 
-`--forms` counts instead how often the audit's rule (AUC above 0.60 and beyond chance, the documents' beginnings cut
-alike) sees that all control documents went through another editor, with the classifier of words alone and with that of
-form beside it; unedited, how often it refuses for nothing.
+`--checked` counts instead what the audit's own check sees, which is `cluster` of words and pairs of words. `--forms`
+counts how often the audit's rule (AUC above 0.60 and beyond chance, the documents' beginnings cut alike) sees that all
+control documents went through another editor, with the classifier of words alone and with that of form beside it;
+unedited, how often it refuses for nothing.
 """
 
 from __future__ import annotations
@@ -46,16 +48,17 @@ from pretrace import open_model
 from pretrace.baselines.classifier_two_sample import gap
 from pretrace.results.atomic import atomic_bytes, atomic_text
 from pretrace.types import Bools, Corpus, Doubles, Text
+from pretrace.verdicts.audit.checks import KINDS, kinds_check
 from pretrace.verdicts.audit.designs import ALIKE, differ
 
 SHARES = (0.0, 0.05, 0.10, 0.15, 0.25)
 LOWEST = (0.1, 0.2)
-DEALT = 500
+DEALT = 200
 POOL = 200
 """Documents of a domain that sets are drawn from."""
 TOKENS, AT_ONCE, COMPONENTS, PENALTY, FOLDS = 64, 20, 20, 1.0, 5
 FORM_CHARACTERS = 1000
-FEATURES = ("words", "characters", "mean state", "last state")
+FEATURES = ("words", "mean state", "last state")
 
 
 def embeddings(worlds: Worlds, texts: dict[str, list[str]]) -> dict[str, dict[str, Doubles]]:
@@ -69,7 +72,7 @@ def embeddings(worlds: Worlds, texts: dict[str, list[str]]) -> dict[str, dict[st
             atomic_bytes(path, buffer.getvalue())
             print(f"{domain} is read", flush=True)
         found[domain] = np.load(path).astype(np.float64)
-    return {kind: {domain: found[domain][:, i] for domain in texts} for i, kind in enumerate(FEATURES[2:])}
+    return {kind: {domain: found[domain][:, i] for domain in texts} for i, kind in enumerate(FEATURES[1:])}
 
 
 @cache
@@ -92,14 +95,11 @@ def _states(texts: list[str]) -> npt.NDArray[np.float32]:
     return np.concatenate(rows)
 
 
-def features(texts: list[str], kind: str) -> Doubles:
-    """TF-IDF [documents, columns] of what stands in two documents or more."""
+def features(texts: list[str]) -> Doubles:
+    """TF-IDF [documents, columns] of the words that stand in two documents or more."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    if kind == "words":
-        return np.asarray(TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts).toarray())
-    chars = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True, min_df=2)
-    return np.asarray(chars.fit_transform([text[:1500] for text in texts]).toarray())
+    return np.asarray(TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts).toarray())
 
 
 def length_one(rows: Doubles) -> Doubles:
@@ -249,7 +249,7 @@ def measured(worlds: Worlds, size: int, repeats: int) -> list[dict[str, Any]]:
                         rows = np.stack([states[kind][name][i] for name, i in both])
                         rows = rows - rows.mean(0)
                     else:
-                        rows = features([texts[name][i] for name, i in both], kind)
+                        rows = features([texts[name][i] for name, i in both])
                     for test, statistic in statistics(length_one(rows)):
                         p = p_value(statistic, controls, rng)
                         found.setdefault((kind, test), {}).setdefault(share, []).append(p)
@@ -268,6 +268,28 @@ def measured(worlds: Worlds, size: int, repeats: int) -> list[dict[str, Any]]:
             },
         }
         for (kind, test), by_share in found.items()
+    ]
+
+
+def checked(worlds: Worlds, size: int, repeats: int) -> list[dict[str, Any]]:
+    """What the audit's own check of groups sees (its words and pairs of words), a row a share of strangers."""
+    rng = np.random.default_rng([size, 1])
+    found: dict[float, list[float]] = {share: [] for share in SHARES}
+    texts = {name: [" ".join(some) for some in worlds.evaluation(name).values()] for name in DOMAINS}
+    for domain in DOMAINS:
+        for turn in range(repeats):
+            own = [texts[domain][i] for i in rng.permutation(len(texts[domain]))[: 2 * size].tolist()]
+            other = [name for name in DOMAINS if name != domain][int(rng.integers(len(DOMAINS) - 1))]
+            strangers = [texts[other][i] for i in rng.permutation(len(texts[other]))[:size].tolist()]
+            for share in SHARES:
+                number = round(share * size)
+                both = [*own[: 2 * size - number], *strangers[:number]]
+                check = kinds_check(both, np.arange(2 * size) >= size, seed=turn, rejected=True)
+                found[share].append(float(check.figures["p"]))
+    return [
+        {"documents": size, "share": f"{share:.0%}", "sets": len(ps)}
+        | {"withheld": sum(p <= KINDS for p in ps), "at 1%": sum(p <= 0.01 for p in ps)}
+        for share, ps in found.items()
     ]
 
 
@@ -319,8 +341,11 @@ if __name__ == "__main__":
     parser.add_argument(
         "--forms", action="store_true", help="count what the classifier of form sees, and stop"
     )
+    parser.add_argument(
+        "--checked", action="store_true", help="count what the audit's own check sees, and stop"
+    )
     given = parser.parse_args()
-    worlds, rows = Worlds(given.work, given.data), []
+    worlds = Worlds(given.work, given.data)
     made: dict[str, Any] = {"machine": machine(), "commit": commit()}
     path = RESULTS / "audit_mixtures.json"
     if given.forms:
@@ -328,10 +353,19 @@ if __name__ == "__main__":
         held["forms"] = made | {"rows": forms(worlds, 50, given.repeats)}
         atomic_text(path, json.dumps(held, indent=1) + "\n")
         raise SystemExit
+    if given.checked:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        rows = [row for size in given.sizes for row in checked(worlds, size, given.repeats)]
+        held["checked"] = made | {"rows": rows}
+        atomic_text(path, json.dumps(held, indent=1) + "\n")
+        raise SystemExit
     for size in given.sizes:
         start = time.monotonic()
-        rows += measured(worlds, size, given.repeats)
+        rows = measured(worlds, size, given.repeats)
         print(f"{size} documents: {time.monotonic() - start:.0f} s", flush=True)
         held = json.loads(path.read_text(encoding="utf-8"))
-        content = made | {"dealt": DEALT, "tokens": TOKENS, "rows": rows, "forms": held.get("forms")}
+        rows = [*(row for row in held["rows"] if "test" in row and row["documents"] != size), *rows]
+        earlier = held.get("earlier") or {name: held[name] for name in ("commit", "dealt", "rows")}
+        content = made | {"dealt": DEALT, "tokens": TOKENS, "rows": rows}
+        content |= {"earlier": earlier} | {name: held[name] for name in ("forms", "checked") if name in held}
         atomic_text(path, json.dumps(content, indent=1) + "\n")

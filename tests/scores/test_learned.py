@@ -70,6 +70,6 @@ def test_a_folder_without_a_classifier_is_named(tmp_path: Path, damage: str) -> 
 
 
 def test_a_classifier_of_other_features_is_refused(tmp_path: Path, fitted: Classifier) -> None:
-    recorded(tmp_path, replace(fitted, weights=fitted.weights[1:]))
+    recorded(tmp_path, replace(fitted, weights=fitted.weights[3:]))
     with pytest.raises(TextsError, match="other features"):
         Learned(run=str(tmp_path)).fit(Reference())

@@ -66,4 +66,4 @@ def test_a_number_that_is_none_is_told_with_its_text() -> None:
 
     evidence = [replace(make_evidence(logp=[-1.0]), text=Text(name, name)) for name in "ab"]
     with pytest.raises(PretraceError, match="gave inf for text 'b'"):
-        Named.of("wrong", Wrong()).values(Block(evidence))  # type: ignore[arg-type]
+        Named.of("wrong", Wrong()).values(Block(evidence))

@@ -21,6 +21,7 @@ from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.types import AuditFigures, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
+from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, widest_gap
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 """Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
@@ -32,7 +33,6 @@ _ON_DOCUMENTS = ("pretrace", "calibrated")
 """The procedures whose test is made on the very values that the figure shows."""
 _TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
 """What a statement may begin with, before a colon; it stands above the rest of the statement."""
-_LENGTH = "length"
 """The row of a gap that looks at the number of characters alone, and decides nothing."""
 UNSTATED = "not stated"
 _GRADES = {
@@ -139,12 +139,12 @@ def _other(own: AuditFigures) -> tuple[str | None, bool]:
 
 
 def _told_apart(own: AuditFigures) -> str:
-    """How often a program that sees only words tells a suspect text from a control document; empty where it is not
-    known, or there are none."""
-    gaps = [gap for gap in own.plan.gaps if gap.classifier != _LENGTH] if own.plan else []
-    if own.design == "placebos" or not gaps:
+    """How often a program that sees only texts tells a suspect text from a control document, by the classifier that
+    decides; empty where it is not known, or there are none."""
+    deciding = widest_gap(own.plan.gaps, (ALIKE, COMPARABLE)) if own.plan else None
+    if own.design == "placebos" or deciding is None:
         return ""
-    widest = max(gaps, key=lambda gap: gap.auc.value).auc
+    widest = deciding.auc
     low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
     return f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
 

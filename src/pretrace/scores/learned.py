@@ -110,8 +110,9 @@ class Classifier:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All of it, in plain values: what another run carries over."""
-        classifier = {"weights": self.weights.tolist(), "bias": self.bias, "seen": sorted(self.seen)}
+        """All of it, in plain values: what another run carries over. Weights stand three a statistic and window."""
+        table = [{"text": key} for key in sorted(self.seen)]
+        classifier = {"weights": self.weights.reshape(-1, 3).tolist(), "bias": self.bias, "seen": table}
         return {"classifier": classifier, "carried_from": self.source or None}
 
     def __call__(self, evidence: Evidence, /) -> float:
@@ -136,8 +137,8 @@ def carried(folder: Path) -> Classifier:
         one = next(
             facts["classifier"] for name, facts in fitted.items() if name.partition("(")[0] == "learned"
         )
-        weights, bias = np.array(one["weights"], dtype=np.float64), float(one["bias"])
-        seen = frozenset(map(str, one["seen"]))
+        weights, bias = np.array(one["weights"], dtype=np.float64).ravel(), float(one["bias"])
+        seen = frozenset(str(text["text"]) for text in one["seen"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
         raise TextsError(
             f"{folder} is not the folder of a run in which learned was fitted: make one with `pretrace evaluate` (or "

@@ -13,6 +13,7 @@ from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power
 from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.built import ACCUSING
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.placebo import placebo_check
 from pretrace.verdicts.audit.power import power_check
@@ -320,3 +321,20 @@ def test_flipping_keeps_the_numbers() -> None:
     assert np.array_equal(
         np.abs(flipped(values(1), np.random.default_rng(1)).values), np.abs(values(1).values)
     )
+
+
+def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation() -> None:
+    rng = np.random.default_rng(5)
+    here, away = (np.array([f"{stem}{i}" for i in range(60)]) for stem in ("here", "away"))
+    texts = [" ".join(rng.choice(here, 40)) for _ in range(92)]
+    controls = np.arange(100) >= 50
+    strange = [" ".join(rng.choice(away, 40)) for _ in range(8)]
+    found = checks.kinds_check([*texts, *strange], controls, seed=0, rejected=True)
+    assert found.status == "failed"
+    assert (found.figures["group"], found.figures["controls"]) == (8, 8)
+    assert "kinds" in ACCUSING
+    rng = np.random.default_rng(0)  # its p is 0.96; by chance one seed of twenty fails
+    plain = [" ".join(rng.choice(here, 40)) for _ in range(100)]
+    assert checks.kinds_check(plain, controls, seed=0, rejected=True).status == "passed"
+    assert checks.kinds_check(plain, controls, seed=0, rejected=False).status == "not run"
+    assert checks.kinds_check(["a", "b"], controls[49:51], seed=0, rejected=True).status == "not run"

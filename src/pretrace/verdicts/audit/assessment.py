@@ -38,6 +38,7 @@ def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> 
     if not values.paired and settings.procedure in (PRETRACE, CALIBRATED):
         rejected = answer.p <= settings.level
         looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
+        looked.append(kinds(data, rejected=rejected))
     powers: tuple[Power, ...] = ()
     power: Power | None = None
     if answer.p > settings.level:
@@ -80,6 +81,23 @@ def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> 
         advice=tuple(dict.fromkeys((*verdict.advice, *cures))),
         statements=dict(settings.statements),
     )
+
+
+def kinds(data: AuditData, *, rejected: bool) -> Check:
+    """Whether control documents form a group of their own by the words of their snippets; of either side at most so
+    many documents are looked at, drawn at random."""
+    others = data.samples.heldout if data.controls is None else data.controls.suspect
+    rng = np.random.default_rng([data.seed, 3])
+    texts: list[str] = []
+    controls: list[bool] = []
+    for control, side in ((False, data.samples.suspect), (True, others)):
+        documents: dict[str, list[str]] = {}
+        for one in side:
+            documents.setdefault(one.document, []).append(one.text)
+        made = ["\n\n".join(some) for some in documents.values()]
+        texts += [made[i] for i in rng.permutation(len(made))[: checks.GROUPED].tolist()]
+        controls += [control] * (len(texts) - len(controls))
+    return checks.kinds_check(texts, np.array(controls), seed=data.seed, rejected=rejected)
 
 
 def _sensitivity(data: AuditData, values: DocumentValues) -> Sensitivity:

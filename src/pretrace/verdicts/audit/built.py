@@ -236,7 +236,7 @@ def _upgraded(content: Plain) -> Plain:
 # verdicts.
 
 
-ACCUSING = ("placebo", "controls", "stand-in", "mixture", "spread")
+ACCUSING = ("placebo", "controls", "stand-in", "mixture", "spread", "kinds")
 """Checks that withhold an accusation alone: each asks whether something besides training makes the suspect documents
 look known, and that hides no training."""
 INFORMING = ("power",)

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.baselines.classifiers import Words
 from pretrace.results.rounding import p_value as rounded_p
+from pretrace.statistics.clusters import own_group
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import two_sample
-from pretrace.types import Check, Design, Gap
+from pretrace.types import Bools, Check, Design, Gap
 from pretrace.verdicts.audit.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ, widest_gap
 from pretrace.verdicts.audit.sample_scores import DocumentValues, p_value, reversed_p
 
@@ -21,6 +23,11 @@ WIDEST_GAP = 0.70
 """The text-only AUC between true and generated texts above which a difference between them shows nothing, where there
 are no control documents to show the effect of the generator's mistakes."""
 COPIES = 0.2
+KINDS = 0.05
+"""The level of the test for groups of control documents: the price is an accusation in twenty, and at 1% a group of 15%
+of the control documents is mostly not seen (docs/audit.md)."""
+GROUPED = 500
+"""Documents of a side that are put into groups, at most."""
 MIXED = 0.20
 """The share of the control documents without which a rejection must stand, those that the model knows least: so many
 of another kind are often not seen by the comparison of the texts (docs/audit.md)."""
@@ -85,6 +92,27 @@ def mixture_check(left_out: int | None, found: DocumentValues) -> Check:
     )
     cure = "Look at the control documents with the lowest values in documents.csv: are they of the same kind?"
     return _check("mixture", title, left_out >= wanted, words, f"{cure} {CLOSER}", figures)
+
+
+def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: bool) -> Check:
+    """Whether some control documents form a group of their own by their words, as documents of another kind do; `texts`
+    are those of all documents."""
+    title = "No group of documents is of control documents alone"
+    if not rejected:
+        words = "The test did not reject, so there is no result that documents of another kind could explain."
+        return Check("kinds", title, "not run", words)
+    features = Words(texts).learnt
+    if features is None:
+        return Check("kinds", title, "not run", "No word stands in two documents.")
+    p, group = own_group((features @ features.T).toarray(), controls, seed=seed)
+    inside, size = int((group & controls).sum()), int(group.sum())
+    words = (
+        f"All documents were put into groups by their words, without their sides. In the group that stands out most, "
+        f"{inside:,} of {size:,} are control documents: p = {p:.3g} that dealing out the sides gives as much."
+    )
+    cure = "Look at that group in the control documents: is it of another kind, source or subject?"
+    figures = {"p": p, "group": size, "controls": inside}
+    return _check("kinds", title, p > KINDS, words, f"{cure} {CLOSER}", figures)
 
 
 def spread_check(found: DocumentValues, *, seed: int) -> Check:
