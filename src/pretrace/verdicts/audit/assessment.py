@@ -89,7 +89,9 @@ def kinds(data: AuditData, *, rejected: bool) -> Check:
     """Whether control documents form a group of their own by the words of their snippets; of either side at most so
     many documents are looked at, drawn at random."""
     others = data.samples.heldout if data.controls is None else data.controls.suspect
-    rng, texts, controls = np.random.default_rng([data.seed, 3]), [], []
+    rng = np.random.default_rng([data.seed, 3])
+    texts: list[str] = []
+    controls: list[bool] = []
     for control, side in ((False, data.samples.suspect), (True, others)):
         documents: dict[str, list[str]] = {}
         for one in side:
