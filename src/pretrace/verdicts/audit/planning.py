@@ -17,6 +17,7 @@ from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Cut, Samples
 from pretrace.verdicts.audit.watch import Action, Stage, guessed_seconds
 
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The plan of an audit, the snippets it was made from and the stages that lie ahead."""
