@@ -30,15 +30,15 @@ def machine() -> dict[str, object]:
     }
 
 
-def commit() -> str:
-    """The commit measured, with a + where files differ from it."""
-    here = Path(__file__).parent
+def commit(here: Path | None = None) -> str:
+    """The commit measured, of this checkout or another, with a + where files differ from it."""
+    here = here or Path(__file__).parent.parent
     try:
         name = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=True
         ).stdout.strip()
         changed = subprocess.run(
-            ["git", "status", "--porcelain", "--", "src"], cwd=here.parent, capture_output=True, text=True
+            ["git", "status", "--porcelain", "--", "src"], cwd=here, capture_output=True, text=True
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

@@ -1,6 +1,8 @@
 """Writes docs/scores.md from the docstrings, parameters and needs of the registered scores, and the tables of tests in
 docs/audits.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
 
+docs/methods.md is made from benchmarks/results/methods.json.
+
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
 this makes.
@@ -13,7 +15,9 @@ import inspect
 import json
 import re
 import typing
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from pretrace.cli.commands import every_command
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
@@ -21,13 +25,17 @@ from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
 from pretrace.verdicts.advise import needed
 from pretrace.verdicts.choices import CHOICES, Choice
+from pretrace.verdicts.methods import Reached, figure, rows
 
 PAGE = Path(__file__).with_name("scores.md")
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.json"
+METHODS = Path(__file__).with_name("methods.md")
+MEASURED = Path(__file__).parent.with_name("benchmarks") / "results" / "methods.json"
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
 INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of innocents -->"
 
+EVERY = DESIGNS.with_name("innocents.md")
 SEARCH = Path(__file__).with_name("scan.md")
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
@@ -84,9 +92,19 @@ Where a paper and its authors' code disagree, the score follows the paper.
 - `surp`: 20% and 2 nats are second-hand: the authors' code could not be read here. A reimplementation in a collection
   of attacks has the same two numbers, the same entropy in nats and the same intersection; there a text without such a
   token gets -100, and here the unlikely token of lowest entropy.
+- `coverage`: the paper counts words, of all tokens that one sample and the text share in runs; the authors' code
+  counts the words of the sample that stand in the text, over the length of either or of both. Here the tokens of the
+  text's end are counted. Samples, length and prompt are the user's in both.
+- `learned`: the paper's classifier is a transformer over statistics of each token in turn, trained on many fine-tuned
+  models. A user's machine plants one or a few, so the classifier here is linear over pooled statistics. Instead of the
+  token's rank it has the distance to the likeliest token.
 - `codec`: what falls, and the share of texts, are the authors' own description (michalzawalski.github.io/codec),
   which says "random samples from the same dataset"; that one text stands before each is our choice. Every text is
   read behind the same one, which is then not scored itself; the authors draw others for each text.
+- SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered. The
+  paper's list of 47 conventions could not be read here, and the authors' code (Yuen647/SYNPRUNE, src/run.py) does not
+  settle it: there the log-probabilities of the kept tokens are divided to sum to 1 and all of them are averaged, which
+  is 1 over the number of kept tokens whatever the model says.
 """
 
 PAPERS = {
@@ -110,6 +128,9 @@ PAPERS = {
     "arXiv:2407.21248.",
     "Chen et al. 2026": "Window-based membership inference attacks against fine-tuned large language models. USENIX "
     "Security 2026.",
+    "Hallinan et al. 2025": "The surprising effectiveness of membership inference with simple n-gram coverage. COLM "
+    "2025. arXiv:2508.09603.",
+    "Ilić et al. 2026b": "Learning the signature of memorization in autoregressive language models. arXiv:2604.03199.",
     "Ilić et al. 2026a": "Powerful training-free membership inference against autoregressive language models. "
     "arXiv:2601.12104.",
     "Xie et al. 2024": "ReCaLL: membership inference via relative conditional log-likelihoods. EMNLP 2024.",
@@ -197,6 +218,13 @@ def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
     return sorted(needs.views.items(), key=lambda item: item[0] != View())
 
 
+_INSIDE = {
+    Quantity.NEURONS: "the feed-forward activations of the same pass",
+    Quantity.HIDDEN: "the hidden states of the same pass",
+    Quantity.CONTINUED: "what the model writes in the text's place, a pass a token and sample (weights here)",
+}
+
+
 def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
     if view.model == "reference":
         if paired:
@@ -213,10 +241,9 @@ def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
     }
     if type(rewrite) in passes:
         return passes[type(rewrite)]
-    if Quantity.NEURONS in quantity:
-        return "the feed-forward activations of the same pass"
-    if Quantity.HIDDEN in quantity:
-        return "the hidden states of the same pass"
+    for one, said in _INSIDE.items():
+        if one in quantity:
+            return said
     over = ["log-probabilities"]
     if Quantity.MOMENTS in quantity:
         over.append("mean and standard deviation over the vocabulary")
@@ -227,6 +254,165 @@ def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
 
 def _papers() -> str:
     return "## Papers\n\n" + "".join(f"- {_prose(name)}: {_prose(title)}\n" for name, title in PAPERS.items())
+
+
+METHODS_HEAD = """\
+# Which method finds most
+
+<!-- Made by docs/generate.py from benchmarks/results/methods.json. Do not edit by hand. -->
+
+Every score and every test of a collection, where the training data are known: by how often a text was read, how much
+other text was read beside it, where in the training it stood, the size of the model and the kind of text. Beside it
+stands a model that read none of the texts. A score has an AUC of single documents: the chance that a document that was
+read ranks above one that was not. A test has the share of collections for which p is at or below 5%. Intervals are of
+95%, of documents drawn anew, or of collections. On the site a click on a column's head sorts by it; `pretrace list
+--measured` prints all rows, with `--json` for a program.
+
+Most figures are of models that two processor cores train in minutes, and of one kind of text. [Add a model of
+yours](#add-a-model).
+"""
+METHODS_TAIL = """\
+## Add a model
+
+Who has a model with known training data, and a twin that did not read them, evaluates the scores with `--placebo TWIN`
+and `--reference-model TWIN`, and adds the folder:
+`python -m benchmarks.methods add RUN --name my-model --kind "legal texts" --copies 4 --dilution 1000`. Then
+`python docs/generate.py` writes this page.
+
+The folder is verified first, as `pretrace runs verify` does: every file as it was written, the report what the tables
+give. A run without a model that never saw the texts is refused. The file in `benchmarks/results/methods/` names the
+hash of `run.json` and of the models' weights; copies, dilution and place are what its author says, which nobody can
+check from the folder.
+"""
+
+
+def methods() -> str:
+    """The page of methods."""
+    told = json.loads(MEASURED.read_text(encoding="utf-8"))["against_ref"]
+    found = rows()
+    spread = [one for one in found if one.source.startswith("dilution.json")]
+    small = [one for one in spread if one.what == "AUC" and one.parameters and one.parameters < 2e6]
+    larger = [one for one in spread if one.what == "AUC" and one not in small]
+    tested = [one for one in found if one.what != "AUC"]
+    known = (
+        "dilution.json",
+        "planted_domains.json",
+        "Hubble",
+        "designs_models.json",
+        "innocents_recite.json",
+    )
+    others = [one for one in found if not one.source.startswith(known)]
+    parts = [
+        ("Does a newer score beat the reference score?", _against(told)),
+        (
+            "Scores by copies and dilution",
+            "Models of 1.3 million parameters from scratch, PubMed abstracts of 96 tokens, spread over the training "
+            "([dilution.json](../benchmarks/results/dilution.json)). `10x, 4`: read four times, among ten times as "
+            "much other text. Where there are several seeds, the mean of their AUC and of the ends of their "
+            "intervals. `learned` carries its classifier over from a model of another seed.\n\n"
+            + _pivot(
+                [one for one in small if one.place == "throughout"], lambda one: f"{one.dilution:g}x, {one.copies}"
+            ),
+        ),
+        (
+            "Where in the training",
+            "The same, with the copies in one block.\n\n"
+            + _pivot(
+                [one for one in small if one.place != "throughout"],
+                lambda one: f"{one.place}, {one.dilution:g}x, {one.copies}",
+            ),
+        ),
+        (
+            "A larger model",
+            "The same as the first table, 3.2 million parameters.\n\n"
+            + _pivot(larger, lambda one: f"{one.dilution:g}x, {one.copies}"),
+        ),
+        (
+            "A pretrained model that reads the texts at the end",
+            "SmolLM2 with 135 million parameters, trained further on 120 documents, once and four times, and on "
+            "nothing besides: mean over four domains of the Pile "
+            "([each domain](../benchmarks/results/planted_domains.md)). The model before is the reference of `ref`.\n\n"
+            + _pivot([one for one in found if one.source == "planted_domains.json"], lambda one: f"read {one.copies}x"),
+        ),
+        (
+            "Published figures",
+            "Hubble (Wei et al. 2025), texts put into training at random; the interval is the range over three kinds "
+            "of text. No score with a second model was measured there.\n\n"
+            + _pivot(
+                [one for one in found if one.source.startswith("Hubble")],
+                lambda one: f"{(one.parameters or 0) / 1e9:.0f}B, {one.copies}",
+            ),
+        ),
+        (
+            "Audits",
+            "The share for which p is at or below 5%, with 50 documents on each side drawn from the models of the "
+            "first table.\n\n"
+            + _pivot(
+                [one for one in tested if one.place == "throughout" and (one.parameters or 0) < 2e6],
+                lambda one: f"{one.dilution:g}x, {one.copies}",
+            ),
+        ),
+        (
+            "Other tests of collections",
+            "The same, for models of 1.1 million parameters that read the units of a test last, and nothing after.\n\n"
+            + _pivot(
+                [one for one in tested if one.place == "end"], lambda one: f"read {one.copies}x", ("method", "units")
+            ),
+        ),
+        ("Added models", _pivot(others, lambda one: f"{one.kind}, {one.copies}x ({one.source})")),
+    ]  # fmt: skip
+    shown = (f"## {title}\n\n{body}" for title, body in parts if "\n| `" in body or "\n- `" in body)
+    return "\n".join([METHODS_HEAD, *shown, METHODS_TAIL])
+
+
+def _against(told: dict[str, typing.Any]) -> str:
+    """One sentence a rival of the reference score."""
+    said = []
+    for name, one in told.items():
+        if not one["cells_with_room"]:
+            said.append(f"- `{name}` was not measured beside `ref`.\n")
+            continue
+        enough = one["cells_with_room"] >= 8
+        verdict = "beats `ref`" if one["wins"] else "does not beat `ref`"
+        verdict = verdict if enough else "was measured in too few cells to say"
+        said.append(
+            f"- `{name}` {verdict}: by 0.03 AUC or more in {one['ahead_by_0.03']} of {one['cells_with_room']} planted "
+            f"cells (behind by as much in {one['behind_by_0.03']}; mean lead {one['mean_lead']:+.3f}).\n"
+        )
+    return (
+        "A score counts as better where it lies 0.03 or more above `ref`, beside the same twin, in five of eight cells "
+        "of those in which `ref` has 0.97 at most.\n\n" + "".join(said)
+    )
+
+
+def _pivot(
+    found: Sequence[Reached], column: Callable[[Reached], str], over: tuple[str, ...] = ("method",)
+) -> str:
+    """A table of methods against cells, the best in the first cell at the top; the last columns hold the highest value
+    of models that never saw the texts, and the passes."""
+    cells: dict[tuple[typing.Any, ...], dict[str, list[Reached]]] = {}
+    for one in found:
+        cells.setdefault(tuple(getattr(one, name) for name in over), {}).setdefault(column(one), []).append(
+            one
+        )
+    names = list(dict.fromkeys(map(column, found)))
+    first = next(iter(names), "")
+    ordered = sorted(cells.items(), key=lambda item: -_mean(item[1].get(first, []))[0])
+    head = [*over, *names, "never saw, highest", "passes"]
+    made = [f"| {' | '.join(head)} |\n|---|{'---|' * (len(head) - 1)}\n"]
+    for key, mine in ordered:
+        every = [one for some in mine.values() for one in some]
+        unseen = [one.never_saw[0] for one in every if one.never_saw]
+        said = [f"`{key[0]}`", *("" if part is None else f"{part:,}" for part in key[1:])]
+        said += [figure(_mean(mine[name])) if name in mine else "" for name in names]
+        said += [f"{max(unseen):.3f}" if unseen else "not measured", str(every[0].passes or "")]
+        made.append(f"| {' | '.join(said)} |\n")
+    return "".join(made)
+
+
+def _mean(some: Sequence[Reached]) -> tuple[float, ...]:
+    """The mean of the values and of the ends of their intervals; zeros of none."""
+    return tuple(map(fmean, zip(*(one.value for one in some), strict=True))) if some else (0.0, 0.0, 0.0)
 
 
 def tests() -> str:
@@ -245,7 +431,39 @@ def tests() -> str:
 
 
 def innocents() -> str:
-    """The table of every kind of innocents, and of members, from benchmarks/results/designs.json."""
+    """A row a test of the innocents that were tried, from benchmarks/results/designs.json; `every_innocent` has all."""
+    rows = [row for row in json.loads(DESIGNS.read_text(encoding="utf-8"))["rows"] if row["runs"]]
+    head = (
+        "| test | how | kinds | accused | accused, worst kind | accused before |\n|---|---|--:|---|---|---|\n"
+    )
+    tried = dict.fromkeys((row["test"], row["how"]) for row in rows)
+    lines = [_tried([row for row in rows if (row["test"], row["how"]) == one]) for one in tried]
+    return f"{head}{''.join(lines)}"
+
+
+def _tried(rows: list[dict[str, typing.Any]]) -> str:
+    """All kinds of one test together, and the kind with the largest share of accusations."""
+    told = [row for row in rows if _share(row, "accused") != "not measured"]
+    before = [row["before"] for row in rows if _share(row["before"], "accused") != "not measured"]
+    worst = max(told, key=lambda row: row["accused"] / row["runs"], default=None)
+    named = "none of any kind" if worst is None or not worst["accused"] else ""
+    cells = (
+        rows[0]["test"],
+        rows[0]["how"],
+        f"{len(rows):,}",
+        _share(_sum(told), "accused"),
+        named or f"{_share(worst, 'accused')}: {worst['kind'] if worst else ''}",
+        _share(_sum(before), "accused"),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _sum(rows: list[dict[str, typing.Any]]) -> dict[str, int]:
+    return {name: sum(row[name] for row in rows) for name in ("accused", "runs")} if rows else {}
+
+
+def every_innocent() -> str:
+    """The page with every kind of innocents, and of members, from benchmarks/results/designs.json."""
     found = json.loads(DESIGNS.read_text(encoding="utf-8"))
     head = "| test | kind | how | rejected | accused | accused before |\n|---|---|---|---|---|---|\n"
     rows = "".join(map(_innocent, (row for row in found["rows"] if row["runs"])))
@@ -253,7 +471,17 @@ def innocents() -> str:
     power += "| test | kind | how | found | found before |\n|---|---|---|---|---|\n"
     read = "".join(map(_member, (row for row in found["rows"] if row["members"])))
     sources = "".join(f"- `{one['file']}`: commit {one['commit']}.{_note(one)}\n" for one in found["sources"])
-    return f"{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+    return f"{EVERY_INTRO}\n{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+
+
+EVERY_INTRO = """\
+# Innocents of each kind
+
+<!-- Made by docs/generate.py from designs.json. Do not edit by hand. -->
+
+What each test said of texts that the model had not read, by kind of text.
+[All tests](../../docs/audits.md#innocents-of-each-kind) has them together.
+"""
 
 
 def _innocent(row: dict[str, typing.Any]) -> str:
@@ -399,5 +627,7 @@ if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
     whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
     AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")
+    EVERY.write_text(every_innocent(), encoding="utf-8")
+    METHODS.write_text(methods(), encoding="utf-8")
     page = SEARCH.read_text(encoding="utf-8")
     SEARCH.write_text(with_tests(page, searched(), SCAN), encoding="utf-8")

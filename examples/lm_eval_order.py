@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Text
 from pretrace.verdicts.order import OrderSettings, Unit, drawn_orders, gate_values, items, order_check, ranks
 

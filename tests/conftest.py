@@ -47,7 +47,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 def _float32_training() -> Iterator[None]:
     """Models are trained alike on any processor, those of fixtures too: the format "auto" means is not measured."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pretrace.tuning.number_format.fastest_format", lambda device="cpu": "float32")
+        patch.setattr("pretrace.tuning.training.fastest_format", lambda device="cpu": "float32")
         yield
 
 

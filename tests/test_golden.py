@@ -17,7 +17,20 @@ from pretrace.scores.divergence import DCPDD
 from pretrace.scores.neurons import GRID
 from pretrace.statistics.documents import grouped_split
 from pretrace.testing import make_trace
-from pretrace.types import Drawn, Evidence, Firing, Hidden, Peak, Recipe, Reference, State, Text, Trace, View
+from pretrace.types import (
+    Continued,
+    Drawn,
+    Evidence,
+    Firing,
+    Hidden,
+    Peak,
+    Recipe,
+    Reference,
+    State,
+    Text,
+    Trace,
+    View,
+)
 
 VOCABULARY = 40
 LAYERS, NEURONS, WIDTH = 6, 20, 8
@@ -58,7 +71,10 @@ def evidence(seed: int, member: bool | None = None) -> Evidence:
     )
     views = {
         View(): (
-            replace(plain, states=states(generator, n, member) | {Peak(): peaks(generator, plain.logp)}),
+            replace(
+                plain,
+                states=copied(states(generator, n, member), plain) | {Peak(): peaks(generator, plain.logp)},
+            ),
         ),
         View(rewrite="lower"): (short(),),
         View(model="reference"): (make_trace(-generator.gamma(1.5, 1.5, n), tokens=plain.tokens.tolist()),),
@@ -69,6 +85,17 @@ def evidence(seed: int, member: bool | None = None) -> Evidence:
         View(rewrite=DROPPED): (short(),),
     }
     return Evidence(Text(f"t{seed}", "Some Text of " + "🙂é" * (seed % 20), member), views)
+
+
+def copied(found: dict[State, np.ndarray], plain: Trace) -> dict[State, np.ndarray]:
+    """The same, with a stretch of the text's own end in the ends that a model wrote, in each one token further on."""
+    for state, ends in found.items():
+        if isinstance(state, Continued):
+            own = plain.tokens[len(plain) - ends.shape[1] :]
+            for i, end in enumerate(ends):
+                stretch = own[i : 3 * i + 4]
+                end[: len(stretch)] = stretch
+    return found
 
 
 def peaks(generator: np.random.Generator, logp: np.ndarray) -> np.ndarray:
@@ -87,6 +114,9 @@ def states(generator: np.random.Generator, length: int, member: bool | None) -> 
     found[Hidden()] = hidden
     logp = -generator.gamma(1.0, 0.5, length)
     found[Drawn()] = found[Drawn(5, 0.7)] = np.where(logp > -2.5, logp, -np.inf).astype(np.float32)
+    for state in (Continued(), Continued(2, 0.3)):
+        size = state.samples, length - state.read(length)
+        found[state] = generator.integers(0, VOCABULARY, size).astype(np.int32)
     return found | {Hidden(layer): hidden[layer] for layer in range(LAYERS + 1)}
 
 
@@ -225,6 +255,63 @@ def naive_recall(e: Evidence, gamma: float = 0.0) -> float:
     return behind / mean_logp(e)
 
 
+def naive_coverage(e: Evidence, n: int, state: Continued) -> float:
+    """Every run of n or more tokens, of every length, looked for by itself."""
+    tokens = e.plain.tokens.tolist()
+    end = tokens[max(1, int(state.share * len(tokens))) :]
+    best = 0.0
+    for written in e.plain.states[state].tolist():
+        known = {tuple(written[i:j]) for i in range(len(written)) for j in range(i + n, len(written) + 1)}
+        marked = set()
+        for i in range(len(end)):
+            for j in range(i + n, len(end) + 1):
+                if tuple(end[i:j]) in known:
+                    marked |= set(range(i, j))
+        best = max(best, len(marked) / len(end) if end else 0.0)
+    return best
+
+
+def naive_features(e: Evidence) -> list[float]:
+    logp, mean, std = (values(e.plain, name) for name in ("logp", "mean", "std"))
+    rows = [
+        rises(e),
+        logp,
+        [min(10.0, max(-10.0, (a - b) / max(c, 1e-6))) for a, b, c in zip(logp, mean, std, strict=True)],
+        [a - b for a, b in zip(logp, e.plain.states[Peak()].tolist(), strict=True)],
+        mean,
+        std,
+    ]
+    found = []
+    for row in rows:
+        for window in (1, 4, 16):
+            window = min(window, len(row))
+            means = sorted(average(row[i : i + window]) for i in range(len(row) - window + 1))
+            fifth = max(1, int(len(means) / 5))
+            found += [average(means), average(means[:fifth]), average(means[-fifth:])]
+    return found
+
+
+@functools.cache
+def learned_by_newton() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """The regression by Newton's steps: centre and spread of the features, weights and bias."""
+    x = np.array([naive_features(r) for r in LABELLED])
+    y = np.array([float(bool(r.text.member)) for r in LABELLED])
+    centre, spread = x.mean(axis=0), x.std(axis=0)
+    z = np.column_stack([(x - centre) / spread, np.ones(len(x))])
+    penalty, w = np.array([10.0] * x.shape[1] + [0.0]), np.zeros(z.shape[1])
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-(z @ w)))
+        slope = z.T @ (p - y) + penalty * w
+        w = w - np.linalg.solve(z.T @ (z * (p * (1 - p))[:, None]) + np.diag(penalty), slope)
+    return centre, spread, w[:-1], float(w[-1])
+
+
+def naive_learned(e: Evidence) -> float:
+    centre, spread, weights, bias = learned_by_newton()
+    z = (np.array(naive_features(e)) - centre) / spread
+    return sum((float(a * b) for a, b in zip(z, weights, strict=True)), bias)
+
+
 NAIVE: dict[str, Callable[[Evidence], float]] = {
     "loss": mean_logp,
     "ppl": lambda e: -math.exp(-mean_logp(e)),
@@ -268,6 +355,9 @@ NAIVE: dict[str, Callable[[Evidence], float]] = {
     "extraction(n=1, k=5, temperature=0.7, prefix=0, suffix=1)": lambda e: naive_extraction(
         e, 1, Drawn(5, 0.7), 0, 1
     ),
+    "coverage": lambda e: naive_coverage(e, 3, Continued()),
+    "coverage(n=1, samples=2, share=0.3)": lambda e: naive_coverage(e, 1, Continued(2, 0.3)),
+    "learned": naive_learned,
     "na_pdd": lambda e: naive_na_pdd(e, 1.0, 1.5, 10),
     "na_pdd(preset='appendix')": lambda e: naive_na_pdd(e, 1.5, 1.8, 5),
     "na_pdd(threshold=0.5, alpha=1.2, k=2)": lambda e: naive_na_pdd(e, 0.5, 1.2, 2),

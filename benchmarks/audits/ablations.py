@@ -40,7 +40,7 @@ from pretrace.cache.location import cache_folder
 from pretrace.types import Answer, Backend, Instructed, Pair, Sampling
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.pair_quality import examples, pair_quality
-from pretrace.verdicts.audit.procedures.calibration import outlier_share
+from pretrace.verdicts.audit.procedures.calibrated import outlier_share
 from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, paper
 from pretrace.verdicts.audit.settings import ORIGINAL, PAPER, AuditSettings
 from pretrace.verdicts.audit.snippets import Samples

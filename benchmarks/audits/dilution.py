@@ -5,7 +5,9 @@ model from scratch reads the collection once, 4 or 16 times among 1, 10, 100 or 
 Pile domains, the other abstracts, and the standard library's docstrings, each window once as far as they go. The
 copies stand `throughout`, or in one block whose middle is at a tenth of the training (`early`), at half (`middle`) or
 at nine tenths (`late`), moved inside where it does not fit. A twin reads the same other text and never the
-collection: it is the placebo of every score, the reference of `ref`, `wbc` and `ez`, and the placebo of the audit.
+collection: it is the placebo of every score, the reference of `ref`, `wbc`, `ez` and `learned`, and the placebo of the
+audit. The classifier of `learned` is carried over from a model of another seed, with another tokenizer, that read other
+abstracts four times among as much other text.
 
 `python -m benchmarks.audits.dilution --work FOLDER [--sizes 1 3 10] [--dilutions 1 10 100] [--copies 1 4 16] [--places
 throughout early middle late] [--seeds 0 1 2]` does the cells that are not on file yet, the cheapest first, and
@@ -36,6 +38,8 @@ from benchmarks.experiments import DATA, RESULTS, Ledger, Spoken, explained, fig
 from pretrace import Models, Options, PretraceError, count, detect, evaluate, open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.tokens import Tokens
+from pretrace.results.atomic import atomic_text
+from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.permutation import two_sample
 from pretrace.statistics.power import auc_power
 from pretrace.tuning.architectures import Architecture, new_model
@@ -60,11 +64,13 @@ DILUTIONS, COPIES = (1, 10, 100, 1000), (1, 4, 16)
 PLACES = {"throughout": None, "early": 0.1, "middle": 0.5, "late": 0.9}
 SCORES = (
     *("loss", "zlib", "lowercase", "min_k", "min_k(k=0.1)", "min_k_plus_plus", "gap_k", "surp", "dc_pdd"),
-    *("ref", "wbc", "ez"),
+    *("ref", "wbc", "ez", "coverage(samples=4)"),
 )
 SIZES, DRAWS, PERMUTATIONS = (25, 50, 100, 200, 400), 200, 199
 HIGHEST = 0.9995
 """An AUC of 1 counts as this one: no finite effect has 1."""
+APART, GUESS = 2.5, 0.7
+"""A d' above which it is hardly measured, and the error of its logarithm there."""
 SETTINGS = {"documents": DOCUMENTS, "tokens": TOKENS, "batch": 16, "learning_rate": 2e-3, "draws": DRAWS}
 
 
@@ -202,14 +208,39 @@ class Experiment:
         self.found, self.ready = cut(found, tokenizer)
         self.seed = seed
 
-    def measure(self, cell: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """The rows of a cell, and what there is to tell of it."""
-        begin = time.perf_counter()
+    def _classifier(self, seed: int) -> Path:
+        """The folder of a run that records a classifier of `learned` fitted on a model of another seed, without the
+        texts of this one."""
+        other = 1 if seed == 0 else 0
+        folder = self.work / f"learned-s{seed}"
+        if (folder / "run.json").is_file():
+            return folder
+        self._prepare(seed)
+        here = {text.text[:100] for text in self.found.labelled.texts}
+        self._prepare(other)
+        cell = {"size": 1, "dilution": 1, "copies": 4, "place": "throughout", "seed": other}
+        target, twin = self._models(cell)
+        apart = tuple(text for text in self.found.labelled.texts if text.text[:100] not in here)
+        asked = Models(target, reference=twin, labelled=Corpus("another seed", apart))
+        facts = ScorePlan.parse("learned").fit(asked, cache=False).facts
+        folder.mkdir(exist_ok=True)
+        atomic_text(folder / "run.json", json.dumps({"settings": {"fitted": facts}}))
+        return folder
+
+    def _models(self, cell: Mapping[str, Any]) -> tuple[HuggingFace, HuggingFace]:
+        """The model of a cell and its twin."""
         self._prepare(cell["seed"])
         folders = [model_of(self.work, self.ready, cell, self.spelled, twin=twin) for twin in (False, True)]
         target, twin = (open_model(str(folder), dtype="float32") for folder in folders)
         assert isinstance(target, HuggingFace)
         assert isinstance(twin, HuggingFace)
+        return target, twin
+
+    def measure(self, cell: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """The rows of a cell, and what there is to tell of it."""
+        begin = time.perf_counter()
+        carried = f"learned(run={str(self._classifier(cell['seed']))!r})"
+        target, twin = self._models(cell)
         labelled = self.found.labelled
         counts = count(
             list(self.found.other[::10]),
@@ -219,10 +250,17 @@ class Experiment:
         )
         beside = Models(twin, reference=twin, counts=counts)
         asked = Models(target, reference=twin, counts=counts, placebo=beside)
-        run = evaluate(detect(labelled, asked, SCORES, Options(cache=False, seed=0)), labelled, seed=0)
-        rows = [row for row in figures(run) if row["kind"] == "score"]
+        scores = [*SCORES, carried]
+        run = evaluate(detect(labelled, asked, scores, Options(cache=False, seed=0)), labelled, seed=0)
+        rows = [
+            {**row, "score": "learned" if row["score"] == carried else row["score"]}
+            for row in figures(run)
+            if row["kind"] == "score"
+        ]
         member = np.array([bool(text.member) for text in labelled.texts])
-        alone = run.matrix[:, list(SCORES).index("min_k_plus_plus")].astype(float)
+        name = "min_k_plus_plus"
+        alone = run.column(name)
+        unseen = next(one.values[:, 0] for one in run.controls if (one.score, one.kind) == (name, "placebo"))
         samples = [Sample(text.id, text.text) for text in labelled.texts]
         read = [logprobs(one, samples, cache=False) for one in (target, twin)]
         gains = logprob_gains(*read, gain_scale([(read[0], read[1])]))
@@ -236,6 +274,7 @@ class Experiment:
             "audit": {
                 "without_placebo": audit_power(alone[member], alone[~member], seed=cell["seed"]),
                 "with_placebo": audit_power(gains[member], gains[~member], seed=cell["seed"]),
+                "twin_without_placebo": audit_power(unseen[member], unseen[~member], seed=cell["seed"]),
             },
             "seconds": round(time.perf_counter() - begin, 1),
         }
@@ -243,69 +282,145 @@ class Experiment:
 
 
 def law(found: Mapping[str, Any]) -> dict[str, Any]:
-    """d' of a score as exp(a + b log copies + c log dilution + d log parameters) in cells that read `throughout`, and
-    how far the AUC of each cell lies from a law fitted without it. Cells with d' at or below 0.01 count as 0.01."""
+    """d' of a score as exp(a + b log copies + c log dilution + e log parameters + f(place)), fitted to the mean of the
+    seeds of each cell, and what it foresees for each cell when it is fitted without it.
+
+    A cell weighs by how well 400 documents a side fix its d', and one by which single documents are told apart nearly
+    without fail (d' above 2.5) as if that were a guess. `interval` is where nine of ten measured AUCs should lie: from
+    the law's own error, from how far the other cells lie from it, and from what chance makes of 400 documents a side.
+    Cells with d' at or below 0.01 count as 0.01.
+    """
     made = {}
     for score in ("min_k_plus_plus", "ref"):
-        rows = [row for row in found["rows"] if row["score"] == score and row["place"] == "throughout"]
-        if len({(row["copies"], row["dilution"]) for row in rows}) < 5:
+        effects: dict[tuple[Any, ...], list[float]] = {}
+        for row in found["rows"]:
+            if row["score"] == score:
+                effects.setdefault(_cell(row)[:-1], []).append(_effect(row["auc"][0]))
+        cells = list(effects)
+        if len({(copies, dilution) for _, dilution, copies, _ in cells}) < 5:
             continue
-        sizes = {row["size"] for row in rows}
-        design = np.array([
-            [1.0, *(math.log(row[name]) for name in ("copies", "dilution", "size") if name != "size" or len(sizes) > 1)]
-            for row in rows
-        ])  # fmt: skip
-        logs = np.array(
-            [
-                math.log(max(0.01, math.sqrt(2) * NormalDist().inv_cdf(min(HIGHEST, row["auc"][0]))))
-                for row in rows
-            ]
-        )
-        away = []
-        for row_number, row in enumerate(rows):
-            cell = (row["size"], row["dilution"], row["copies"])
-            kept = [i for i, one in enumerate(rows) if (one["size"], one["dilution"], one["copies"]) != cell]
-            weights = np.linalg.lstsq(design[kept], logs[kept], rcond=None)[0]
-            guessed = 0.5 * (1 + math.erf(math.exp(float(design[row_number] @ weights)) / 2))
-            away.append(
-                {**{name: row[name] for name in ("size", "dilution", "copies", "seed")},
-                 "auc": row["auc"][0], "foreseen": round(guessed, 4)}
+        places = sorted({cell[3] for cell in cells} - {"throughout"})
+        sizes = len({cell[0] for cell in cells}) > 1
+
+        def line(cell: tuple[Any, ...], places: Sequence[str] = places, sizes: bool = sizes) -> list[float]:
+            size, dilution, copies, place = cell
+            return [
+                1.0, math.log(copies), math.log(dilution), *([math.log(size)] if sizes else []),
+                *(float(place == one) for one in places),
+            ]  # fmt: skip
+
+        design = np.array([line(cell) for cell in cells])
+        middle = np.array([float(np.mean(effects[cell])) for cell in cells])
+        seeds = np.array([len(effects[cell]) for cell in cells])
+        error = np.where(middle > APART, GUESS, _error(middle, seeds))
+        left_out = []
+        for i, cell in enumerate(cells):
+            others = np.arange(len(cells)) != i
+            weights, covariance, spread = _fitted(design[others], np.log(middle[others]), error[others])
+            log = float(design[i] @ weights)
+            own = float(_error(np.exp(log), seeds[i]))
+            half = 1.645 * math.sqrt(float(design[i] @ covariance @ design[i]) + spread**2 + own**2)
+            size, dilution, copies, place = cell
+            left_out.append(
+                {
+                    "size": size, "dilution": dilution, "copies": copies, "place": place, "seeds": int(seeds[i]),
+                    "auc": round(_auc(middle[i]), 4), "foreseen": round(_auc(math.exp(log)), 4),
+                    "interval": [round(_auc(math.exp(log + sign * half)), 4) for sign in (-1, 1)],
+                }
             )  # fmt: skip
-        weights = np.linalg.lstsq(design, logs, rcond=None)[0]
-        names = ("constant", "copies", "dilution", "parameters")
+        weights, _, spread = _fitted(design, np.log(middle), error)
+        names = ("constant", "copies", "dilution", *(("parameters",) if sizes else ()), *places)
+        away = [abs(one["auc"] - one["foreseen"]) for one in left_out]
         made[score] = {
-            "exponents": {name: round(float(w), 4) for name, w in zip(names, weights, strict=False)},
-            "left_out": away,
-            "mean_error_left_out": round(
-                float(np.mean([abs(one["auc"] - one["foreseen"]) for one in away])), 4
-            ),
+            "exponents": {name: round(float(w), 4) for name, w in zip(names, weights, strict=True)},
+            "spread": round(spread, 4),
+            "left_out": left_out,
+            "mean_error_left_out": round(float(np.mean(away)), 4),
         }
     return made
 
 
+def _fitted(design: Doubles, logs: Doubles, error: Doubles) -> tuple[Doubles, Doubles, float]:
+    """Weights of a regression with known errors, their covariance, and the spread around it beyond these errors: each
+    cell weighs by its own error and the spread together, in ten rounds. A place that no cell has any more counts as
+    none."""
+    spread = 0.2
+    for _ in range(10):
+        precision = 1 / (error**2 + spread**2)
+        covariance = np.linalg.pinv((design.T * precision) @ design)
+        weights = covariance @ (design.T * precision) @ logs
+        rest = logs - design @ weights
+        free = max(1, len(logs) - np.linalg.matrix_rank(design))
+        more = float(np.sum(precision * (rest**2 - error**2)) / np.sum(precision)) * len(logs) / free
+        spread = math.sqrt(max(1e-6, more))
+    return weights, covariance, spread
+
+
+def _error(effect: Doubles, seeds: Doubles) -> Doubles:
+    """The standard error of the logarithm of a d' measured on so many sets of 400 documents a side."""
+    return np.asarray(np.sqrt((2 / DOCUMENTS + effect**2 / (4 * DOCUMENTS)) / seeds) / effect)
+
+
+def _effect(auc: float) -> float:
+    return max(0.01, math.sqrt(2) * NormalDist().inv_cdf(min(HIGHEST, auc)))
+
+
+def _auc(effect: float) -> float:
+    return NormalDist().cdf(effect / math.sqrt(2))
+
+
 def planner(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The power of the audit without a placebo, foreseen from the AUC of its score and measured, for every cell and
-    number of documents: how many lie within 0.15. `from_law` takes the AUC that a law without this cell foresees."""
+    """The power of the audit without a placebo, foreseen and measured, for every cell (the mean of its seeds) and
+    number of documents: how many lie within 0.15. `from_auc` takes the AUC that was measured, `from_law` the one that a
+    law fitted without this cell foresees; `in_interval` counts the measured powers that lie between those of the
+    interval's ends, or within 0.05 of them."""
     score = "min_k_plus_plus"
-    own = {_cell(row): row["auc"][0] for row in found["rows"] if row["score"] == score}
-    left_out = {
-        _cell({"place": "throughout", **one}): one["foreseen"]
-        for one in law(found).get(score, {}).get("left_out", ())
+    own: dict[tuple[Any, ...], list[float]] = {}
+    for row in found["rows"]:
+        if row["score"] == score:
+            own.setdefault(_cell(row)[:-1], []).append(row["auc"][0])
+    power: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    for run in found["runs"]:
+        for size, share in run["audit"]["without_placebo"].items():
+            power.setdefault(_cell(run)[:-1], {}).setdefault(size, []).append(share)
+    measured = {
+        cell: {size: float(np.mean(some)) for size, some in sizes.items()} for cell, sizes in power.items()
     }
+    left_out = {_cell({"seed": 0, **one})[:-1]: one for one in law(found).get(score, {}).get("left_out", ())}
+
+    def foreseen(auc: float, size: str) -> float:
+        return auc_power(min(HIGHEST, max(0.5001, auc)), int(size), int(size))
+
     made = {}
-    for name, aucs in (("from_auc", own), ("from_law", left_out)):
-        away = [
-            abs(auc_power(min(HIGHEST, aucs[_cell(run)]), int(size), int(size)) - power)
-            for run in found["runs"]
-            if _cell(run) in aucs
-            for size, power in run["audit"]["without_placebo"].items()
-        ]
+    for name, aucs in (
+        ("from_auc", {cell: float(np.mean(some)) for cell, some in own.items()}),
+        ("from_law", {cell: one["foreseen"] for cell, one in left_out.items()}),
+    ):
+        away = {
+            (cell, size): abs(foreseen(aucs[cell], size) - share)
+            for cell, sizes in measured.items()
+            for size, share in sizes.items()
+            if cell in aucs
+        }
         if away:
             made[name] = {
                 "cells_and_sizes": len(away),
-                "within_0.15": sum(one <= 0.15 for one in away),
-                "largest": round(max(away), 4),
+                "within_0.15": sum(one <= 0.15 for one in away.values()),
+                "largest": round(max(away.values()), 4),
+                "beyond": [
+                    f"{cell[0]}M, {cell[1]} times, {cell[2]} copies, {cell[3]}: {size} documents"
+                    for (cell, size), one in away.items()
+                    if one > 0.15
+                ],
             }
+    if left_out:
+        made["from_law"]["in_interval"] = sum(
+            foreseen(left_out[cell]["interval"][0], size) - 0.05
+            <= share
+            <= foreseen(left_out[cell]["interval"][1], size) + 0.05
+            for cell, sizes in measured.items()
+            for size, share in sizes.items()
+        )
     return made
 
 

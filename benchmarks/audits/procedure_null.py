@@ -21,8 +21,7 @@ import numpy as np
 from benchmarks.experiments import RESULTS, Ledger
 from pretrace.statistics.intervals import any_of, share_interval, t_test
 from pretrace.types import Answer, Bools, Doubles, Features
-from pretrace.verdicts.audit.procedures.calibrated import CalibratedSettings, calibrated
-from pretrace.verdicts.audit.procedures.calibration import scaled_by_suspect
+from pretrace.verdicts.audit.procedures.calibrated import CalibratedSettings, calibrated, scaled_by_suspect
 from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
 from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
 

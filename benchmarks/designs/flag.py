@@ -29,12 +29,10 @@ import numpy as np
 from benchmarks.experiments import RESULTS
 from pretrace.baselines.blind import BlindScores
 from pretrace.results.atomic import atomic_text
-from pretrace.statistics.scale import below
-from pretrace.statistics.shift import Shift, set_shift
+from pretrace.statistics.shift import Shift, below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import FlagSettings, checks, concluding
-from pretrace.verdicts.flag.copies import Sketches, near_copies
-from pretrace.verdicts.flag.prospect import prospect
+from pretrace.verdicts.flag.planning import Sketches, near_copies, prospect
 from pretrace.verdicts.flag.sides import Rows, Sides
 
 Rng = np.random.Generator

@@ -39,7 +39,7 @@ from scipy.stats import rankdata
 from benchmarks.designs.models import DOMAINS, texts_of
 from benchmarks.experiments import DATA, RESULTS
 from benchmarks.machine import commit, machine
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Doubles
 from pretrace.verdicts.frame import Rows
 from pretrace.verdicts.order import FEWEST_PARTS, MOST_ROWS, Unit, gate_values, order_check
@@ -49,8 +49,6 @@ SHARED = 0.5
 """Correlation of what two models prefer without a reason in the pattern."""
 SHARDS, ITEMS = 24, 40
 FOLLOWS = "each row continues the last one, and no word and no second model shows it"
-BEGIN = "<!-- innocents: written by benchmarks/designs/frame.py -->"
-END = "<!-- end of innocents -->"
 Rng = np.random.Generator
 PLACE = 0.5
 """How much more a model that is asked likes the first place of a list than the last."""
@@ -393,11 +391,7 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=500)
     parser.add_argument("--fresh", type=int, help="begin anew, with another set of seeds than the file's")
     parser.add_argument("--out", type=Path, default=RESULTS / "innocents_frame.json")
-    parser.add_argument("--table", type=Path, help="write what is counted into this page, and count nothing")
     given = parser.parse_args()
-    if given.table:
-        table(json.loads(given.out.read_text()), given.table)
-        return
     kept = json.loads(given.out.read_text()) if given.out.exists() else {"rows": []}
     seeds = kept.get("seeds", 0) if given.fresh is None else given.fresh
     old = kept["rows"] if seeds == kept.get("seeds", 0) else []
@@ -419,28 +413,6 @@ def main() -> None:
         part.write_text(json.dumps(found, indent=1) + "\n")
         part.replace(given.out)
         print(cell.test, cell.kind, sums[cell.test, cell.kind], flush=True)
-
-
-def table(found: dict[str, Any], page: Path) -> None:
-    """Write the rows into the page, between its two comments."""
-    nulls = ["| test | nulls | runs | rejected | accused before | accused |", "|---|---|---|---|---|---|"]
-    members = ["| test | models that read the set | runs | found before | found |", "|---|---|---|---|---|"]
-    for one in found["rows"]:
-        old = one["before"]
-        if one["members"]:
-            runs, share = one["members"]["runs"], one["members"]["found"]
-            members.append(
-                f"| {one['test']} | {one['kind']} | {runs:,} | {old['accused'] / runs:.1%} | {share / runs:.1%} |"
-            )
-            continue
-        runs = one["runs"]
-        shares = [f"{number / runs:.1%}" for number in (one["rejected"], old["accused"], one["accused"])]
-        nulls.append(f"| {one['test']} | {one['kind']} | {runs:,} | {' | '.join(shares)} |")
-    text = page.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
-    _, tail = rest.split(END)
-    made = "\n".join(["", "", *nulls, "", *members, "", ""])
-    page.write_text(f"{head}{BEGIN}{made}{END}{tail}", encoding="utf-8")
 
 
 def _sums(one: dict[str, Any]) -> dict[str, int]:

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Corpus, Doubles, Text
 from pretrace.verdicts.marking.strings import random_strings
 
@@ -181,7 +181,7 @@ def lots(given: argparse.Namespace) -> None:
     from pretrace.verdicts.canaries import CanarySettings, natural_canaries
     from pretrace.verdicts.draws import seed_of
     from pretrace.verdicts.marking import mark as marking
-    from pretrace.verdicts.marking.beacon import Beacon, drawn
+    from pretrace.verdicts.marking.sealed import Beacon, drawn
     from pretrace.verdicts.marking.settings import MarkSettings
     from pretrace.verdicts.marking.variants import Candidates
     from pretrace.verdicts.marks import older_check

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.stats import ttest_1samp
 
 from pretrace.errors import TextsError
-from pretrace.statistics.lots import lot_effects
+from pretrace.statistics.ranks import lot_effects
 
 
 def shard_t_test(values: Sequence[npt.ArrayLike]) -> float:

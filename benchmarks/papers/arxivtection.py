@@ -35,7 +35,7 @@ from benchmarks.papers.fitted_plots import draw_arxivtection
 from benchmarks.papers.rows import fsd_arxivtection
 from pretrace import Models, Options, PretraceError, detect, evaluate, open_model
 from pretrace.baselines.blind import bag_of_words
-from pretrace.baselines.crossfit import WIDENING
+from pretrace.baselines.classifiers import WIDENING
 from pretrace.scoring.holdout import Parts
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Backend, Corpus, Run

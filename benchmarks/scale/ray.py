@@ -55,13 +55,13 @@ def measured(ray: Any, folder: Path, texts: Path, workers: int) -> Times:
     """One run with so many workers, without the models' own store."""
     from pretrace.corpora import open_stream
     from pretrace.jobs.engine.pool import Pool
-    from pretrace.jobs.engine.scoring import Scoring, counted, shard_size, work_on
+    from pretrace.jobs.engine.work import Scoring, counted, shard_size, work_on
     from pretrace.jobs.job import Job
     from pretrace.jobs.settings import EngineSettings
-    from pretrace.jobs.shards import survey
+    from pretrace.jobs.worker import survey
     from pretrace.scoring.detect import Options
     from pretrace.scoring.holdout import Parts as Texts
-    from pretrace.scoring.settings import ModelsSettings, Target
+    from pretrace.scoring.plan import ModelsSettings, Target
     from pretrace.types import Corpus
 
     wanted = ModelsSettings(target=Target(model=str(folder)), cache=False)
@@ -139,7 +139,7 @@ class Model:
 
 def simulated(runs: dict[int, list[Times]], texts: int, tokens: int) -> dict[str, Any]:
     """Growth for 10^6 and 10^8 texts: of the thin model, and of a real one with the rate of speed.json."""
-    from pretrace.jobs.engine.scoring import shard_size
+    from pretrace.jobs.engine.work import shard_size
 
     ones = runs[1]
     per_text = statistics.median(one.workers for one in ones) / texts
@@ -187,7 +187,7 @@ def main() -> None:
 def measure(asked: argparse.Namespace) -> dict[str, Any]:
     """Runs with 1 and 2 workers by turns, and what they were made on."""
     os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-    from pretrace.jobs.engine.cluster import connected
+    from pretrace.jobs.engine.pool import connected
 
     runs: dict[int, list[Times]] = {1: [], 2: []}
     with tempfile.TemporaryDirectory() as own:

@@ -7,6 +7,9 @@ it on 40 texts before and give microseconds of processor time a text by part, of
 `--parts-to` texts (200,000) only the peak is measured. A row is written as soon as it is measured, and the same command
 continues behind the rows of the same commit. `--quick` takes 20,000 and 60,000 texts. `--name` keeps the rows under a
 name beside those that are there, to compare two states.
+
+`--beside FOLDER` measures the sources of another checkout as well, in turn with those here, and writes every run of
+both, with its commit and the load of the machine, into benchmarks/results/scale_beside.json.
 """
 
 from __future__ import annotations
@@ -72,12 +75,23 @@ PARTS = {
     "tokenising": ["backends.tokens:Tokens.encode"],
     "packing": ["backends.huggingface:HuggingFace.pack"],
     "storing": ["cache.traces:Traces.get", "cache.traces:Traces.put"],
-    "forward pass": ["backends.huggingface:HuggingFace._read"],
-    "batches": ["backends.huggingface:HuggingFace.run"],
+    "forward pass": [
+        "backends.huggingface:HuggingFace._read",
+        "backends.huggingface:read",
+        "backends.prefixes:Prefixes.read",
+        "backends.prefixes:Prefixes.go_on",
+    ],
+    "batches": ["backends.huggingface:HuggingFace._pass"],
     "evidence": ["scoring.evidence:EvidenceReader._chunk"],
-    "scoring": ["scoring.scored:Scored.add"],
+    "scoring": [
+        "scoring.scored:Scored.add",  # states of before
+        "scoring.scored:Scored._add",
+        "scoring.scored:Block.__init__",
+        "scoring.scored:Named.values",
+    ],
     "writing": [
-        "results.run:save_run",
+        "cli.scoring:save_run",
+        "cli.sharded:save_run",
         "results.verdicts:save_verdict",
         "jobs.manifest:Parts.write",
         "jobs.worker:table_of",
@@ -170,7 +184,7 @@ def watch(clock: Clock) -> None:
                 continue
             *inner, last = name.split(".")
             owner = functools.reduce(lambda found, one: getattr(found, one, None), inner, owner)
-            if hasattr(owner, last):
+            if owner is not None and hasattr(owner, last):
                 setattr(owner, last, clock.timed(part, getattr(owner, last)))
 
 
@@ -284,6 +298,51 @@ def measured(command: str, texts: int, work: Path, *more: str, parts: bool = Tru
     return found
 
 
+def beside(other: Path, command: str, texts: int, work: Path) -> dict[str, Any]:
+    """Microseconds of processor time a text by part, of this state and of the checkout `other`, run in turn."""
+    path = work / f"texts-{texts}.jsonl"
+    if not path.exists():
+        make_texts(path, texts)
+    states = {"before": other.resolve(), "now": ROOT}
+    found: dict[str, Any] = {
+        "command": command,
+        "texts": texts,
+        "machine": machine(),
+        "commits": {name: commit(folder) for name, folder in states.items()},
+        "runs": {name: [] for name in states},
+    }
+    for name in [*states] * RUNS:
+        with tempfile.TemporaryDirectory(dir=work) as own:
+            tail = [command, str(path), "--model", str(work / "model"), *COMMANDS[command]]
+            environment = {
+                **os.environ,
+                **ENVIRONMENT,
+                **FEW_SHAPES,
+                "PRETRACE_CACHE": str(Path(own) / "cache"),
+            }
+            load = round(os.getloadavg()[0], 1)
+            done = subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.scale.texts",
+                    "--one",
+                    str(texts),
+                    "--",
+                    *tail,
+                    "--out",
+                    f"{own}/RUN",
+                ],
+                env={**environment, "PYTHONPATH": f"{states[name] / 'src'}{os.pathsep}{ROOT}"},
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+            found["runs"][name].append({"load": load, **json.loads(done.stdout.splitlines()[-1])})
+    found["least"] = {name: min(run[OUTSIDE] for run in runs) for name, runs in found["runs"].items()}
+    return found
+
+
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale.texts", description=__doc__)
@@ -292,6 +351,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--parts-to", type=int, default=200_000, help="the most texts that are timed by part")
     parser.add_argument("--quick", action="store_true", help="20,000 and 60,000 texts")
     parser.add_argument("--name", default="now", help="the state that is measured (default: %(default)s)")
+    parser.add_argument(
+        "--beside", type=Path, help="a checkout of another state, measured in turn with this one"
+    )
     parser.add_argument("--work", type=Path, help="folder that keeps model and texts")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
@@ -310,6 +372,12 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "model").exists():
             make_model(work / "model")
+        if asked.beside:
+            rows = [beside(asked.beside, one, n, work) for n in asked.texts for one in asked.commands]
+            path = RESULTS / "scale_beside.json"
+            path.write_text(json.dumps({"rows": rows}, indent=1) + "\n", encoding="utf-8")
+            print(json.dumps([row["least"] for row in rows]))
+            return
         for texts in QUICK if asked.quick else asked.texts:
             for command in asked.commands:
                 add(asked, command, texts, work)

@@ -352,10 +352,10 @@ def aho(data: Path, work: Path, *, number: int, venv: Path, **_: Any) -> dict[st
 ASK = """
 import json, sys, time
 from infini_gram.engine import InfiniGramEngine
-engine = InfiniGramEngine(index_dir=sys.argv[1], eos_token_id=255, vocab_size=256, version=4, token_dtype="u8")
+engine = InfiniGramEngine(index_dir=sys.argv[1], eos_token_id=254, vocab_size=255, version=4, token_dtype="u8")
 pieces = [list(one.encode()) for one in json.load(open(sys.argv[2]))]
 began = time.perf_counter()
-hits = sum(engine.find(input_ids=one)["cnt"] > 0 for one in pieces)
+hits = sum(engine.count(input_ids=one)["count"] > 0 for one in pieces)
 print(json.dumps({"questions": len(pieces), "found": hits, "seconds": time.perf_counter() - began}))
 """
 
@@ -457,7 +457,7 @@ def measured(part: str, options: argparse.Namespace) -> dict[str, Any]:
 
 def ray(data: Path, work: Path, **_: Any) -> dict[str, Any]:
     """Two workers on a Ray of this machine beside one, each with the same twelve files, once the workers are there."""
-    from pretrace.jobs.engine.scanning import scanning_crew
+    from pretrace.jobs.engine.work import scanning_crew
     from pretrace.jobs.settings import EngineSettings
 
     folder = work / "ray"

@@ -5,8 +5,9 @@
 
 It starts `pretrace serve` on an empty workspace and drives Chromium. Every page is opened at 1280 and 390 px, light and
 dark: what it sends (budget 200 kB), how long its first answer takes (budget 200 ms), whether it is wider than its
-window, and, with `--axe`, what axe-core (not part of this repository) finds. The walk uploads forty texts and forty
-known non-members, sets up a flagging and waits for its report; the time of the model is that of the job.
+window, and, with `--axe`, what axe-core (not part of this repository) finds. The walk uploads a folder of forty texts
+and one of forty known non-members, starts a flagging and waits until its result opens; the time of the model is that of
+the job. `--pictures FOLDER` keeps a picture of every page.
 """
 
 from __future__ import annotations
@@ -77,52 +78,58 @@ def served(workspace: Path) -> Iterator[tuple[str, float]]:
 
 
 def own_texts(folder: Path) -> tuple[Path, Path]:
-    """Forty made-up texts and forty others, as files."""
+    """A folder with forty made-up texts, a file each, and one with forty others."""
     drawn = random.Random(5)
     made = []
     for name in ("mine", "known"):
-        place = folder / f"{name}.jsonl"
-        rows = [{"id": f"{name}{i}", "text": " ".join(drawn.choices(WORDS, k=60))} for i in range(40)]
-        place.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        place = folder / name
+        place.mkdir()
+        for i in range(40):
+            (place / f"{i:02}.txt").write_text(" ".join(drawn.choices(WORDS, k=60)), encoding="utf-8")
         made.append(place)
     return made[0], made[1]
 
 
-def walk(page: Any, files: tuple[Path, Path], model: str) -> dict[str, Any]:
-    """From the open page to the report: clicks, fields that were filled, and seconds, those of the job apart."""
-    begun, done = time.monotonic(), []
-    page.goto("/collections")
-    page.get_by_label("Upload texts").set_input_files([str(one) for one in files])
-    done.append("choose both files")
-    page.get_by_role("button", name="Upload and look at it").click()
-    done.append("upload")
-    page.get_by_role("link", name="mine.jsonl").click()
-    done.append("open the collection")
+def walk(page: Any, folders: tuple[Path, Path], model: str) -> dict[str, Any]:
+    """From the open page to the answer: commands and clicks, fields that were filled, and seconds, those of the job
+    apart."""
+    begun, done, fields = time.monotonic(), ["pretrace serve"], []
+    page.goto("/")
+    page.get_by_label("or a folder").set_input_files(folders[0])
+    done.append("choose the folder of texts")
+    page.wait_for_url("**/collections/2*")
     page.get_by_label("Model", exact=True).fill(model)
-    page.get_by_label("Control documents").select_option(index=1)
-    page.get_by_role("button", name="See which tests apply").click()
-    done.append("see which tests apply")
-    page.get_by_role("link", name="Set up the test Which single texts").click()
-    done.append("set up")
-    page.get_by_role("button", name="Start").click()
+    fields.append("the model")
+    page.locator("#put-folder").set_input_files(folders[1])
+    done.append("choose the folder of control documents")
+    page.wait_for_url("**controls=*#tests")
+    page.get_by_role("button", name="Start the test Which single texts").click()
     done.append("start")
     page.wait_for_url("**/jobs/2*")
     started = time.monotonic()
-    page.get_by_role("link", name="The result").wait_for(timeout=300_000)
+    page.wait_for_url("**/results/2*", timeout=600_000)  # it opens by itself
     ended = time.monotonic()
-    page.get_by_role("link", name="The result").click()
-    page.get_by_role("link", name="Read the report").click()
-    page.locator(".answer").wait_for()
-    done.append("the result, its report")
     return {
-        "clicks": done,
+        "commands_and_clicks": done,
+        "fields": fields,
         "seconds": time.monotonic() - begun,
         "seconds_of_the_job": ended - started,
-        "answer": page.locator(".answer .word").inner_text(),
+        "answer": page.locator("dl.facts .outcome").first.inner_text(),
     }
 
 
-def looked_at(browser: Any, address: str, path: str, axe: str) -> list[dict[str, Any]]:
+def read_a_text(page: Any, model: str) -> str:
+    """The page of a text that was read, ranked among the known non-members."""
+    page.goto("/text")
+    page.get_by_label("The text", exact=True).fill(" ".join(WORDS * 3))
+    page.get_by_label("Model").fill(model)
+    page.get_by_label("Known non-members").select_option(index=1)
+    page.get_by_role("button", name="Read the text").click()
+    page.locator("svg.strip").first.wait_for(timeout=600_000)
+    return str(page.evaluate("location.pathname"))
+
+
+def looked_at(browser: Any, address: str, path: str, axe: str, pictures: Path | None) -> list[dict[str, Any]]:
     """One page at each width, light and dark."""
     rows = []
     for width in WIDTHS:
@@ -139,6 +146,9 @@ def looked_at(browser: Any, address: str, path: str, axe: str) -> list[dict[str,
             first = page.evaluate(
                 "() => { const [one] = performance.getEntriesByType('navigation'); return one.responseStart / 1000; }"
             )
+            if pictures:
+                name = re.sub(r"\d{8}-\d{6}-|-[0-9a-f]{6}\b|\W+", "_", path).strip("_") or "home"
+                page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png", full_page=True)
             wide = page.evaluate("document.documentElement.scrollWidth")
             row = {
                 "page": path,
@@ -164,8 +174,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
+    parser.add_argument("--pictures", type=Path, help="a folder for pictures of all pages")
     parser.add_argument("--out", type=Path, default=RESULT)
     given = parser.parse_args()
+    if given.pictures:
+        given.pictures.mkdir(parents=True, exist_ok=True)
     axe = given.axe.read_text(encoding="utf-8") if given.axe else ""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     os.environ["PRETRACE_CACHE"] = tempfile.mkdtemp()
@@ -177,16 +190,20 @@ def main() -> None:
                 executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
             )
             context = browser.new_context(base_url=address)
-            walked = walk(context.new_page(), files, given.model)
+            tab = context.new_page()
+            walked = walk(tab, files, given.model)
+            text = read_a_text(tab, given.model)
             paths = ["/", "/text", "/collections", "/jobs", "/results", "/compare"]
             for room, before in (("texts", "/collections"), ("jobs", "/jobs"), ("results", "/results")):
-                newest = sorted((folder / "workspace" / room).iterdir())[-1].name
+                found = sorted(one.name for one in (folder / "workspace" / room).iterdir())
+                newest = [name for name in found if "known" not in name and "score" not in name][-1]
                 paths.append(f"{before}/{newest}")
                 if room == "texts":
                     paths.append(f"{before}/{newest}/test/score")
                 if room == "results":
                     paths.append(f"{before}/{newest}/report")
-            rows = [row for path in paths for row in looked_at(browser, address, path, axe)]
+            paths += [text, f"/compare?one={newest}&other={newest}"]
+            rows = [row for path in paths for row in looked_at(browser, address, path, axe, given.pictures)]
             browser.close()
     result = {
         "machine": machine(),

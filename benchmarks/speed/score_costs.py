@@ -3,8 +3,9 @@
 Run it as `python -m benchmarks.speed.score_costs --model smollm2 --out FILE`.
 
 The same texts are read with `loss` alone and with each score, in turn and several times over, without a cache. The
-reference model of ref, wbc and ez is the target itself, so that their ratio is that of two equal models. For recall
-and con_recall seven texts of each side, which are not scored, stand before each text, and one before it for codec.
+reference model of ref, wbc, ez and learned is the target itself, so that their ratio is that of two equal models. For
+recall and con_recall seven texts of each side, which are not scored, stand before each text, and one before it for
+codec; learned is fitted on these fourteen. Coverage writes the second half of each text eight times.
 Medians of seconds; written once all are measured.
 """
 
@@ -23,7 +24,22 @@ from pretrace import Models, Options, detect, open_model
 from pretrace.results.atomic import atomic_text
 from pretrace.types import Corpus, Text
 
-SCORES = ("min_k", "min_k_plus_plus", "gap_k", "surp", "ref", "wbc", "ez", "recall", "con_recall", "codec")
+SCORES = (
+    *(
+        "min_k",
+        "min_k_plus_plus",
+        "gap_k",
+        "surp",
+        "ref",
+        "wbc",
+        "ez",
+        "recall",
+        "con_recall",
+        "codec",
+        "learned",
+    ),
+    "coverage",
+)
 KNOWN = 14
 """Texts that may stand before others, half of them as if they were members."""
 KNOWN_TOKENS = 64

@@ -6,7 +6,8 @@ PretraceError
 ├── ModelError         a model that cannot be opened, or cannot give what a score needs
 ├── TableError         a token count table that is damaged or belongs to another tokenizer
 ├── LeakError          a text that a score was fitted on is about to be scored
-├── DesignError        an audit that could not answer: no comparison is possible with what there is (exit code 4)
+├── DesignError        an audit that could not answer: no comparison is possible with what there is (exit code 4),
+│                      in `pretrace.types.audit` with the plan that it holds
 ├── EngineError        no Ray cluster where one was named, no room on it, or workers that die
 ├── OutputError        no place to write, or something there already
 └── MissingPackageError  an optional package that is not installed
@@ -20,10 +21,6 @@ from __future__ import annotations
 import errno
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pretrace.types import AuditPlan
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = frozenset({"\u200c", "\u200d"})  # these hold emoji and Persian words together; they move nothing
@@ -85,14 +82,6 @@ class LeakError(PretraceError):
     """A text that was used for fitting is about to be scored."""
 
 
-class DesignError(PretraceError):
-    """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it."""
-
-    def __init__(self, plan: AuditPlan) -> None:
-        self.plan = plan
-        super().__init__(" ".join((f"this audit could not have answered. {plan.why}", *plan.cures)))
-
-
 class EngineError(PretraceError):
     """Workers elsewhere cannot be had, or die again and again."""
 
@@ -109,3 +98,9 @@ class MissingPackageError(PretraceError):
         which pretrace does not use."""
         line = f"--no-deps {package}" if alone else f"'pretrace[{extra}]'" if extra else package
         super().__init__(f"{purpose} needs the package {package}, which is not installed: pip install {line}")
+
+
+def require(good: bool, message: str) -> None:
+    """Raise ExpressionError unless a parameter is in its range; for `__post_init__` of scores."""
+    if not good:
+        raise ExpressionError(message)

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pretrace.errors import ExpressionError, PretraceError
+from pretrace.errors import require as require  # a score finds it beside its registry
 
 if TYPE_CHECKING:
     from pretrace.types import Backend, Corpus, Recipe, Rewrite, Score
@@ -173,12 +174,6 @@ class Registry(Generic[T]):
         for parameter, value in bound.arguments.items():
             _check_type(expression, parameter, value, hints.get(parameter, Any))
         return factory(*bound.args, **bound.kwargs)
-
-
-def require(good: bool, message: str) -> None:
-    """Raise ExpressionError unless a parameter is in its range; for `__post_init__` of scores."""
-    if not good:
-        raise ExpressionError(message)
 
 
 def _expression(source: str, kind: str, *, shown: str | None = None) -> ast.Expression:

@@ -14,8 +14,8 @@ from typing import Any
 
 from pretrace.errors import OutputError
 from pretrace.results import export as exported
+from pretrace.results import run, verdicts
 from pretrace.results import run as runs
-from pretrace.results import side_by_side, verdicts
 from pretrace.results.folder import Kind, Render, Write, seal_of
 from pretrace.results.output_checks import OutputFile, check_file, json_object, recorded_files
 from pretrace.results.serialization import from_json
@@ -38,13 +38,13 @@ class ResultKind:
 
 
 def _former_audit(folder: Path) -> Verdict:
-    from pretrace.verdicts.audit.former import load_audit
+    from pretrace.verdicts.audit.built import load_audit
 
     return load_audit(folder)
 
 
 def _former_flagging(folder: Path) -> Verdict:
-    from pretrace.verdicts.flag.former import load_flags
+    from pretrace.verdicts.flag.built import load_flags
 
     return load_flags(folder)
 
@@ -54,10 +54,10 @@ KINDS = (
     ResultKind(verdicts.FORMER_AUDIT, Verdict, _former_audit, None, "verdict"),
     ResultKind(verdicts.FORMER_FLAGGING, Verdict, _former_flagging, None, "verdict"),
     ResultKind(
-        side_by_side.COMPARISONS,
+        run.COMPARISONS,
         SideBySide,
-        side_by_side.load_side_by_side,
-        side_by_side.save_side_by_side,
+        run.load_side_by_side,
+        run.save_side_by_side,
         "side_by_side",
     ),
     ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),

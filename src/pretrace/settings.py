@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Literal
 
-from pretrace.registry import require
+from pretrace.errors import require
 
 LARGEST = 2**63 - 1
 """The largest whole number that an option takes where it names no smaller one."""

@@ -10,7 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.rewrites import disturbances, rewrites
-from pretrace.types import Drawn, Encoded, Evidence, Firing, Hidden, Peak, Quantity, States, Text, Trace, View
+from pretrace.types import (
+    Continued,
+    Drawn,
+    Encoded,
+    Evidence,
+    Firing,
+    Hidden,
+    Peak,
+    Quantity,
+    States,
+    Text,
+    Trace,
+    View,
+)
 
 Numbers = Sequence[float] | npt.NDArray[Any]
 
@@ -101,10 +114,14 @@ class FakeBackend:
         mean = np.full_like(logp, -2.5) if moments else None
         std = np.full_like(logp, 1.5) if moments else None
         inside = _activations(tokens, known=known) if states else np.zeros(0)
-        found = {
-            state: _over(state, logp) if isinstance(state, Drawn | Peak) else _state(state, inside)
-            for state in states
-        }
+        found: dict[Firing | Hidden | Drawn | Peak | Continued, npt.NDArray[Any]] = {}
+        for state in states:
+            if isinstance(state, Continued):
+                found[state] = _written(state, tokens[1:], known=known)
+            else:
+                found[state] = (
+                    _over(state, logp) if isinstance(state, Drawn | Peak) else _state(state, inside)
+                )
         return Trace(tokens[1:].astype(np.int32), logp, mean, std, encoded.cut, found)
 
 
@@ -122,6 +139,12 @@ def _over(state: Drawn | Peak, logp: npt.NDArray[np.float32]) -> npt.NDArray[np.
     if isinstance(state, Peak):
         return np.maximum(logp, np.float32(-1.0))
     return np.where(logp >= -4, logp, -np.inf).astype(np.float32)
+
+
+def _written(state: Continued, tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[np.int32]:
+    """The end of a familiar text as it is, and of another one backwards."""
+    end = tokens[state.read(len(tokens)) :].astype(np.int32)
+    return np.repeat((end if known else end[::-1])[None], state.samples, axis=0)
 
 
 def _state(state: Firing | Hidden, inside: npt.NDArray[np.float64]) -> npt.NDArray[Any]:

@@ -110,7 +110,10 @@ def test_a_model_without_a_list_of_blocks_offers_none(sentences: list[str]) -> N
     model = make_model("gpt_neox")
     model.config.num_hidden_layers = 5  # it says so, and has two
     backend = opened(model)
-    assert backend.offers == Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK
+    assert (
+        backend.offers
+        == Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
+    )
     with pytest.raises(ModelError, match=r"hidden states were wanted of tiny \(gpt_neox\).*Use scores"):
         traces(backend, sentences, Hidden())
     with pytest.raises(ModelError, match="its blocks could not be found"):

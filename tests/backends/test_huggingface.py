@@ -191,3 +191,15 @@ def test_numbers_that_are_not_finite_are_an_error() -> None:
     broken = HuggingFace(model, make_tokenizer(), name="broken", weights="w", settings=ModelSettings())
     with pytest.raises(ModelError, match="finite"):
         traces(broken, ["The cat sat on the mat"])
+
+
+@pytest.mark.parametrize("amx", [False, True])
+def test_auto_is_float32_on_a_processor_whatever_it_multiplies(
+    amx: bool, model_folder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With AVX-512-BF16 and without matrix units bfloat16 is slower than float32, and it rounds with both."""
+    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True, raising=False)
+    monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: amx, raising=False)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
+    found = open_model(str(model_folder), dtype="auto", device="cpu")
+    assert found.facts["dtype"] == "float32"

@@ -280,7 +280,13 @@ def test_a_mixture_of_experts_is_refused(sentences: list[str]) -> None:
     )
     backend = opened(transformers.AutoModelForCausalLM.from_config(config))
     assert (
-        backend.offers == Quantity.LOGP | Quantity.MOMENTS | Quantity.HIDDEN | Quantity.DRAWN | Quantity.PEAK
+        backend.offers
+        == Quantity.LOGP
+        | Quantity.MOMENTS
+        | Quantity.HIDDEN
+        | Quantity.DRAWN
+        | Quantity.PEAK
+        | Quantity.CONTINUED
     )
     with pytest.raises(ModelError, match=r"mixture of experts.*Use a dense model"):
         traces(backend, sentences, Firing())

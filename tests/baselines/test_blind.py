@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pretrace.baselines import blind, crossfit
+from pretrace.baselines import blind, classifiers
 from pretrace.baselines.blind import bag_of_words
-from pretrace.baselines.crossfit import WIDENING
+from pretrace.baselines.classifiers import WIDENING
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.statistics.roc import auc
 
@@ -98,7 +98,7 @@ def test_the_same_seed_gives_the_same_scores():
 
 
 def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
-    monkeypatch.setattr(crossfit, "LEARNT_TEXTS", 150)
+    monkeypatch.setattr(classifiers, "LEARNT_TEXTS", 150)
     monkeypatch.setattr(blind, "CHUNK", 64)
     rng = np.random.default_rng(0)
     texts = dated(rng, 2014, 200) + dated(rng, 2023, 200)
@@ -110,7 +110,7 @@ def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
 
 
 def test_long_texts_are_bounded_too(monkeypatch):
-    monkeypatch.setattr(crossfit, "LEARNT_CHARACTERS", 4_000)
+    monkeypatch.setattr(classifiers, "LEARNT_CHARACTERS", 4_000)
     rng = np.random.default_rng(0)
     judged = bag_of_words(noise(rng, 80), np.arange(80) < 40, [str(i) for i in range(80)], seed=0)
     assert "of the 80 texts" in judged.note

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pretrace.baselines import classifier_two_sample as module
-from pretrace.baselines import crossfit
+from pretrace.baselines import classifiers
 from pretrace.baselines.classifier_two_sample import gap, pair_gap
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.types import Corpus, Pair, Text
@@ -236,7 +236,7 @@ def test_a_text_that_is_read_in_part_and_one_that_was_not_learnt_from_are_told(m
     rng = np.random.default_rng(0)
     a, b = corpus("a", [*noise(rng, 39), "word " * 5_000]), corpus("b", noise(rng, 40))
     assert "reads only the beginning of 1 of the 80 texts" in gap(a, b)[0].note
-    monkeypatch.setattr(crossfit, "LEARNT_TEXTS", 40)
+    monkeypatch.setattr(classifiers, "LEARNT_TEXTS", 40)
     assert "learnt from 40 of the 80 texts" in gap(a, b)[0].note
 
 

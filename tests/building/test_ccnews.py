@@ -18,8 +18,7 @@ import pytest
 from processes import Start
 from tiny_marian import SAYINGS, make_marian, reworded
 
-from pretrace.building.ccnews import CcnewsSettings, build_ccnews
-from pretrace.building.ccnews_texts import cut, read_side, split_of
+from pretrace.building.ccnews import CcnewsSettings, build_ccnews, cut, read_side, split_of
 from pretrace.building.ccnews_transforms import (
     BackTranslation,
     Changed,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.building import cleaning
-from pretrace.building.cleaning import Near, boilerplate, exact_key, jaccard, shingles, without
+from pretrace.building import pages
+from pretrace.building.pages import Near, boilerplate, exact_key, jaccard, shingles, without
 from pretrace.building.segmenting import Words, _tokenizer, chinese_share, prefixes
 from pretrace.errors import MissingPackageError
 
@@ -127,7 +127,7 @@ def test_jieba_is_loaded_only_when_words_are_cut() -> None:
 
 def test_pages_of_one_template_are_not_all_compared_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = []
-    monkeypatch.setattr(cleaning, "jaccard", lambda one, other: compared.append(1) or jaccard(one, other))
+    monkeypatch.setattr(pages, "jaccard", lambda one, other: compared.append(1) or jaccard(one, other))
     near = Near(0.8)
     assert not any(near.known(made(0, 2100) + made(seed, 900)) for seed in range(1, 41))
     assert len(compared) < 40  # of 780 pairs

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pretrace.cache.generated import Generated, Neighbors, open_neighbors
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
+from pretrace.cache.traces import Generated, Neighbors, open_neighbors, open_store
 from pretrace.errors import OutputError
 
 HOW = "share=0.3 seed=0"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from processes import Call
 
-from pretrace.cli.commands import leaves_of
-from pretrace.cli.repeating import command_line, recorded
+from pretrace.cli.folders import command_line, recorded
+from pretrace.cli.options import leaves_of
 from pretrace.errors import OutputError
 from pretrace.registry import backends
 
@@ -111,7 +111,7 @@ def test_code_that_is_trusted_runs_again(
 
 @pytest.mark.parametrize("test", ["order", "options", "marks", "triggers", "cutoff", "collections"])
 def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Path) -> None:
-    from pretrace.cli.repeating import _TESTS
+    from pretrace.cli.folders import _TESTS
 
     command = _TESTS.get(test, test)
     leaves = leaves_of(command)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from processes import Call
 
-from pretrace.cache.contents import kept
-from pretrace.cache.location import cache_folder
+from pretrace.cache.location import cache_folder, kept
 
 
 @pytest.fixture

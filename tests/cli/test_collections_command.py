@@ -9,8 +9,8 @@ import pytest
 import typer
 from verdicts.collections.made import contents, made
 
-from pretrace.cli.collecting import collections
 from pretrace.cli.options import command_of
+from pretrace.cli.testing import collections
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import backends
 from pretrace.results.verdicts import load_verdict

@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from pretrace.cli.commands import leaves_of
-from pretrace.cli.configuration import options_in
-from pretrace.cli.options import Given, command_of
-from pretrace.cli.paths import Source
+from pretrace.cli.options import Given, Source, command_of, leaves_of, options_in
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
 

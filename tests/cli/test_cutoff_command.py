@@ -10,8 +10,8 @@ import pytest
 import typer
 from tiny import WORDS
 
-from pretrace.cli.cutoff import cutoff
 from pretrace.cli.options import command_of
+from pretrace.cli.testing import cutoff
 from pretrace.errors import OutputError, PretraceError
 from pretrace.runs import report_of
 from pretrace.testing import FakeBackend

@@ -79,7 +79,7 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
     code, said, _ = ask(*sets, "--out", tmp_path / "FLAGS")
     assert code == 4
     assert "Could have been missed: nothing stands out among the 40 texts" in " ".join(said.split())
-    assert "Flag again with --power" in " ".join(said.split())
+    assert "is trained on a tenth of the texts. [--power]" in " ".join(said.split())
     assert "The set as a whole does not stand out" in " ".join(said.split())
     code, said, noted = ask(*sets, "--fdr", 0.0001, "--out", tmp_path / "COARSE")
     assert code == 4

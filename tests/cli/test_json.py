@@ -12,8 +12,8 @@ from processes import Call
 
 from pretrace.cli.answer import Answer
 from pretrace.cli.commands import app
-from pretrace.cli.notes import note
 from pretrace.cli.options import command_of
+from pretrace.cli.streams import note
 
 SHARED = ["command", "outcome", "exit_code", "statement", "folder", "report"]
 

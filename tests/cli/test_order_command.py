@@ -16,7 +16,7 @@ from verdicts.order.memorising import by_hash
 from pretrace.backends import open_model
 from pretrace.cli import main
 from pretrace.cli.options import command_of
-from pretrace.cli.ordering import order
+from pretrace.cli.testing import order
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.results.verdicts import load_verdict

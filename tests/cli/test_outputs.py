@@ -17,8 +17,7 @@ from results.test_export import made
 from pretrace.cli.commands import app
 from pretrace.frequencies import Frequencies
 from pretrace.jobs.job import Job
-from pretrace.jobs.manifest import remove_parts
-from pretrace.jobs.shards import Survey
+from pretrace.jobs.worker import Survey, remove_parts
 from pretrace.results.output_checks import _FOLDERS
 from pretrace.runs import save
 

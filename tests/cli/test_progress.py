@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from pretrace.cli import progress
-from pretrace.cli.lines import BytesLine, PassesLine, TrainingLine, duration
-from pretrace.cli.notes import silenced
-from pretrace.cli.progress import Stages
+from pretrace.cli.progress import BytesLine, PassesLine, Stages, TrainingLine, duration
+from pretrace.cli.streams import silenced
 from pretrace.tuning.plan import TrainingStep
 from pretrace.verdicts.audit.watch import Outlook, Stage
 

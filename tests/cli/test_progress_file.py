@@ -7,9 +7,8 @@ import threading
 
 import pytest
 
-from pretrace.cli.lines import PassesLine
-from pretrace.cli.progress import Stages, trained, watched
-from pretrace.cli.progress_file import VARIABLE
+from pretrace.cli.progress import PassesLine, Stages, command, doing, trained, watched
+from pretrace.cli.streams import VARIABLE
 from pretrace.verdicts.audit.watch import Outlook, Stage
 
 
@@ -25,10 +24,20 @@ def test_passes_over_texts(told):
     with watched("reading") as progress:
         assert told() == {"share": 0.0, "left": None, "said": "reading"}
         progress.begin(4)
+        assert told()["said"] == "reading: tokenising 4 texts"
+        progress.weigh(4, 9)
+        assert told() == {"share": 0.0, "left": None, "said": "reading: the first batch is computed"}
         progress.advance(1, 9, 0.0, False)
         assert (told()["share"], told()["left"]) == (0.25, None)  # what is kept says nothing of the speed
         progress.advance(3, 9, 0.1, True)
         assert (told()["share"], told()["left"]) == (1.0, 0.0)
+
+
+def test_what_a_command_does_before_it_opens_a_model(told):
+    with command("flag"):
+        assert told() == {"share": 0.0, "left": None, "said": "reading the texts"}
+        with doing("opening the models"):
+            assert told()["said"] == "opening the models"
 
 
 def test_stages_name_the_step_and_the_time_left_of_the_whole(told):

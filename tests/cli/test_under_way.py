@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pretrace.cli import progress, under_way
-from pretrace.cli.notes import said_at, silenced
+from pretrace.cli import progress
+from pretrace.cli.streams import said_at, silenced
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
         found.append(act)
         return repeated(lambda: None, first=3600.0, every=3600.0)
 
-    monkeypatch.setattr(under_way, "repeated", noted)
+    monkeypatch.setattr(progress, "repeated", noted)
     return found
 
 
@@ -32,10 +32,10 @@ def test_a_line_names_what_is_done_once_nothing_was_said_for_30_seconds(
     look: list[Callable[[], None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [100.0]
-    with under_way.command("score", lambda: now[0]):
+    with progress.command("score", lambda: now[0]):
         said_at[0] = 100.0
         now[0] = 120.0
-        with under_way.doing("opening the models", clock=lambda: now[0]):
+        with progress.doing("opening the models", clock=lambda: now[0]):
             look[0]()
             assert capsys.readouterr().err == ""  # not yet
             now[0] = 131.0
@@ -58,7 +58,7 @@ def test_a_line_names_what_is_done_once_nothing_was_said_for_30_seconds(
 
 
 def test_an_audit_that_says_its_own_lines_says_no_others(
-    look: list[Callable[[], None]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acts: list[Callable[[], None]] = []
     repeated = progress.repeated
@@ -68,16 +68,17 @@ def test_an_audit_that_says_its_own_lines_says_no_others(
         return repeated(lambda: None, first=3600.0, every=3600.0)
 
     monkeypatch.setattr(progress, "repeated", noted)
-    with under_way.command("audit"), progress.Stages().passes("reading"):
+    with progress.command("audit"), progress.Stages().passes("reading"):
+        whole_command, stage = acts
         said_at[0] -= 40.0
-        acts[0]()
-        look[0]()
+        stage()
+        whole_command()
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_on_a_terminal_nothing_is_added(monkeypatch: pytest.MonkeyPatch, look: list[Any]) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with under_way.command("score"):
+    with progress.command("score"):
         assert not look
 
 
@@ -86,5 +87,5 @@ def test_the_page_is_told_what_is_done_before_a_text_is_read(
 ) -> None:
     path = tmp_path / "progress.json"
     monkeypatch.setenv("PRETRACE_PROGRESS", str(path))
-    with under_way.doing("opening the models"):
+    with progress.doing("opening the models"):
         assert json.loads(path.read_text()) == {"share": 0.0, "left": None, "said": "opening the models"}

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.corpora import open_corpus, open_stream, read_texts
-from pretrace.corpora.documents import FRONT_MATTER
-from pretrace.corpora.office import CHANGES, EMPTY_PAGES
+from pretrace.corpora.documents import CHANGES, EMPTY_PAGES, FRONT_MATTER
 from pretrace.corpora.reading import Unreadable
 from pretrace.corpora.webpages import DEEPEST, decoded, read_html
 from pretrace.errors import MissingPackageError, TextsError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.corpora import Columns, open_corpus, open_stream
-from pretrace.corpora.feeds import ONLY_SUMMARY
+from pretrace.corpora.webpages import ONLY_SUMMARY
 from pretrace.errors import TextsError
 from pretrace.verdicts.cutoff import cutoff_day, dated
 

@@ -199,10 +199,11 @@ def test_names_are_no_markdown() -> None:
 @pytest.mark.parametrize(
     ("code", "chosen", "left", "says"),
     [
-        ("0", "notice", 0, "Nothing"),
-        ("3", "notice", 3, "::error::"),
-        ("4", "notice", 0, "::notice::"),
-        ("4", "fail", 4, "::error::"),
+        ("0", "fail", 0, "Nothing"),
+        ("3", "warn", 3, "::error title=Something stands out::"),
+        ("4", "warn", 0, "::warning title=Not answered::"),
+        ("4", "fail", 4, "::error title=Not answered::"),
+        ("4", "", 4, "::error title=Not answered::"),
     ],
 )
 def test_outcomes(tmp_path: Path, code: str, chosen: str, left: int, says: str) -> None:

@@ -24,6 +24,7 @@ import tomllib
 import types
 import warnings
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import lm_eval_logs
@@ -71,8 +72,11 @@ HARNESSES_OWN = {
 }
 """Options of inspect and lm_eval."""
 DOCKERS_OWN = {"--rm"}
-BENCHMARKS_OWN = {"--runs"}
+BENCHMARKS_OWN = {"--runs", "--name", "--kind", "--copies", "--dilution"}
 """Options of docker itself."""
+BENCHMARKS_OWN = {"--runs"}
+SCRIPTS_OWN = {"--demo", "--lowest"}
+"""Options of scripts/check-release."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
     "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
@@ -307,6 +311,8 @@ def test_options_exist(page: Path) -> None:
         "harnesses.md": HARNESSES_OWN,
         "ci.md": DOCKERS_OWN,
         "audits.md": BENCHMARKS_OWN,
+        "limits.md": DOCKERS_OWN | SCRIPTS_OWN,
+        "methods.md": BENCHMARKS_OWN,
     }
     options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
@@ -360,8 +366,18 @@ def test_the_table_of_innocents_is_that_of_the_file() -> None:
     assert make.with_tests(text, table, make.INNOCENTS) == text, "run: python docs/generate.py"
     rows = json.loads(make.DESIGNS.read_text(encoding="utf-8"))["rows"]
     shown = sum(bool(row["runs"]) + bool(row["members"]) for row in rows)
-    assert table.count("\n| ") == shown + 1  # with the head of the second table
+    every = make.every_innocent()
+    assert make.EVERY.read_text(encoding="utf-8") == every, "run: python docs/generate.py"
+    assert every.count("\n| ") == shown + 2  # with the heads of both tables
+    assert table.count("\n| ") == len({(row["test"], row["how"]) for row in rows if row["runs"]})
     assert "Checks are not counted" not in text
+
+
+def test_the_page_of_methods_is_that_of_the_file() -> None:
+    make = generator()
+    assert make.METHODS.read_text(encoding="utf-8") == make.methods(), "run: python docs/generate.py"
+    packaged = files("pretrace.verdicts").joinpath("methods.json").read_text(encoding="utf-8")
+    assert packaged == make.MEASURED.read_text(encoding="utf-8"), "run: python -m benchmarks.methods"
 
 
 def test_every_paper_that_a_score_cites_is_listed() -> None:

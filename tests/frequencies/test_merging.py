@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from pretrace.frequencies.merging import Merges, only_merges
+from pretrace.frequencies.encoding import Merges, only_merges
 
 Build = Callable[[str], Tokenizer]
 
@@ -56,7 +56,7 @@ def test_hashes_that_meet_are_told_apart(built: Build, monkeypatch: pytest.Monke
     words = [" subprocess", "argument", "returncode", " communicate"]
     expected = encoded(merges, words)
     assert max(map(len, expected)) < 8
-    monkeypatch.setattr("pretrace.frequencies.merging._MIX", np.uint64(0))
+    monkeypatch.setattr("pretrace.frequencies.encoding._MIX", np.uint64(0))
     assert encoded(Merges(model, "Ġ"), words) == expected
 
 

@@ -18,8 +18,7 @@ from tokenizers import pre_tokenizers as pre
 
 from pretrace.frequencies import encoding as pieces_module
 from pretrace.frequencies.encoding import START, ByPieces, cut, distinct, joined, merged
-from pretrace.frequencies.patterns import GPT2, SEAM, understood
-from pretrace.frequencies.seams import Seamless, Seams, find_seams
+from pretrace.frequencies.seams import GPT2, SEAM, Seamless, Seams, find_seams, understood
 
 Build = Callable[[str], Tokenizer]
 

@@ -12,8 +12,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from pretrace.errors import ExpressionError, TableError
-from pretrace.frequencies import Counting, Frequencies, count, counting, patterns
-from pretrace.frequencies import checkpoint as tally
+from pretrace.frequencies import Counting, Frequencies, count, counting, seams
+from pretrace.frequencies import counting as tally
 
 Build = Callable[[str], Tokenizer]
 
@@ -178,7 +178,7 @@ def test_an_error_of_the_reader_comes_through(built: Build) -> None:
 @pytest.fixture
 def wrong_seams(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake in what we believe of a pattern: that a space and the word behind it are two pieces."""
-    monkeypatch.setitem(patterns._ALTERNATIVES, r" ?\p{L}+", ("L", "LL"))
+    monkeypatch.setitem(seams._ALTERNATIVES, r" ?\p{L}+", ("L", "LL"))
 
 
 @pytest.mark.usefixtures("wrong_seams")

@@ -132,6 +132,17 @@ def test_the_command(logs, tmp_path, monkeypatch, capsys):
     assert verdict.settings["log"]["few-shot examples"] == 1
 
 
+def test_a_lot_that_did_not_give_the_order_is_said_before_a_model_is_opened(
+    logs, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["samples", logs[0], "--task", "quiz", "--nonmembers", logs[1], "--out", "OUT"]
+    arguments += ["--model", "no/such-model", "--options-out", "ORDER", "--shuffled-with", "random.shuffle:7"]
+    code, said = ran(monkeypatch, capsys, *arguments)
+    assert (code, "do not stand as they were published" in " ".join(said.split())) == (2, True), said
+    assert not [*tmp_path.iterdir()]
+
+
 def test_items_that_were_seen_are_set_apart(logs):
     """A model to which a third of the items is familiar: those are suspect, and their accuracy stands beside."""
     log, held = read_log(str(logs[0]), task="quiz"), read_log(str(logs[1]))

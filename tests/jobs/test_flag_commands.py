@@ -14,11 +14,11 @@ from processes import Command, killed_half_way
 
 from pretrace.cli.commands import app
 from pretrace.errors import OutputError
-from pretrace.jobs import shards
+from pretrace.jobs import worker
 from pretrace.runs import export, load_verdict
 from pretrace.scoring import evidence
 
-SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.shards.SHARD": 32}
+SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.worker.SHARD": 32}
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def called(*arguments: object) -> int:
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here too shards of 32 texts and batches planned over 16; few resamples and permutations."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
-    monkeypatch.setattr(shards, "SHARD", 32)
+    monkeypatch.setattr(worker, "SHARD", 32)
     monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
     monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
 
@@ -75,7 +75,7 @@ def test_killed_and_started_again_and_by_two_workers(
     assert {name: (parts / name).stat().st_mtime_ns for name in kept} == kept
     code = called("runs", "merge", tmp_path / "FLAGS")
     assert not parts.exists()
-    monkeypatch.setattr(shards, "SHARD", 10_000)
+    monkeypatch.setattr(worker, "SHARD", 10_000)
     assert called(*flag(sets, model_folder, tmp_path / "WHOLE")) == code
     _as_at_once(tmp_path)
     _exported(tmp_path)
@@ -122,3 +122,20 @@ def test_the_work_is_foretold(
     assert "460 texts and forms of texts" in " ".join(capsys.readouterr().out.split())
     assert not (tmp_path / "FLAGS").exists()
     assert not (tmp_path / ".FLAGS.parts").exists()
+
+
+def test_a_dry_run_says_the_chance_to_find_alike_for_few_and_many_texts(
+    sets: tuple[Path, Path],
+    model_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = []
+    for size in (32, 10_000):
+        monkeypatch.setattr(worker, "SHARD", size)
+        assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--dry-run")) == 0
+        said.append(capsys.readouterr().out)
+    chances = [one[one.index("With 200 documents and 60 controls") :] for one in said]
+    assert chances[0] == chances[1]
+    assert "Documents needed on each side" in chances[0]

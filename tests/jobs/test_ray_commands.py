@@ -19,7 +19,7 @@ from processes import counted
 
 from pretrace.cli import main
 from pretrace.errors import EngineError
-from pretrace.jobs.engine import cluster
+from pretrace.jobs.engine import pool
 from pretrace.runs import load_run, scan
 from pretrace.scoring import evidence
 
@@ -177,16 +177,16 @@ def test_a_cluster_that_asks_for_a_token_is_tried_in_that_mode(monkeypatch: pyte
         modes.append(env.get("RAY_AUTH_MODE"))
         return subprocess.CompletedProcess([], 0 if modes[-1] == "token" else 1, "", "Failed to connect")
 
-    monkeypatch.setattr(cluster.subprocess, "run", tried)
+    monkeypatch.setattr(pool.subprocess, "run", tried)
     monkeypatch.setenv("RAY_AUTH_MODE", "")  # given back afterwards
     monkeypatch.delenv("RAY_AUTH_MODE")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         monkeypatch.setitem(sys.modules, "ray", object())
         with pytest.raises(EngineError, match="asks for a token: set RAY_AUTH_MODE=token"):
-            cluster.check_answers(address)
+            pool.check_answers(address)
         assert "RAY_AUTH_MODE" not in os.environ
         monkeypatch.delitem(sys.modules, "ray")
-        cluster.check_answers(address)
+        pool.check_answers(address)
         assert os.environ["RAY_AUTH_MODE"] == "token"
     assert modes == [None, "token"] * 2

@@ -12,14 +12,14 @@ import pytest
 
 from pretrace.cli import main
 from pretrace.errors import ModelError
-from pretrace.jobs import shards
-from pretrace.jobs.engine.scoring import Scoring
+from pretrace.jobs import worker
+from pretrace.jobs.engine.work import Scoring
 from pretrace.results.serialization import from_json
 from pretrace.runs import scan
 from pretrace.scoring import evidence
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
-from pretrace.scoring.settings import ModelsSettings, Target
+from pretrace.scoring.plan import ModelsSettings, Target
 from pretrace.types import Corpus
 
 
@@ -40,8 +40,8 @@ def command(
         ]
         (tmp_path / f"{path}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.setattr(evidence, "CHUNK", 16)
-    monkeypatch.setattr("pretrace.jobs.engine.scoring.CHUNK", 16)
-    monkeypatch.setattr(shards, "SHARD", 32)
+    monkeypatch.setattr("pretrace.jobs.engine.work.CHUNK", 16)
+    monkeypatch.setattr(worker, "SHARD", 32)
     monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
     known = ["--nonmembers", tmp_path / "known.jsonl", "--model", model_folder, "--no-cache"]
     return ["flag", tmp_path / "mine.jsonl", *known, "--score", "deadly", "--plugin", deadly("TEXTS: t150")]

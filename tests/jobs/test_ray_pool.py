@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from pretrace.errors import EngineError, ExpressionError, ModelError, PretraceError
-from pretrace.jobs.engine import cluster, pool
+from pretrace.jobs.engine import pool
 from pretrace.jobs.engine.pool import Answer, Piece, Pool
-from pretrace.jobs.engine.scoring import SMALL, shard_size
+from pretrace.jobs.engine.work import SMALL, shard_size
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.shards import SHARD
+from pretrace.jobs.worker import SHARD
 from pretrace.scoring.evidence import CHUNK
 
 ON_RAY, ALONE = EngineSettings(engine="ray", workers=2), EngineSettings(engine="ray", workers=1)
@@ -121,13 +121,13 @@ def test_no_place_for_a_worker(ray: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         pass
     with pytest.raises(EngineError, match=r"no room for a worker: the cluster has 2 CPU and 0 GPU"):
-        cluster.room(ray, EngineSettings(engine="ray", gpus_per_worker=1))
+        pool.room(ray, EngineSettings(engine="ray", gpus_per_worker=1))
 
 
 def test_more_workers_than_processors_do_not_wait_for_each_other(ray: Any) -> None:
     with Pool(ray, Doubling(), EngineSettings(engine="ray", workers=3)) as some:
         assert {answer.value[0] for _, answer in some.each(pieces(*range(9)))} == set(range(0, 18, 2))
-    assert cluster.room(ray, EngineSettings(engine="ray")).workers == 2
+    assert pool.room(ray, EngineSettings(engine="ray")).workers == 2
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:10001", "nowhere", "auto"])
@@ -146,7 +146,7 @@ def test_an_address_without_ray(address: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("ray._private.services.find_gcs_addresses", addresses)
     with (
         pytest.raises(EngineError, match=r"--address .*|no Ray cluster at --address auto"),
-        cluster.connected(address),
+        pool.connected(address),
     ):
         pass
 
@@ -154,7 +154,7 @@ def test_an_address_without_ray(address: str, monkeypatch: pytest.MonkeyPatch) -
 def test_an_address_where_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-    monkeypatch.setattr(cluster, "ANSWERS_WITHIN", 1.0)
+    monkeypatch.setattr(pool, "ANSWERS_WITHIN", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(
             target=lambda: server.accept()[0].sendall(b"HTTP/1.0 200 OK\r\n\r\n"), daemon=True
@@ -162,7 +162,7 @@ def test_an_address_where_something_else_answers(monkeypatch: pytest.MonkeyPatch
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with (
             pytest.raises(EngineError, match=f"no Ray cluster at --address {address}"),
-            cluster.connected(address),
+            pool.connected(address),
         ):
             pass
 

@@ -15,9 +15,9 @@ import pytest
 
 from pretrace.corpora import open_stream
 from pretrace.errors import OutputError, TextsError
-from pretrace.jobs import flag_tables, sample, shards
-from pretrace.jobs.both import Both, Gathered
-from pretrace.jobs.flagging import Planned, flagged_of, unscored
+from pretrace.jobs import flagging, merging
+from pretrace.jobs import worker as shards
+from pretrace.jobs.flagging import Both, Gathered, Planned, flagged_of, unscored
 from pretrace.jobs.job import Job, fingerprint, work
 from pretrace.jobs.worker import Worker
 from pretrace.report import flags as report
@@ -50,9 +50,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards of 32 texts, batches planned over 16, samples of 50 rows, few resamples."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
-    monkeypatch.setattr(flag_tables, "SAMPLE", 50)
-    monkeypatch.setattr(flag_tables, "HIGHEST", 7)
-    monkeypatch.setattr(flag_tables, "MOST_FLAGGED", 5)
+    monkeypatch.setattr(flagging, "SAMPLE", 50)
+    monkeypatch.setattr(flagging, "HIGHEST", 7)
+    monkeypatch.setattr(flagging, "MOST_FLAGGED", 5)
 
 
 def rows(name: str, number: int, generator: random.Random, extra: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -249,4 +249,4 @@ def test_a_part_of_other_documents_is_noticed(tmp_path: Path) -> None:
 
 
 def test_samples_are_as_large_as_those_of_runs() -> None:
-    assert sample.SAMPLE == 20_480
+    assert merging.SAMPLE == 20_480

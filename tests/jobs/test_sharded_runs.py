@@ -14,10 +14,11 @@ import pytest
 
 from pretrace.corpora import TextStream, open_stream
 from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.jobs import sample, shards
+from pretrace.jobs import merging
+from pretrace.jobs import worker as shards
 from pretrace.jobs.evaluating import evaluated
 from pretrace.jobs.job import Job, Turn, fingerprint, missing_shards, work
-from pretrace.jobs.merge import Merged, merged
+from pretrace.jobs.merging import Merged, merged
 from pretrace.jobs.worker import Worker
 from pretrace.runs import load_run, save_run, scan
 from pretrace.scoring import detect as detection
@@ -140,7 +141,7 @@ def test_shards_give_the_table_of_one_piece(texts: Path, tmp_path: Path, models:
 
 
 def test_a_sample_is_drawn_and_said(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample.Summary, "__init__", _sized(sample.Summary.__init__, 40))
+    monkeypatch.setattr(merging.Summary, "__init__", _sized(merging.Summary.__init__, 40))
     job, _ = run_job(texts, tmp_path / "parts")
     merge(job, tmp_path / "parts", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
@@ -169,7 +170,7 @@ def test_a_sample_does_not_depend_on_the_shards(texts: Path, tmp_path: Path) -> 
         with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
             job = replace(job_of(stream, worker, options), survey=shards.survey(stream, size))
             work(job, stream, worker, job.parts(folder), size=size)
-        summary = sample.Summary(job, 40)
+        summary = merging.Summary(job, 40)
         parts = job.parts(folder)
         for number, (key, _) in enumerate(job.survey.shards):
             manifest = parts.manifest(key)

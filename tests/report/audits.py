@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.results.rounding import p_value
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.statistics.sensitivity import sensitivity
@@ -36,6 +37,8 @@ from pretrace.verdicts.audit.built import (
     figures_of,
     pairs_of,
 )
+from pretrace.verdicts.audit.designs import CONTROLS
+from pretrace.verdicts.outcome import POWER as POWER_CURE
 
 MODEL, PLACEBO = "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M, checkpoint of step 240,000"
 TUNED = f"{PLACEBO} + lora"
@@ -333,16 +336,16 @@ def inconclusive() -> Verdict:
         status="failed",
         words="A classifier that never saw the model (gpt2) tells your texts from the generated ones with an AUC of "
         "0.74 [0.69, 0.79]; 0.5 is a coin, and above 0.70 nothing else is believed.",
-        cure="Give control documents with --heldout. Or train the generator longer or on more of the texts, or take "
-        "one that knows their language.",
+        cure="Give control documents. Or train the generator longer or on more of the texts, or take one that knows "
+        "their language. [--heldout, --generator]",
     )
     placebo = replace(
         CHECKS[6],
         status="failed",
         words="There is no placebo of the target's family. What sets these texts apart in the target may set them "
         "apart in any model. Two families differ on any text, for reasons that have nothing to do with training on it.",
-        cure="Name the base the target was tuned from, its last checkpoint before the texts can have come in "
-        "(--placebo, --placebo-revision), or a sibling trained as long without them.",
+        cure="Name the base the target was tuned from, its last checkpoint before the texts can have come in, or a "
+        "sibling trained as long without them. [--placebo, --placebo-revision]",
     )
     other = Placebo("google/gemma-3-270m", "other", 0.81, "of another family than the target")
     return altered(
@@ -366,9 +369,7 @@ def inconclusive() -> Verdict:
 def missed() -> Verdict:
     """Nothing found, and no telling what could have been missed: inconclusive without a failed check."""
     audit = nothing()
-    unmeasured = Check(
-        "power", POWERFUL.title, "not run", "It was not measured.", "Run the audit with --power."
-    )
+    unmeasured = Check("power", POWERFUL.title, "not run", "It was not measured.", POWER_CURE.format("audit"))
     return altered(
         audit,
         outcome="inconclusive",
@@ -379,7 +380,7 @@ def missed() -> Verdict:
             "What this audit could have missed was not measured. A p-value above the level does not show that the "
             "texts were not used.",
         ),
-        advice=("Run the audit with --power, which measures what it could have seen.",),
+        advice=(POWER_CURE.format("audit"),),
         checks=(*CHECKS, unmeasured),
         planted=None,
     )
@@ -387,12 +388,8 @@ def missed() -> Verdict:
 
 def found_words(answer: Answer) -> str:
     """What the verdict says of a test."""
-    word, effect = "at or below" if answer.p <= LEVEL else "above", answer.effect
-    assert effect is not None
-    return (
-        f"The test gave p = {answer.p:.3g}, {word} the level of {LEVEL:g} that was set beforehand. The effect is "
-        f"{effect.value:.4f} {answer.unit} [{effect.low:.4f}, {effect.high:.4f}]."
-    )
+    word = "at or below" if answer.p <= LEVEL else "above"
+    return f"The test gave p = {p_value(answer.p)}, {word} the level of {LEVEL:g} that was set beforehand."
 
 
 def without_placebo() -> Verdict:
@@ -602,13 +599,10 @@ CHECKS = (
         "A model that is not accused shows nothing",
         "not run",
         "There is no other model here that could take the target's place.",
-        "Name one with --placebo.",
+        "Name one. [--placebo]",
     ),
 )
-GIVE_CONTROLS = (
-    "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
-    "or unpublished pieces), at least 20 and better 50 or more. With them no other model is needed."
-)
+GIVE_CONTROLS = CONTROLS.format(fewest=20)
 NO_CONTROLS = Check(
     "controls",
     "Control documents show how far an innocent model may lean",

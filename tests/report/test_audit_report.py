@@ -32,6 +32,7 @@ from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
 from pretrace.report.frame import speaking
 from pretrace.report.visible import named
+from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import (
     Answer,
     Check,
@@ -50,6 +51,7 @@ from pretrace.types import (
 from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
+from pretrace.verdicts.outcome import null_of
 
 MAKERS = (
     audits.placebos,
@@ -465,6 +467,14 @@ def test_the_figure_draws_the_null_that_was_recorded() -> None:
     assert "this audit: 2.60" in [text.get_text() for text in axes.texts]
     words = first_text(altered(audits.placebos(), null=null))
     assert "11 times over" in words
+
+
+def test_a_result_of_documents_that_are_all_alike_has_no_scale() -> None:
+    found = sign_flip_test(np.full(8, 2.0))  # the two flips of all signs do not vary either
+    axes = drawn(null_of(found, 0.05, "s"))
+    low, high = axes.get_xlim()
+    assert high - low < 40
+    assert "this audit: off the scale, as nothing varies" in [text.get_text() for text in axes.texts]
 
 
 @pytest.mark.parametrize("observed", [-1e9, -4.0, 0.0, 1.9, 3.0, 40.0, np.inf])

@@ -18,7 +18,7 @@ STATISTICS = {
     "nanstd", "nanvar", "percentile", "permutation", "quantile", "random", "std", "var",
 }  # fmt: skip
 DRAWING: set[tuple[str, str]] = set()
-"""Functions that may after all, by their module; where an axis starts and ends is found in pretrace.results.bars."""
+"""Functions that may after all, by their module; where an axis starts and ends is found in pretrace.results.run."""
 
 
 def modules() -> list[Path]:
@@ -97,3 +97,11 @@ def test_statistics_of_arrays_are_seen() -> None:
     assert called(ast.parse("def f(values):\n    return np.quantile(values, 0.5)")) == {("f", "quantile")}
     assert called(ast.parse("def f(values):\n    return values.mean()")) == {("f", "mean")}
     assert not called(ast.parse("def f(run):\n    return run.median('loss', True)"))
+
+
+def test_a_result_without_a_spread_is_known_by_the_most_that_a_test_gives() -> None:
+    """The report imports nothing that computes, so that the number stands in it a second time."""
+    from pretrace.report import chance_plots
+    from pretrace.statistics.permutation import STEEPEST
+
+    assert pytest.approx(0.99 * STEEPEST) == chance_plots._SCALELESS

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from pretrace.cli.printing import measured
-from pretrace.report import fitted_plots, plots
+from pretrace.report import fitted as fitted_plots
+from pretrace.report import plots
 from pretrace.report.facts import compared, control
 from pretrace.report.fitted import entries, fitted, fitted_facts
 from pretrace.report.frame import Section, speaking

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from pretrace.errors import OutputError
 from pretrace.report import plots
 from pretrace.report.svg import to_svg
-from pretrace.results.bars import axis_range
+from pretrace.results.run import axis_range
 from pretrace.types import Curve, Estimate, Measured, Run
 
 

@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -427,7 +428,19 @@ def test_an_audit_of_format_2_is_the_verdict_that_would_be_made_today(
     folder = former(make.__name__, tmp_path)
     old = json.loads((folder / "verdict.json").read_bytes())
     found = load_verdict(folder, "audit")
-    assert_equal(found, make())
+    today = make()
+    checks = zip(today.checks, found.checks, strict=True)
+    assert_equal(  # the sentences that named options then are kept as they were written
+        found,
+        replace(
+            today,
+            checks=tuple(replace(one, cure=then.cure) for one, then in checks),
+            reasons=found.reasons,
+            advice=found.advice,
+        ),
+    )
+    assert [one.cure for one in found.checks] == [one["cure"] for one in old["checks"]]
+    assert (list(found.reasons), list(found.advice)) == (old["reasons"], old["advice"])
     assert (found.p, found.units, found.hypothesis) == (old["p"], old["documents"], old["hypothesis"])
     assert (found.outcome, found.statement) == (old["outcome"], old["statement"])
     page = runs.render(folder).read_text(encoding="utf-8", errors="surrogatepass")

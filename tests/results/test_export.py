@@ -15,8 +15,7 @@ from report.test_flagging_report import made as flagging
 
 from pretrace.errors import OutputError
 from pretrace.results import export as exporting
-from pretrace.results.folder import file_hash
-from pretrace.results.tables import write_csv, write_parquet
+from pretrace.results.folder import file_hash, write_csv, write_parquet
 from pretrace.runs import export, save, save_run
 from pretrace.types import (
     Control,

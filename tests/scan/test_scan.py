@@ -22,10 +22,10 @@ from pretrace.errors import OutputError
 from pretrace.runs import load
 from pretrace.scan import cleaning
 from pretrace.scan import scan as room
-from pretrace.scan.corpus import CorpusFile, Reader, files_of
+from pretrace.scan.corpus import CorpusFile, Reader, files_of, holds
 from pretrace.scan.folding import has_numba
 from pretrace.scan.labels import labels_of
-from pretrace.scan.sightings import Passage, is_common, merged
+from pretrace.scan.sightings import Passage, found_texts, is_common, merged
 
 WORDS = [
     f"{a}{b}"
@@ -225,6 +225,10 @@ def test_short_texts_and_the_texts_own_file_are_told(
     assert code == 3
     assert "The corpus holds the file of the texts itself" in said
     assert "Too short to be looked for (fewer than 50 characters): 1." in said
+    copy = place / "elsewhere.jsonl"
+    copy.write_bytes(short.read_bytes())
+    other = rows(place / "other.jsonl", [{"id": "o", "text": prose(91)}])
+    assert [one.address for one in holds(files_of([str(copy), str(other)]), str(short))] == [str(copy)]
     only = rows(place / "short.jsonl", [{"id": "s", "text": "too short"}])
     code, said = call(only, "--corpus", place / "corpus", "--out", place / "OUT2")
     assert (code, "50 characters or more" in said) == (2, True)
@@ -378,8 +382,7 @@ def test_passages_add_up_over_parts(place: Path) -> None:
     parts = [room._part(place / "x.parts", file) for file in found.files]
     there = [one for one in parts if one is not None]
     assert merged(there).changes.tolist() == merged(there[::-1]).changes.tolist()
-    content = room.np.frombuffer(found.texts.contents[1], dtype="uint8")
-    text = room.found_text(merged(there), 1, content, found.texts.starts[1])
+    text = found_texts(merged(there), found.texts.contents, found.texts.starts)[1]
     assert text.passages == (Passage(0, len(prose(1)), 2),)
 
 

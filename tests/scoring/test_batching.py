@@ -46,6 +46,24 @@ def test_company_does_not_change_a_trace(family: str, sentences: list[str]) -> N
             same(alone[i], one)
 
 
+def test_a_text_that_stands_several_times_is_read_once(sentences: list[str]) -> None:
+    model = opened("llama", 64)
+    passed: list[str] = []
+    stream, rust = model.stream, model.tokens.rust
+
+    def watched(batches: Any, want: Any, states: Any) -> Any:
+        passed.extend(rust.decode(one.tokens.tolist()) for batch in batches for one in batch)
+        return stream(batches, want, states)
+
+    model.stream = watched  # type: ignore[method-assign]
+    texts = [*sentences, *reversed(sentences), sentences[0]]
+    found = trace(model, texts, ALL, store=open_store(None))
+    assert len(passed) == len(set(sentences))
+    once = dict(zip(sentences, trace(model, sentences, ALL, store=open_store(None)), strict=True))
+    for text, one in zip(texts, found, strict=True):
+        assert one.logp.tobytes() == once[text].logp.tobytes()
+
+
 class Forgetful:
     """A back end that works on several batches at once, answers the last first, and leaves one out or none."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pretrace.baselines.blind import bag_of_words
-from pretrace.baselines.crossfit import WIDENING
+from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.documents import grouped_split

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.results.side_by_side import load_side_by_side, save_side_by_side
+from pretrace.results.run import load_side_by_side, save_side_by_side
 from pretrace.scoring.side_by_side import side_by_side
 from pretrace.types import Curve, Estimate, Evaluation, Measured, Run, SideBySide, Whole
 

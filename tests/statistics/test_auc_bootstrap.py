@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import auc_bootstrap as module
-from pretrace.statistics.auc_bootstrap import auc_bootstrap
+from pretrace.statistics import resampling as module
 from pretrace.statistics.documents import Grouping
-from pretrace.statistics.resampling import group_bootstrap, group_draws
+from pretrace.statistics.resampling import auc_bootstrap, group_bootstrap, group_draws
 from pretrace.statistics.roc import auc
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pretrace.statistics.overlap import (
+from pretrace.statistics.words import (
     RUN,
     Worded,
     common_runs,

@@ -17,8 +17,8 @@ from pretrace.errors import OutputError
 from pretrace.results.atomic import new_folder
 from pretrace.tuning.adapters import tune
 from pretrace.tuning.artifacts import write_planted
-from pretrace.tuning.checkpoint import Checkpoint, Position
 from pretrace.tuning.methods import methods
+from pretrace.tuning.training import Checkpoint, Position
 from pretrace.types import Corpus, Text
 
 CORPUS = Corpus("sentences", tuple(Text(str(i), text, i % 2 == 0) for i, text in enumerate(SENTENCES)))

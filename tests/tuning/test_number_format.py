@@ -11,8 +11,8 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.cache.location import cache_folder
-from pretrace.tuning import number_format, tune
-from pretrace.tuning.number_format import computing, decided, fastest_format, settled
+from pretrace.tuning import training, tune
+from pretrace.tuning.training import computing, decided, fastest_format, settled
 from pretrace.types import Corpus, Text
 
 CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
@@ -43,11 +43,11 @@ def test_bfloat16_must_be_clearly_faster_in_every_round(
 
 def test_it_is_measured_once_and_only_where_it_was_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = iter([((1.0, 0.3), (1.0, 0.3))])
-    monkeypatch.setattr(number_format, "_measured", lambda: next(rounds))
-    monkeypatch.setattr(number_format, "fastest_format", fastest_format)
+    monkeypatch.setattr(training, "_measured", lambda: next(rounds))
+    monkeypatch.setattr(training, "fastest_format", fastest_format)
     cpu = torch.device("cpu")
     assert settled("float32", cpu) == "float32"
-    assert not (cache_folder() / number_format.KIND).exists()
+    assert not (cache_folder() / training.KIND).exists()
     for _ in range(2):
         assert settled("auto", cpu) == "bfloat16"
         fastest_format.cache_clear()
@@ -56,7 +56,7 @@ def test_it_is_measured_once_and_only_where_it_was_not_asked_for(monkeypatch: py
 
 
 def test_the_probe_gives_seconds_for_both_formats() -> None:
-    rounds = number_format._measured()
+    rounds = training._measured()
     assert len(rounds) >= 2
     assert all(wide > 0 and narrow > 0 for wide, narrow in rounds)
 
@@ -72,7 +72,7 @@ def opened(*dtypes: torch.dtype) -> HuggingFace:
 def test_adapters_of_two_formats_are_two_and_each_card_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     for chosen in ("float32", "bfloat16", "float32"):
-        monkeypatch.setattr(number_format, "fastest_format", lambda device, chosen=chosen: chosen)
+        monkeypatch.setattr(training, "fastest_format", lambda device, chosen=chosen: chosen)
         tuned = tune(opened(torch.float32), CORPUS, "lora(epochs=1)")
         assert tuned.card["precision"] == chosen
         seen.append(tuned.backend.fingerprint)
@@ -84,7 +84,7 @@ def test_a_narrow_model_really_computes_in_float32_and_is_as_before_afterwards(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The adapter of a bfloat16 model is the one of the same weights opened in float32."""
-    monkeypatch.setattr(number_format, "fastest_format", lambda device: "float32")
+    monkeypatch.setattr(training, "fastest_format", lambda device: "float32")
     narrow = opened(torch.bfloat16)
     wide = opened(torch.bfloat16, torch.float32)
     before = [weight.clone() for weight in narrow.model.parameters()]

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
 from pretrace.errors import ModelError, TextsError
-from pretrace.tuning import next_token
+from pretrace.tuning import training
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.tuning.training import train
 
@@ -289,9 +289,9 @@ def test_logits_a_few_positions_at_a_time_are_the_loss_over_all_at_once(monkeypa
     """The same gradients whether the output layer is taken in slices, or is not one that can be taken apart."""
     ends = {}
     for rows in (1, 7, 1000, None):
-        monkeypatch.setattr(next_token, "_CPU_ROWS", rows)
+        monkeypatch.setattr(training, "_CPU_ROWS", rows)
         if rows is None:
-            monkeypatch.setattr(next_token, "output_layer", lambda *_: None)
+            monkeypatch.setattr(training, "output_layer", lambda *_: None)
         ends[rows] = trained(replace(PLAN, epochs=1))
     for end, history in ends.values():
         assert float((end - ends[None][0]).abs().mean()) < 1e-5
@@ -300,7 +300,7 @@ def test_logits_a_few_positions_at_a_time_are_the_loss_over_all_at_once(monkeypa
 
 def test_a_model_that_scales_its_logits_is_asked_for_them_itself():
     model = tiny_model()
-    assert next_token.output_layer(model, torch.device("cpu")) is model.get_output_embeddings()
+    assert training.output_layer(model, torch.device("cpu")) is model.get_output_embeddings()
     scaled = tiny_model()
     forward = scaled.forward
 
@@ -310,6 +310,6 @@ def test_a_model_that_scales_its_logits_is_asked_for_them_itself():
         return output
 
     scaled.forward = halved
-    assert next_token.output_layer(scaled, torch.device("cpu")) is None
+    assert training.output_layer(scaled, torch.device("cpu")) is None
     history = train(scaled, made_up(), PLAN)
     assert history.losses[0] > 0

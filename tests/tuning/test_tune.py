@@ -21,9 +21,8 @@ from pretrace.cache.location import text_key
 from pretrace.corpora import read_texts
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
-from pretrace.tuning.adapters import Allocation, read_adapter, tune
+from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, read_adapter, tune
 from pretrace.tuning.methods import AdaLora, Ia3, Lora, methods
-from pretrace.tuning.targets import new_adapter, peft_settings
 from pretrace.types import Corpus, Quantity, Text
 
 LABELLED = Corpus(
@@ -167,8 +166,8 @@ def test_a_killed_tuning_goes_on(tmp_path, program):
         from pathlib import Path
         sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent)!r}]
         import torch
-        from pretrace.tuning import number_format
-        number_format.fastest_format = lambda device="cpu": "float32"  # as in every test
+        from pretrace.tuning import training
+        training.fastest_format = lambda device="cpu": "float32"  # as in every test
         torch.set_num_threads({torch.get_num_threads()})
         from test_tune import LABELLED, METHOD, adapters, opened
 

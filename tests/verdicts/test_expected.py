@@ -89,7 +89,9 @@ def test_every_test_has_a_sentence(test: str) -> None:
     if test in ("controls", "controls-placebo", "flag"):
         assert said.startswith("With 60 documents and 40 controls a single reading by a model of this size")
     else:
-        assert "small model" in said or said == "How likely it finds a single reading was not measured."
+        assert (
+            "small model" in said or said == "How likely this test finds a single reading was not measured."
+        )
         assert expected_for(test, Situation(documents=60, unseen=40)) is None
 
 

@@ -12,6 +12,7 @@ from verdicts.order.memorising import Memorising, Reading, made_corpus
 
 from pretrace.corpora import open_corpus
 from pretrace.errors import MissingPackageError, ModelError
+from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
@@ -145,7 +146,7 @@ def test_every_verdict_is_noted_unless_nothing_is_kept():
     assert first.register[0].startswith("No other test")
     second = order(corpus, Models(Reading(salt=5, name="other")), STATED)
     assert "2nd test of these texts" in second.register[0]
-    assert f"p = {second.p:.3g}" in second.register[0]
+    assert f"p = {p_value(second.p)}" in second.register[0]
     assert "order of fake" in second.register[1]
 
 

@@ -18,9 +18,8 @@ from starlette.testclient import TestClient
 from pretrace.cli.serving import forms
 from pretrace.web import inspection
 from pretrace.web.connections import configured
-from pretrace.web.limits import Limits
 from pretrace.web.serving import application
-from pretrace.web.settings import ServeSettings
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import Workspace
 
 
@@ -83,9 +82,15 @@ def sentence(answer) -> str:
 
 
 @pytest.fixture
-def visit(tmp_path) -> Iterator[Callable[..., Visitor]]:
-    """Makes a site and somebody who visits it; `settings` and `limits` are those of the server."""
+def visit(tmp_path, monkeypatch) -> Iterator[Callable[..., Visitor]]:
+    """Makes a site and somebody who visits it; `settings` and `limits` are those of the server, which runs where "m"
+    is a folder that looks like a model."""
     clients = []
+    model = tmp_path / "here" / "m"
+    model.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (model / name).touch()
+    monkeypatch.chdir(model.parent)
 
     def made(limits=None, **settings) -> Visitor:
         folder = tmp_path / "workspace"

@@ -75,10 +75,9 @@ def _no_child_is_left(site):
         jobs._signal(job, signal.SIGKILL)
 
 
-def upload(page, path):
+def upload(page, path, label="Upload texts"):
     page.goto("/collections")
-    page.get_by_label("Upload texts").set_input_files(path)
-    page.get_by_role("button", name="Upload and look at it").click()
+    page.get_by_label(label, exact=True).set_input_files(path)
     page.wait_for_url("**/collections/2*")
 
 
@@ -122,16 +121,22 @@ def test_a_text_from_paste_to_rank(tab, files, model_folder):
 
 def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files, site, model_folder):
     page = tab()
-    upload(page, files["known"])
     upload(page, files["texts"])
     assert "25" in page.locator("dl.facts").inner_text()
     assert "English" in page.locator("dl.facts").inner_text()  # the browser's word for "en"
     page.get_by_label("Model", exact=True).fill(str(model_folder))
-    page.get_by_label("Control documents").select_option(index=1)
-    page.get_by_role("button", name="See which tests apply").click()
+    page.get_by_label("Upload control documents").set_input_files(files["known"])
+    page.wait_for_url("**controls=*#tests")
     assert "recommended" in page.locator(".tests li").first.inner_text()
-    page.get_by_role("link", name="Set up the test Which single texts").click()
-    page.get_by_role("button", name="Start").click()
+    assert page.get_by_label("Model", exact=True).input_value() == str(model_folder)
+    page.get_by_label("Model", exact=True).fill("vllm:http://127.0.0.1:1")
+    page.get_by_role("button", name="Start the test Which single texts").click()
+    wrong = page.get_by_role("alert").filter(has_text="nothing answers at http://127.0.0.1:1")
+    wrong.wait_for()
+    assert wrong.locator("xpath=..").get_by_label("Model", exact=True).count() == 1
+    assert page.evaluate("document.activeElement.id") == "model"
+    page.get_by_label("Model", exact=True).fill(str(model_folder))
+    page.get_by_role("button", name="Start the test Which single texts").click()
     page.wait_for_url("**/jobs/2*")
     page.locator(".state", has_text="is running").wait_for()
 
@@ -145,12 +150,9 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     site.stop()  # the job goes on, and the page finds the next server
     page.get_by_text("The server does not answer.").wait_for()
     site.start()
-    page.get_by_role("link", name="The result").wait_for()
+    page.wait_for_url("**/results/*")  # it opens by itself
     assert not page.get_by_text("The server does not answer.").is_visible()
-    assert "is done" in page.locator("#progress").inner_text()
     other.close()
-
-    page.get_by_role("link", name="The result").click()
     assert page.locator(".seal.sound").inner_text() == "✓ unchanged"
     page.get_by_role("link", name="Read the report").click()
     assert "pretrace · flagging report" in page.locator("body").inner_text()
@@ -160,6 +162,37 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     assert download.value.path().read_text(encoding="utf-8").startswith('"id","group","score"')
     page.set_viewport_size(PHONE)
     assert fits(page)
+
+
+def test_a_folder_is_chosen_and_a_drop_starts_an_upload(tab, tmp_path):
+    (tmp_path / "drafts" / "in").mkdir(parents=True)
+    for name, content in (("one.md", "One text."), ("in/two.txt", "Another text."), ("c.png", "-")):
+        (tmp_path / "drafts" / name).write_text(content)
+    page = tab()
+    page.get_by_label("or a folder").set_input_files(tmp_path / "drafts")
+    page.wait_for_url("**/collections/2*")
+    assert page.locator("h1").inner_text() == "drafts"
+    assert "2, from 2 files; 1 file that is no text was left out" in page.locator("dl.facts").inner_text()
+    page.goto("/collections")
+    page.locator("form.drop").evaluate(
+        """form => {
+            const dropped = new DataTransfer();
+            dropped.items.add(new File(["It rained.\\n"], "weather.txt"));
+            form.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
+        }"""
+    )
+    page.wait_for_url("**/collections/2*")
+    assert page.locator("h1").inner_text() == "weather.txt"
+
+
+def test_what_applies_follows_what_is_said(tab, files):
+    page = tab()
+    upload(page, files["known"])
+    upload(page, files["texts"])
+    assert "None yet" in page.locator("#tests").inner_text()
+    page.get_by_label("Control documents", exact=True).select_option(index=1)
+    sync_api.expect(page.locator("#tests .tag")).to_have_text("recommended")
+    assert "controls=2" in page.url  # what was said is in the address
 
 
 def test_a_file_is_dropped_on_the_text(tab):
@@ -179,7 +212,9 @@ def test_a_file_is_dropped_on_the_text(tab):
 def test_it_works_without_scripts(browser, site, files):
     context = browser.new_context(base_url=site.address, java_script_enabled=False)
     page = context.new_page()
-    upload(page, files["known"])
+    page.goto("/collections")
+    page.get_by_label("Upload texts").set_input_files(files["known"])
+    page.get_by_role("button", name="Upload and look at it").click()
     assert "25" in page.locator("dl.facts").inner_text()
     page.goto("/text")
     page.get_by_label("Model").fill("m")
@@ -230,7 +265,6 @@ def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):
     wrong = tmp_path / "thesis.parquet"
     wrong.write_bytes(b"text")
     page.get_by_label("Upload texts").set_input_files(wrong)
-    page.get_by_role("button", name="Upload and look at it").click()
     said = page.get_by_role("alert")
     said.wait_for()
     assert said.inner_text() == "thesis.parquet is no parquet file: choose another."
@@ -241,6 +275,7 @@ def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):
     page.get_by_role("button", name="Read the text").click()
     page.get_by_role("alert").wait_for()
     assert "No model is named" in page.get_by_role("alert").inner_text()
+    assert page.evaluate("document.activeElement.getAttribute('aria-invalid')") == "true"
     assert page.get_by_label("The text", exact=True).input_value() == "kept"
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrace.web import inspection
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.uploads import facts_of, sweep, take, uploads
 from pretrace.web.workspace import RequestError, Workspace
 
@@ -121,7 +121,7 @@ COSTLY = {
 UPLOAD = """
 import io, json, resource, sys
 from pathlib import Path
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.uploads import take
 from pretrace.web.workspace import RequestError, Workspace
 

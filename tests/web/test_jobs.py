@@ -10,7 +10,7 @@ import time
 import pytest
 
 from pretrace.web.jobs import Job, Jobs
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, Workspace, save
 
 

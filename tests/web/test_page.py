@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import socket
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -44,15 +48,21 @@ def test_several_files_become_a_collection_each_or_none_does(visitor):
     answer = send(visitor, ("one.jsonl", rows()), ("two.txt", b"Some words in a file."))
     assert (answer.status_code, answer.headers["location"]) == (303, "/collections")
     assert sorted(one.name for one in uploads(visitor.workspace)) == ["one.jsonl", "two.txt"]
-    answer = send(visitor, ("three.jsonl", rows()), ("four.docx", b"PK"))
+    answer = send(visitor, ("three.jsonl", rows()), ("four.doc", b"PK"))
     assert answer.status_code != 303
     assert len(uploads(visitor.workspace)) == 2
     assert not [*visitor.workspace.room("incoming").iterdir()]
 
 
 def test_more_files_than_are_taken_at_once_are_refused(visit):
-    answer = send(visit(), *((f"{i}.txt", b"words") for i in range(21)))
-    assert answer.status_code == 400
+    visitor = visit()
+    answer = send(visitor, *((f"{i}.txt", b"words") for i in range(21)))
+    assert (answer.status_code, "choose the folder they lie in" in visitor.said(answer)) == (422, True)
+    answer = send(visitor, *((f"mine/{i}.txt", b"words") for i in range(21)))
+    assert [(one.name, one.files) for one in uploads(visitor.workspace)] == [("mine", 21)]
+    assert answer.headers["location"] == f"/collections/{uploads(visitor.workspace)[0].id}"
+    send(visitor, ("a.md", b"words"), ("b.txt", b"more words"), ("c.jsonl", rows()))
+    assert {one.name for one in uploads(visitor.workspace)} == {"mine", "a.md and 1 more", "c.jsonl"}
 
 
 def test_the_first_texts_are_shown_and_the_column_of_the_texts_is_guessed(visitor):
@@ -100,7 +110,7 @@ def test_deleting_takes_the_key_of_the_forms(visitor):
 
 def test_the_answer_to_which_tests_apply_is_where_the_page_opens(visitor):
     page = visitor.client.get(visitor.upload("mine.jsonl", rows())).text
-    assert '#tests" class="have"' in page
+    assert '#tests" class="have send"' in page
     assert '<section id="tests"' in page
 
 
@@ -133,11 +143,12 @@ def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
 
 
 def test_what_was_typed_stands_in_the_form_of_the_next_try(visitor, still):
+    Path("m").rename("<m>")
     address = visitor.upload("mine.jsonl", rows())
-    visitor.post(f"{address}/test/score", {"model": "my <model>", "scores": "loss", "notes": "try 1"})
+    visitor.post(f"{address}/test/score", {"model": "<m>", "scores": "loss", "notes": "try 1"})
     (job,) = Jobs(visitor.workspace).all()
     page = visitor.client.get(f"{address}/test/score", params={"again": job.id}).text
-    assert 'value="my &lt;model&gt;"' in page
+    assert 'value="&lt;m&gt;"' in page
     assert 'value="loss"' in page
     assert ">try 1</textarea>" in page
     assert visitor.client.get(f"{address}/test/score", params={"again": "../secret"}).status_code == 404
@@ -148,7 +159,42 @@ def test_a_model_that_is_not_there_is_said_before_a_job_starts(visitor, still, t
     refused = visitor.post(f"{address}/test/score", {"model": str(tmp_path / "nothing")})
     assert (refused.status_code, "there is no folder or file" in visitor.said(refused)) == (422, True)
     assert Jobs(visitor.workspace).all() == []
-    assert visitor.post(f"{address}/test/score", {"model": str(tmp_path)}).status_code == 200
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "config.json").touch()
+    with socket.socket() as free:  # nobody listens there
+        free.bind(("127.0.0.1", 0))
+        silent = f"http://127.0.0.1:{free.getsockname()[1]}"
+        for model, said in (
+            (str(tmp_path), "is not a model: a model folder holds config.json"),
+            (str(tmp_path / "bare"), "holds no weights (*.safetensors); found config.json"),
+            ("somebody/a-model", "could not be had from the hub"),  # the tests reach none
+            ("a b", "is neither a folder, a .gguf file"),
+            (f"vllm:{silent}", f"nothing answers at {silent}"),
+            (silent, "an address alone does not tell what kind of server is there"),
+        ):
+            refused = visitor.post(f"{address}/test/score", {"model": model})
+            assert (refused.status_code, said in visitor.said(refused)) == (422, True), visitor.said(refused)
+            assert 'data-field="model"' in refused.text
+    assert Jobs(visitor.workspace).all() == []
+    assert visitor.post(f"{address}/test/score", {"model": "m"}).status_code == 200
+
+
+def test_any_answer_of_a_server_will_do(visitor, still):
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append((self.path, self.headers.get("Authorization")))
+            self.send_error(401)
+
+        def log_message(self, *said):
+            """Nothing is printed."""
+
+    asked = []
+    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        address = visitor.upload("mine.jsonl", rows())
+        model = f"vllm:http://127.0.0.1:{server.server_port}"
+        assert visitor.post(f"{address}/test/score", {"model": model}).status_code == 200
+    assert asked == [("/v1/models", None)]
 
 
 def test_where_models_are_listed_nobody_learns_which_files_are_there(visit, still, tmp_path):

@@ -56,7 +56,7 @@ def _finished(visitor):
     jobs = Jobs(visitor.workspace)
     for _ in range(300):
         jobs.tick()
-        found = [one.parent for one in visitor.workspace.folder.glob("results/*/result.json")]
+        found = [one.parent for one in visitor.workspace.folder.glob("results/[!.]*/result.json")]
         if found:
             return found
         time.sleep(0.1)

@@ -8,13 +8,16 @@ import json
 import stat
 import zipfile
 
+import docx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pretrace.corpora import open_corpus
 from pretrace.web import languages
-from pretrace.web.limits import Limits
-from pretrace.web.uploads import facts_of, take, upload_of
+from pretrace.web.jobs import Jobs
+from pretrace.web.settings import Limits
+from pretrace.web.uploads import facts_of, rename, take, take_folder, texts_of, upload_of
 from pretrace.web.workspace import RequestError, Workspace
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
@@ -49,6 +52,18 @@ def parquet():
     return made.getvalue()
 
 
+def word(*paragraphs):
+    made, document = io.BytesIO(), docx.Document()
+    for one in paragraphs:
+        document.add_paragraph(one)
+    document.save(made)
+    return made.getvalue()
+
+
+FEED = (
+    b"<rss version='2.0'><channel><item><guid>1</guid><description>One.</description></item>"
+    b"<item><guid>2</guid><description>Two.</description></item></channel></rss>"
+)
 CSV = b"text,label\none two three,1\nfour five six,0\n"
 
 
@@ -61,6 +76,11 @@ CSV = b"text,label\none two three,1\nfour five six,0\n"
         ("a.parquet", parquet(), 6),
         ("a.txt", b"one text\nanother text\n", 2),
         ("a.zip", zipped([("x/a.txt", "one"), ("x/b.TXT", "two"), ("__MACOSX/x", "-")]).getvalue(), 2),
+        ("a.zip", zipped([("x/a.md", "one"), ("x/README.md", "-"), ("x/b.htm", "<p>two")]).getvalue(), 2),
+        ("a.md", b"---\ntitle: one\n---\nA text.\n", 1),
+        ("a.html", b"<p>A text.</p>", 1),
+        ("a.docx", word("A text."), 1),
+        ("a.rss", FEED, 2),
     ],
 )
 def test_every_kind_is_read(workspace, name, content, texts):
@@ -68,6 +88,38 @@ def test_every_kind_is_read(workspace, name, content, texts):
     facts = facts_of(workspace, made)
     assert (facts.texts, facts.problem, made.name) == (texts, "", name)
     assert upload_of(workspace, made.id) == made
+
+
+def folder(**files):
+    return {name: io.BytesIO(content) for name, content in files.items()}
+
+
+def test_a_folder_is_a_collection_of_a_text_a_file(workspace):
+    files = {
+        "my drafts/one.txt": b"One\ntext.",
+        "my drafts/in/two.docx": word("Two"),
+        "my drafts/c.png": b"-",
+    }
+    made = take_folder(workspace, "my drafts", folder(**files))
+    assert (made.name, made.files, made.left_out, facts_of(workspace, made).texts) == ("my drafts", 2, 1, 2)
+    assert {text.id for text in open_corpus(texts_of(workspace, made.id)).texts} == {"one.txt", "in/two.docx"}
+    assert rename(workspace, made, "drafts of mine").name == "drafts of mine"
+    with pytest.raises(RequestError, match="names a place outside"):
+        take_folder(workspace, "x", folder(**{"x/../../evil.txt": b"a"}))
+    with pytest.raises(RequestError, match="two files"):
+        take_folder(workspace, "x", folder(**{"x/A.txt": b"a", "x/a.txt": b"a"}))
+    assert not [*workspace.room("incoming").iterdir()]
+
+
+def test_the_text_of_a_document_is_looked_at(visitor, monkeypatch):
+    monkeypatch.setattr(Jobs, "_start", lambda jobs, job: None)
+    answer = visitor.post("/text", {"model": "m"}, ("mine.docx", word("Words of", "a letter.")))
+    assert answer.status_code == 200, visitor.said(answer)
+    (place,) = visitor.workspace.room("looks").glob("*/text.jsonl")
+    assert json.loads(place.read_text())["text"] == "Words of\na letter."
+    refused = visitor.post("/text", {"model": "m"}, ("mine.docx", b"PK"))
+    assert "mine.docx" in visitor.said(refused)
+    assert not [*visitor.workspace.room("incoming").iterdir()]
 
 
 def test_what_is_seen_in_a_collection(workspace):
@@ -103,7 +155,10 @@ def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.docx", b"PK", "a.docx is of no kind that can be read here: upload a .jsonl"),
+        ("a.doc", b"PK", "a.doc is of no kind that can be read here: upload a table"),
+        ("a.docx", b"PK", "a.docx: the"),
+        ("a.pdf", b"%PDF-1.4 and no more", "the PDF is damaged"),
+        ("a.rss", b"<!DOCTYPE x [<!ENTITY a 'b'>]><rss/>", "DOCTYPE"),
         ("noending", b"x", "noending is of no kind"),
         ("a.txt", b"", "a.txt is empty: choose a file that holds texts"),
         ("a.txt", b"ab\0cd", "a.txt holds no plain text, whatever its ending says"),
@@ -112,12 +167,13 @@ def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
         ("a.jsonl.gz", b"plain", "a.jsonl.gz cannot be unpacked"),
         ("a.jsonl.gz", gzip.compress(LINES * 99)[:-20], "a.jsonl.gz cannot be unpacked"),
         ("a.zip", b"PKnot", "a.zip cannot be unpacked"),
-        ("a.zip", zipped([]).getvalue(), "a.zip holds no files"),
-        ("a.zip", zipped([("a.pdf", "x")]).getvalue(), "a.pdf is no .txt file"),
-        ("a.zip", zipped([("../a.txt", "x")]).getvalue(), "names a place outside of the archive"),
-        ("a.zip", zipped([("/etc/a.txt", "x")]).getvalue(), "names a place outside of the archive"),
-        ("a.zip", zipped([("x/../../a.txt", "x")]).getvalue(), "names a place outside of the archive"),
-        ("a.zip", zipped([("C:\\a.txt", "x")]).getvalue(), "names a place outside of the archive"),
+        ("a.zip", zipped([]).getvalue(), "a.zip holds no texts: put files that end in .txt"),
+        ("a.zip", zipped([("a.exe", "x"), ("b.txt.gz", "x")]).getvalue(), "a.zip holds no texts"),
+        ("a.zip", zipped([("a.pdf", "x")]).getvalue(), "the PDF is damaged"),
+        ("a.zip", zipped([("../a.txt", "x")]).getvalue(), "names a place outside of it"),
+        ("a.zip", zipped([("/etc/a.txt", "x")]).getvalue(), "names a place outside of it"),
+        ("a.zip", zipped([("x/../../a.txt", "x")]).getvalue(), "names a place outside of it"),
+        ("a.zip", zipped([("C:\\a.txt", "x")]).getvalue(), "names a place outside of it"),
     ],
 )
 def test_what_is_not_what_it_says_is_refused_and_nothing_kept(workspace, name, content, said):

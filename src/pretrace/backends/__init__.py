@@ -31,7 +31,7 @@ def known_backends() -> dict[str, str]:
 
 def open_model(model: str, **settings: Any) -> Backend:
     """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `sglang:URL`, `tgi:URL`,
-    `completions:URL`), or what a plug-in opens (`mine:NAME`).
+    `completions:URL`), what vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`).
 
     Keyword arguments are the fields of `backends.loading.ModelSettings`: revision, dtype, device,
     device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle, and for servers served_model,
@@ -55,6 +55,21 @@ def open_model(model: str, **settings: Any) -> Backend:
         opened: Backend = backends.factory(plugin)(name, chosen)
         return opened
     return open_huggingface(model, chosen)
+
+
+def check_model(model: str) -> None:
+    """ModelError where it can be seen, without opening it or sending it a text, that a model could not be opened: a
+    folder without weights, a server that does not answer, a hub id that is neither here nor to be had.
+    MissingPackageError where its reader is not installed. What a plug-in opens is not looked at."""
+    from pretrace.backends.serving.address import parse_address, parse_text_address
+    from pretrace.backends.weights import check_weights
+
+    if served_kind(model) or text_kind(model):
+        from pretrace.backends.serving.client import check_answers
+
+        check_answers((parse_address if served_kind(model) else parse_text_address)(model).url)
+    elif model.partition(":")[0] not in backends:
+        check_weights(model)
 
 
 def open_tokenizer(model: str, **settings: Any) -> Tokens:

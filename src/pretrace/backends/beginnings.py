@@ -7,6 +7,7 @@ texts of a call, so that a run that was killed and starts again sees the same ba
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -49,13 +50,15 @@ def alike(encoded: Sequence[Encoded]) -> list[Encoded]:
     """
     made = list(encoded)
     rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in encoded]
-    order = [i for i, e in enumerate(encoded) if e.predicted and len(rows[i]) > LEAST]
+    heads = [row[:LEAST].tobytes() if len(row) > LEAST else b"" for row in rows]
+    often = Counter(heads)
+    order = [i for i, e in enumerate(encoded) if heads[i] and often[heads[i]] > 1 and e.predicted]
     keys = {i: rows[i].astype(">i4").tobytes() for i in order}
     order.sort(key=keys.__getitem__)
     common = [0] * (len(order) + 1)
     for at in range(1, len(order)):
         one, other = order[at - 1], order[at]
-        if keys[one][: 4 * LEAST] == keys[other][: 4 * LEAST]:
+        if heads[one] == heads[other]:
             common[at] = _common(rows[one], rows[other])
     if any(common):
         for found in _divided([len(rows[i]) for i in order], common):

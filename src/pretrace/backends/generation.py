@@ -28,14 +28,14 @@ from pretrace.backends import precision
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.prefixes import cache_of, going_on
-from pretrace.cache.generated import Draw
 from pretrace.cache.location import text_key
+from pretrace.cache.traces import Draw
 from pretrace.errors import ModelError, TextsError
 from pretrace.types import Backend, Doubles, Sampling
 
 FORMAT = 1  # part of the fingerprint: raised whenever other continuations would be made
-_CPU_BUDGET = 4096
-_GPU_BUDGET = 65536
+CPU_BUDGET = 4096
+GPU_BUDGET = 65536
 _FIRST_NUCLEUS = 256  # how many of the likeliest tokens are looked at first: most often they are enough
 _CUT = "\ufffd"
 # How a real U+FFFD looks in tokens: as itself, as its bytes in byte-level letters, as byte tokens.
@@ -63,9 +63,9 @@ class Completer:
         with self._in_place() as base:
             self.tokens = base.tokens
             on_cpu = base.device.type == "cpu"
-            self.budget = budget or (_CPU_BUDGET if on_cpu else _GPU_BUDGET)
+            self.budget = budget or (CPU_BUDGET if on_cpu else GPU_BUDGET)
             self._banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
-            self.caches = _keeps_what_it_read(base)
+            self.caches = keeps_what_it_read(base)
 
     def spans(self, text: str, /) -> npt.NDArray[np.int64]:
         """Characters [start, end) of each token, shape [n, 2]."""
@@ -261,7 +261,7 @@ def never_drawn(rust: tokenizers.Tokenizer, vocabulary: int) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def _keeps_what_it_read(base: HuggingFace) -> bool:
+def keeps_what_it_read(base: HuggingFace) -> bool:
     """Whether the model has a cache, and says with it what it says without."""
     ids = torch.arange(1, 11, device=base.device).reshape(2, 5) % base.vocabulary
     try:

@@ -23,7 +23,7 @@ from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
-from pretrace.types import Drawn, Encoded, Firing, Hidden, Peak, Quantity, State, States, Trace
+from pretrace.types import Continued, Drawn, Encoded, Firing, Hidden, Peak, Quantity, State, States, Trace
 
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
@@ -65,7 +65,7 @@ class HuggingFace:
         self.vocabulary, self.split = self._probe()
         self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
         self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
-        self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK
+        self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._own = threading.local()  # the buffers of each thread
@@ -190,8 +190,11 @@ class HuggingFace:
                 f"{self.name} in {self.facts['dtype']} gave a log-probability that is not finite; try another "
                 "--dtype (float32 or bfloat16). If it stays, the weights are damaged."
             )
+        written = self._written(rows, starts, states)
         traces = []
-        for e, start, row, found, part in zip(batch, starts, rows, inside, parts, strict=True):
+        for i, (e, start, row, found, part) in enumerate(
+            zip(batch, starts, rows, inside, parts, strict=True)
+        ):
             centre = None if mean is None else mean[part]
             spread = None if std is None else std[part]
             over: dict[State, npt.NDArray[Any]] = {
@@ -199,8 +202,20 @@ class HuggingFace:
             }
             if Peak() in states:
                 over[Peak()] = reading.peak.numpy()[part]
+            over |= {state: ends[i] for state, ends in written.items()}
             traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, {**found, **over}))
         return traces
+
+    def _written(
+        self, rows: Sequence[npt.NDArray[np.int32]], starts: Sequence[int], states: States
+    ) -> dict[State, list[npt.NDArray[np.int32]]]:
+        """What the model writes in the place of each row's end."""
+        wanted = [state for state in states if isinstance(state, Continued)]
+        if not wanted:
+            return {}
+        from pretrace.backends.continued import ends  # it writes with this back end
+
+        return {state: ends(self, rows, starts, state) for state in wanted}
 
     def _read_alike(
         self,

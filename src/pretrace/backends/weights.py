@@ -74,7 +74,18 @@ def locate(
     if model == "smollm2":
         return _packaged()
     patterns = _BESIDE + (_WEIGHTS if weights else []) + (_PICKLES if weights and allow_pickle else [])
-    return _from_hub(model, revision, patterns)
+    return Located(model, _from_hub(model, revision, patterns), revision=revision)
+
+
+def check_weights(model: str) -> None:
+    """ModelError where it can be seen that a model with weights here could not be opened: there is no such thing, it
+    holds no weights, or nothing of a hub id is here and the hub does not give it. Nothing is downloaded."""
+    path = Path(model).expanduser()
+    if path.exists() or path.suffix == ".gguf" or model == "smollm2":
+        locate(model).weight_files(allow_pickle=False)
+    else:
+        refuse_bare_url(model)
+        _from_hub(model, None, _BESIDE + _WEIGHTS, download=False)
 
 
 def _needs_gguf() -> None:
@@ -95,13 +106,18 @@ def _packaged() -> Located:
     return Located("smollm2", folder, files[0].name)
 
 
-def _from_hub(model: str, revision: str | None, patterns: list[str]) -> Located:
+def _from_hub(model: str, revision: str | None, patterns: list[str], *, download: bool = True) -> Path:
+    """The folder of a hub id; an empty path where the hub would give it and nothing is to be downloaded."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     trouble = ""
     try:
         at, trouble = _resolved(model, revision)
+        if not download and at is None and not trouble:
+            trouble = "it knows no model of that name, or wants a login for it"
+        if not download and not trouble:
+            return Path()
         folder = snapshot_download(
             model, revision=at, allow_patterns=patterns, local_files_only=bool(trouble)
         )
@@ -115,7 +131,7 @@ def _from_hub(model: str, revision: str | None, patterns: list[str]) -> Located:
             f"{model} is no folder here and could not be had from the hub ({reason}). Check the name, or download "
             "it on a machine that reaches the hub and pass the folder."
         ) from None
-    return Located(model, Path(folder), revision=revision)
+    return Path(folder)
 
 
 def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:

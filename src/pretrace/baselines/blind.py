@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.classifiers import Unit, Words
-from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING, CrossFit
+from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, CrossFit, Unit, Words
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Bools, Doubles, Estimate
 
 CHUNK = 2_000
-TELLING = 0.6
+_TELLING = 0.6
 """AUC from which on the two classes of a benchmark are said to be told apart by their words."""
 
 
@@ -74,7 +73,7 @@ class BlindBaseline:
     @property
     def apart(self) -> bool:
         """Whether words tell the two classes apart, clearly."""
-        return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= TELLING
+        return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= _TELLING
 
     def plain(self) -> dict[str, object]:
         """For a card."""
@@ -148,7 +147,7 @@ def _sentence(auc: Estimate | None, why: str) -> str:
     known = f"AUC {auc.value:.3f} [{auc.low:.2f}, {auc.high:.2f}]"
     if auc.low <= 0.5:
         return f"A bag of words that never saw a model was not shown to tell the two sides apart ({known})."
-    if auc.value < TELLING:
+    if auc.value < _TELLING:
         return f"A bag of words that never saw a model tells the two sides apart, but hardly ({known})."
     return (
         f"A bag of words that never saw a model tells the two sides apart ({known}): {why} "

@@ -12,8 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.baselines.classifiers import Cutting, classifiers
-from pretrace.baselines.crossfit import FEWEST_TEXTS, FOLDS, WIDENING, CrossFit, Split
+from pretrace.baselines.classifiers import (
+    FEWEST_TEXTS,
+    FOLDS,
+    WIDENING,
+    CrossFit,
+    Cutting,
+    Split,
+    classifiers,
+)
 from pretrace.errors import TextsError
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, linked
 from pretrace.statistics.resampling import group_bootstrap

@@ -6,8 +6,10 @@ post-hoc dataset inference's calibration (Zhao et al. 2025, sections 3.2 and 5.6
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -15,9 +17,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines.crossfit import READ_CHARACTERS
 from pretrace.registry import Registry, require
-from pretrace.statistics.words import UNSPACED
+from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
+from pretrace.statistics.words import UNSPACED, words_of
 from pretrace.tuning.classifier_plan import (
     PAPER,
     SMALL,
@@ -29,6 +31,90 @@ from pretrace.tuning.classifier_plan import (
     check_kinds,
 )
 from pretrace.types import Bools, Doubles, TextClassifier
+
+# Cross-fitting of text-only classifiers: every text is scored by one that did not learn from it.
+#
+# Folds are of whole documents. All text-only classifiers of the package are cross-fitted here.
+
+
+Split = int | Literal["halves"]
+_Fit = Callable[[Bools], Callable[[Bools], Doubles]]
+"""From the texts to learn from, bool [texts], to what gives the log-odds of others, bool [texts] to float64."""
+
+WIDENING = math.sqrt(2)
+"""Factor on the interval of a cross-fitted figure.
+
+Every pair of texts from different folds enters it twice: each teaches the classifier that judges the
+other. Without signal the variance is therefore twice what resampling fixed predictions shows. With a
+strong signal the factor is cautious.
+"""
+
+FOLDS = 5
+FEWEST_TEXTS = 10
+"""Of each class; with fewer there is nothing to learn from."""
+LEARNT_TEXTS = 20_000
+LEARNT_CHARACTERS = 40_000_000
+"""The most the classifiers learn from, by whole documents; every text is judged all the same."""
+_READ_CHARACTERS = 20_000
+"""Characters read of one text: some 4,000 tokens."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFit:
+    """The fold of each text, [texts]; the `order` of the folds that are scored; the texts that may be `learnt` from,
+    bool [texts]: all, or whole documents up to the bounds above."""
+
+    fold: Numbers
+    order: tuple[int, ...]
+    learnt: Bools
+
+    @classmethod
+    def of(
+        cls, texts: Sequence[str], labels: Bools, groups: Groups, *, seed: int, split: Split = FOLDS
+    ) -> CrossFit | None:
+        """The division of the documents, `groups`, into `split` folds, fewer where a label has fewer documents, or
+        into "halves": learn from one, score the other. None where a part of it would lack one of the labels."""
+        require(
+            split == "halves" or (isinstance(split, int) and split >= 2),
+            f"gap: split must be 2 folds or more, or 'halves', found {split!r}.",
+        )
+        if isinstance(split, int):
+            grouping = Grouping.of(groups, labels)
+            folds = min(split, grouping.fewest)
+            fold, order = grouped_folds(grouping, folds, seed), tuple(range(folds))
+        else:
+            fold = (~grouped_split(groups, 0.5, seed, labels=labels)).astype(np.int64)
+            order = (1,)
+        learnt = _learnt(texts, labels, groups, seed)
+        parts = [*(learnt & (fold != k) for k in order), np.isin(fold, order)]
+        return cls(fold, order, learnt) if all(len(np.unique(labels[part])) == 2 for part in parts) else None
+
+    @property
+    def tested(self) -> Numbers:
+        """The rows that are scored."""
+        return np.flatnonzero(np.isin(self.fold, self.order))
+
+    def scores(self, fit: _Fit) -> Doubles:
+        """The log-odds of each text, 0 where it is not scored, float64 [texts].
+
+        They are centred a fold: a fold with more texts of a label than its training part had would be judged low as
+        a whole, and pooled AUCs would fall below 0.5 by chance alone.
+        """
+        scores = np.zeros(len(self.fold))
+        for k in self.order:
+            mine = self.fold == k
+            odds = fit(self.learnt & ~mine)(mine)
+            scores[mine] = odds - odds.mean()
+        return scores
+
+
+def _learnt(texts: Sequence[str], labels: Bools, groups: Groups, seed: int) -> Bools:
+    characters = sum(min(len(text), _READ_CHARACTERS) for text in texts)
+    share = min(LEARNT_TEXTS / len(texts), LEARNT_CHARACTERS / max(1, characters))
+    if share >= 1:
+        return np.ones(len(texts), dtype=bool)
+    return grouped_split(groups, share, seed, labels=labels)
+
 
 classifiers: Registry[TextClassifier] = Registry("text classifier")
 
@@ -131,7 +217,7 @@ class _Linear:
         return _probability(self.regression.decision_function(self.features(texts)))
 
     def cut(self, texts: Sequence[str]) -> int:
-        return sum(len(text) > READ_CHARACTERS for text in texts)
+        return sum(len(text) > _READ_CHARACTERS for text in texts)
 
 
 @classifiers.add("gpt2")
@@ -150,7 +236,7 @@ def gpt2(
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
     start = PAPER if preset == "paper" else SMALL
-    return Gpt2(
+    return _Gpt2(
         replace(
             start,
             layers=start.layers if layers is None else layers,
@@ -163,7 +249,7 @@ def gpt2(
 
 
 @dataclass(frozen=True)
-class Gpt2:
+class _Gpt2:
     """A transformer trained from scratch on the texts; see `gpt2`."""
 
     settings: NewClassifier = SMALL
@@ -250,7 +336,59 @@ def _probability(logits: Doubles) -> Doubles:
 
 def _read(text: str) -> str:
     # A lone surrogate, which JSON can carry, has no UTF-8 form and would stop the hashing.
-    return text[:READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").lower()
+    return text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").lower()
+
+
+# Numbers that describe a text without any model: its length, how well it compresses, its words and its characters.
+#
+# Tests that compare texts of two times or collections take off what these numbers predict, or check that they do not
+# differ.
+
+
+SURFACE = ("log length", "zlib ratio", "mean word length", "type-token ratio", "punctuation and capitals")
+"""The columns of `surface_features`."""
+
+
+def surface_features(texts: Sequence[str]) -> Doubles:
+    """For each text the columns of `SURFACE`, float64 [texts, 5].
+
+    The logarithm of its characters; its bytes compressed by zlib over its bytes; characters a word; different words
+    over words; and the share of characters that are capitals or neither letter, digit nor space. Of a text without
+    words both figures of words are 0. Only the first 20,000 characters are read, apart from the length.
+    """
+    return np.array([_described(text) for text in texts], dtype=np.float64).reshape(len(texts), len(SURFACE))
+
+
+def topic_components(texts: Sequence[str], number: int, *, seed: int = 0) -> Doubles:
+    """The texts along their main directions in TF-IDF space, float64 [texts, at most `number`].
+
+    The directions are found from all texts, without labels (truncated singular values, not centred). There are fewer
+    than `number` where the texts or their shared words are few, none where no word occurs in two texts.
+    """
+    from sklearn.decomposition import TruncatedSVD
+
+    rows = Words(texts).learnt
+    if rows is None:
+        return np.zeros((0, 0))
+    height, width = rows.shape
+    most = min(number, width - 1, height - 1)
+    if most < 1 or not abs(rows).sum():
+        return np.zeros((height, 0))
+    return np.asarray(TruncatedSVD(most, random_state=seed).fit_transform(rows), dtype=np.float64)
+
+
+def _described(text: str) -> tuple[float, ...]:
+    read = text[:_READ_CHARACTERS]
+    encoded = read.encode("utf-8", "replace")
+    words = words_of(read)
+    marks = sum(one.isupper() or not (one.isalnum() or one.isspace()) for one in read)
+    return (
+        math.log(max(1, len(text))),
+        len(zlib.compress(encoded)) / max(1, len(encoded)),
+        sum(map(len, words)) / len(words) if words else 0.0,
+        len(set(words)) / len(words) if words else 0.0,
+        marks / max(1, len(read)),
+    )
 
 
 def shape(text: str) -> str:
@@ -261,7 +399,7 @@ def shape(text: str) -> str:
     >>> shape("Two  words, 300 g")
     'Aa\ue020\ue020a,\ue0200\ue020a'
     """
-    read = text[:READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").translate(_KINDS)
+    read = text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").translate(_KINDS)
     return _RUN.sub(lambda run: run[1] or run[2], read)
 
 

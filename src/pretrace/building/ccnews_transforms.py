@@ -250,7 +250,7 @@ class _Rewriting:
 
 EMPTY = "came back empty"
 CUT = "cut off at the limit of length"
-UNCHANGED = "came back unchanged"
+_UNCHANGED = "came back unchanged"
 
 
 def _lost(first: Translation, last: Translation) -> str:
@@ -263,4 +263,4 @@ def _same(old: str, new: str) -> str:
     """What is wrong with a text of which nothing came back, or which came back as it was, white space aside."""
     if not new.strip():
         return EMPTY
-    return UNCHANGED if old.split() == new.split() else ""
+    return _UNCHANGED if old.split() == new.split() else ""

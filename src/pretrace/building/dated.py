@@ -12,7 +12,7 @@ import numpy as np
 
 from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
-from pretrace.building.cleaning import exact_key
+from pretrace.building.pages import exact_key
 from pretrace.building.patents import CUTTING, SIDES, OnProgress
 from pretrace.building.reading import Days, Table, cutoff_day, days, named
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, write

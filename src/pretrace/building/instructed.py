@@ -30,13 +30,13 @@ from pretrace.backends.generation import (
 )
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.loading import ModelSettings
-from pretrace.cache.generated import Batch, Draw, written_once
+from pretrace.cache.traces import Batch, Draw, written_once
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
 from pretrace.types import Doubles, Instructed, Sampling, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever other answers would be given
-SERVER = "server:"
+_SERVER = "server:"
 
 
 def open_instructed(
@@ -54,7 +54,7 @@ def open_instructed(
     PRETRACE_API_KEY or OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there
     is no such model, MissingPackageError for a server without the extra `server`.
     """
-    if source.startswith(SERVER):
+    if source.startswith(_SERVER):
         from pretrace.building.server import open_server
 
         return open_server(source, cache=cache)

@@ -16,8 +16,17 @@ import numpy as np
 
 from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
-from pretrace.building.cleaning import Near, boilerplate, exact_key, without
-from pretrace.building.pages import PAGES, Page, PageColumns, Pages, sort_page
+from pretrace.building.pages import (
+    PAGES,
+    Near,
+    Page,
+    PageColumns,
+    Pages,
+    boilerplate,
+    exact_key,
+    sort_page,
+    without,
+)
 from pretrace.building.reading import cutoff_day
 from pretrace.building.segmenting import Words, chinese_share, prefixes
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, keyed, write

@@ -22,8 +22,8 @@ from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_p
 from pretrace.backends.tokens import pack
 from pretrace.backends.weights import Located, locate, weights_hash
 from pretrace.building.segmenting import pieces, sentences
-from pretrace.cache.generated import Batch, written_once
 from pretrace.cache.location import cache_folder
+from pretrace.cache.traces import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import require
 from pretrace.rewrites import readable

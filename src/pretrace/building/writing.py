@@ -28,7 +28,7 @@ class Built:
     @property
     def card_path(self) -> Path:
         """Where the card lies."""
-        return card_of(self.out)
+        return _card_of(self.out)
 
 
 class LeftOut:
@@ -50,29 +50,29 @@ class LeftOut:
         return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(self._names.items())}
 
 
-def card_of(out: Path) -> Path:
+def _card_of(out: Path) -> Path:
     """Where the card of a file lies: `patentmia.jsonl` has `patentmia.card.json` beside it."""
     return out.with_name(f"{out.name.removesuffix('.jsonl')}.card.json")
 
 
 def _has_its_card(path: Path) -> bool:
-    card = json_object(card_of(path)) or {}
+    card = json_object(_card_of(path)) or {}
     return "settings" in card and card.get("sha256") == file_hash(path)
 
 
 CARD = OutputFile("card of a benchmark", json_with("settings", "sha256"))
-BENCHMARK = OutputFile("benchmark with its card", _has_its_card)
+_BENCHMARK = OutputFile("benchmark with its card", _has_its_card)
 
 
 def check_place(out: Path, settings: Mapping[str, Any]) -> None:
     """OutputError where `out` cannot be written, or holds anything but what the same settings made."""
     if out.suffix != ".jsonl":
         raise OutputError(f"a benchmark is written as JSON lines: --out {out.name}.jsonl, found {out.name}.")
-    check_writable(card_of(out), CARD)
-    check_writable(out, BENCHMARK)
+    check_writable(_card_of(out), CARD)
+    check_writable(out, _BENCHMARK)
     if not out.exists():
         return
-    made = (json_object(card_of(out)) or {})["settings"]
+    made = (json_object(_card_of(out)) or {})["settings"]
     changed = _difference(made, json.loads(json.dumps(settings)))
     if changed:
         raise OutputError(
@@ -96,8 +96,8 @@ def write(out: Path, rows: Sequence[Row], card: Mapping[str, Any]) -> Built:
         "utf-8", "backslashreplace"
     )
     full = {**card, "sha256": hashlib.sha256(content).hexdigest()}
-    check_writable(out, BENCHMARK)
-    atomic_text(card_of(out), json.dumps(full, ensure_ascii=False, indent=2, allow_nan=False) + "\n", CARD)
+    check_writable(out, _BENCHMARK)
+    atomic_text(_card_of(out), json.dumps(full, ensure_ascii=False, indent=2, allow_nan=False) + "\n", CARD)
     atomic_bytes(out, content)
     return Built(tuple(rows), full, out)
 

@@ -12,9 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pretrace.cli.notes import note
-from pretrace.cli.progress_file import note_end
-from pretrace.cli.streams import prepare, say
+from pretrace.cli.streams import note, note_end, prepare, say
 from pretrace.errors import PretraceError
 
 __all__ = ["main"]

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pretrace.cli.answer import CANNOT_ANSWER, Answer
-from pretrace.cli.console import Plain
+from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain
 from pretrace.cli.streams import asks
 from pretrace.corpora import Columns
 from pretrace.registry import require
@@ -24,9 +23,9 @@ from pretrace.verdicts.advise import advise as advised
 from pretrace.verdicts.expected import COMPARING, chance, expected_for, picture
 from pretrace.verdicts.looking import Seen, look
 
-HAVE = "What you have"
-OFFERS = ("weights", "logprobs", "text")
-STOPPED = 130
+_HAVE = "What you have"
+_OFFERS = ("weights", "logprobs", "text")
+_STOPPED = 130
 _STATES = {
     "applies": "This can be made now:",
     "could": "This could be made:",
@@ -35,7 +34,7 @@ _STATES = {
 
 
 def _number(help: str) -> Any:
-    return option(None, help, panel=HAVE, least=0, essential=True)
+    return option(None, help, panel=_HAVE, least=0, essential=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +49,7 @@ class AdviseSettings:
     checkpoint: bool = option(
         False,
         "There is an earlier checkpoint of the model, or the base it was tuned from.",
-        panel=HAVE,
+        panel=_HAVE,
         essential=True,
     )
     collections: int | None = _number("Other collections of the same site, kind and period.")
@@ -59,25 +58,27 @@ class AdviseSettings:
     canaries: int | None = _number("Random strings, such as hashes and UUIDs, that stand in the texts.")
     dated: int | None = _number("Texts of one source that have a date.")
     months: float | None = option(
-        None, "Months that the dated texts span.", panel=HAVE, least=0, essential=True
+        None, "Months that the dated texts span.", panel=_HAVE, least=0, essential=True
     )
     access: str = option(
         "",
         "What the model offers: weights; logprobs (a server that gives log-probabilities of a prompt); or text "
         "alone. Weights unless named.",
-        panel=HAVE,
+        panel=_HAVE,
         essential=True,
     )
 
     parameters: float | None = option(
-        None, "Parameters of the model, such as 8e9.", panel=HAVE, least=1, essential=True
+        None, "Parameters of the model, such as 8e9.", panel=_HAVE, least=1, essential=True
     )
     training_tokens: float | None = option(
-        None, "Tokens that the model was trained on, such as 2e12.", panel=HAVE, least=1
+        None, "Tokens that the model was trained on, such as 2e12.", panel=_HAVE, least=1
     )
 
     def __post_init__(self) -> None:
-        require(self.access in ("", *OFFERS), f"--access is one of {', '.join(OFFERS)}, found {self.access}.")
+        require(
+            self.access in ("", *_OFFERS), f"--access is one of {', '.join(_OFFERS)}, found {self.access}."
+        )
         check_ranges(self)
 
     @property
@@ -91,7 +92,7 @@ class AdviseSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdviseInputs:
+class _AdviseInputs:
     """The file to look at, names for the commands, and how the answer is printed."""
 
     model: str = option("MODEL", "The model in question, for the commands.", essential=True)
@@ -116,7 +117,7 @@ _TEXTS = Option(
 
 
 def advise(
-    settings: AdviseSettings, inputs: AdviseInputs, texts: Annotated[str | None, _TEXTS] = None
+    settings: AdviseSettings, inputs: _AdviseInputs, texts: Annotated[str | None, _TEXTS] = None
 ) -> Answer:
     """Which test can I use? Say what you have: it prints which tests apply, what each assumes, how many documents it
     needs, and the command to type. At a terminal it asks. Exit code 4 where no verdict is possible."""
@@ -284,7 +285,7 @@ def _answers() -> tuple[dict[str, Any], tuple[str, ...]]:
         )
         corpus = typer.prompt(public, default="", show_default=False, err=True).strip()
     except typer.Abort:
-        raise typer.Exit(STOPPED) from None
+        raise typer.Exit(_STOPPED) from None
     return told, (corpus,) if corpus else ()
 
 
@@ -300,6 +301,6 @@ def _count(written: str) -> int:
 
 
 def _offer(written: str) -> str:
-    if written.strip() not in OFFERS:
-        raise typer.BadParameter(f"one of {', '.join(OFFERS)} was wanted, found {written!r}")
+    if written.strip() not in _OFFERS:
+        raise typer.BadParameter(f"one of {', '.join(_OFFERS)} was wanted, found {written!r}")
     return written.strip()

@@ -6,17 +6,64 @@ command knows nothing of --json, and what it says on standard output cannot get 
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
-from pretrace.cli.console import Plain, printer, write_json
-from pretrace.results.serialization import from_json, to_plain
+from pretrace.errors import shown
+
+# The one printer of the command line: nothing that a file, model, column or server is called steers a terminal.
+#
+# `Plain` shows control characters as text where a text is made, the console of `printer` does so with everything
+# else that it prints; lines on standard error are for `pretrace.cli.streams.say`.
+
+
+class Plain(Text):
+    """A text as it is, without markup, with control characters as text; line ends stay."""
+
+    def __init__(self, text: str = "", style: str = "") -> None:
+        super().__init__(shown(text, keep="\n"), style)
+
+
+class _Console(Console):
+    """A console that writes no control character but its own."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for one in super().render(renderable, options):
+            if one.control or one.text.isprintable():
+                yield one
+            else:
+                yield Segment(shown(one.text, keep="\n\t"), one.style)
+
+    def on_broken_pipe(self) -> None:
+        """BrokenPipeError, which the program's end knows; Rich would leave the program here."""
+        raise BrokenPipeError
+
+
+def printer(*, stderr: bool = False) -> Console:
+    """A console to print to: standard output, or standard error."""
+    return _Console(highlight=False, stderr=stderr)
+
+
+def _write_json(document: Mapping[str, Any]) -> None:
+    """Write a JSON document to standard output; where that is not UTF-8, with JSON's own escapes."""
+    from pretrace.results.serialization import to_json
+
+    text = to_json(document).decode()
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(document, allow_nan=False, indent=1) + "\n"
+    sys.stdout.write(text)
+
 
 Say = Callable[[Console], object]
 CANNOT_ANSWER = 4
@@ -42,6 +89,8 @@ class Answer:
 
     def document(self, command: str) -> dict[str, Any]:
         """The answer as the JSON document of a command."""
+        from pretrace.results.serialization import to_plain  # takes arrays, and so imports numpy
+
         return {
             "command": command,
             "outcome": self.outcome,
@@ -82,13 +131,13 @@ def deliver(answered: Answered, command: str, *, json: bool) -> int:
     if not isinstance(answered, Answer):
         answered = Answer(say=lambda console: None, code=answered or 0)
     if json:
-        write_json(answered.document(command))
+        _write_json(answered.document(command))
     else:
         answered.say(printer())
     return answered.code
 
 
-def both(first: Answer, answer: Answer) -> Answer:
+def said_after(first: Answer, answer: Answer) -> Answer:
     """The second answer, with the first said before it and told under `beside` in the document."""
 
     def say(console: Console) -> None:
@@ -107,6 +156,7 @@ def both(first: Answer, answer: Answer) -> Answer:
 def of_folder(folder: Path, say: Say) -> Answer:
     """The answer that a result folder holds: a run, an audit, a flagging or another verdict, as its JSON part has it
     (`result`), with the figures that matter most (`figures`)."""
+    from pretrace.results.serialization import from_json
     from pretrace.runs import REPORT, kind_of
 
     kind = kind_of(folder)
@@ -132,6 +182,8 @@ _MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
 
 def _figures(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The numbers that a result is about."""
+    from pretrace.results.serialization import from_json
+
     found = {name: content[name] for name in _SHOWN if content.get(name) is not None}
     if isinstance(answer := content.get("answer"), Mapping):  # of an audit
         found |= {name: answer[name] for name in ("p", "effect") if name in answer}

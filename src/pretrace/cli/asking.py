@@ -21,19 +21,16 @@ import typer
 from rich.console import Console
 
 from pretrace.backends.serving.address import served_kind, text_kind
-from pretrace.cli.answer import CANNOT_ANSWER, Answer, lines
-from pretrace.cli.audit_printing import expected_of
-from pretrace.cli.console import Plain
-from pretrace.cli.lines import duration
-from pretrace.cli.notes import note, quiet
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
-from pretrace.cli.streams import asks, say
+from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
+from pretrace.cli.options import Given, Source
+from pretrace.cli.printing import expected_of
+from pretrace.cli.progress import duration
+from pretrace.cli.streams import asks, note, quiet, say
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import operand
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.jobs.settings import EngineSettings
-from pretrace.scoring.settings import Target
+from pretrace.scoring.plan import Target
 from pretrace.settings import option
 from pretrace.types import AuditPlan, Situation
 from pretrace.verdicts.advise import Advice, Advised, Names, advise
@@ -42,16 +39,16 @@ from pretrace.verdicts.expected import chance
 from pretrace.verdicts.looking import Seen, look
 
 Call = Callable[[Sequence[str]], int]
-RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "recite", "placebo")
+_RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "recite", "placebo")
 """The tests that need no more than what `ask` is given, the first that applies is made; the others need a word of the
 owner, such as how an order came about."""
-ACCUSES_NOBODY = (
+_ACCUSES_NOBODY = (
     "it accuses nobody. It ends with “nothing shown” only if a planted reading would have been seen."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskInputs:
+class _AskInputs:
     """What there is beside the texts, and where the answer goes."""
 
     model: str | None = option(
@@ -112,7 +109,7 @@ class Step:
             yield f"Time: {self.time}"
 
 
-def ask(source: Source, inputs: AskInputs) -> Answer:
+def ask(source: Source, inputs: _AskInputs) -> Answer:
     """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
     with one sentence and a report. Exit codes: 3 found or consistent with training, 0 not, 4 no answer."""
     from pretrace.cli.commands import call  # the table of commands, which names this one
@@ -145,7 +142,7 @@ def ask(source: Source, inputs: AskInputs) -> Answer:
     return _answer([_run(call, step, place) for step in steps], commands, cannot)
 
 
-def _check_places(place: Path, inputs: AskInputs) -> None:
+def _check_places(place: Path, inputs: _AskInputs) -> None:
     """OutputError where a command that may be run could not write its folder."""
     from pretrace.results.atomic import check_writable
     from pretrace.results.verdicts import AUDIT, VERDICTS
@@ -171,7 +168,7 @@ def _stem(texts: str) -> str:
     return (path.name if path.is_dir() else path.name.partition(".")[0]) or path.resolve().name
 
 
-def _steps(source: Source, inputs: AskInputs, seen: Seen) -> tuple[list[Step], list[str]]:
+def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[Step], list[str]]:
     """What is run, and what is said where a question has no answer."""
     steps, cannot = [], []
     if inputs.corpus:
@@ -181,7 +178,7 @@ def _steps(source: Source, inputs: AskInputs, seen: Seen) -> tuple[list[Step], l
         able = {row.choice.name: row for row in advice.rows if row.state == "applies"}
         if "recite" in able and not _recitable(source, inputs):
             del able["recite"]
-        chosen = next((able[name] for name in RUN_BY_ITSELF if name in able), None)
+        chosen = next((able[name] for name in _RUN_BY_ITSELF if name in able), None)
         found = None if chosen is None else _step(source, inputs, seen, chosen)
         if isinstance(found, Step):
             steps.append(found)
@@ -190,7 +187,7 @@ def _steps(source: Source, inputs: AskInputs, seen: Seen) -> tuple[list[Step], l
     return steps, cannot
 
 
-def _advised(source: Source, inputs: AskInputs, seen: Seen) -> Advice:
+def _advised(source: Source, inputs: _AskInputs, seen: Seen) -> Advice:
     unseen = open_corpus(inputs.unseen, source.columns).texts if inputs.unseen else ()
     access: Literal["weights", "logprobs", "text"] = "weights"
     if served_kind(inputs.model or ""):
@@ -217,14 +214,14 @@ def _missing(advice: Advice) -> list[str]:
     others = [
         row.choice.title
         for row in advice.rows
-        if row.state == "applies" and row.choice.name not in RUN_BY_ITSELF
+        if row.state == "applies" and row.choice.name not in _RUN_BY_ITSELF
     ]
     if others:
         said.append(f"With a word of yours these could be made (pretrace advise): {'; '.join(others)}.")
     return said
 
 
-def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step | list[str]:
+def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> Step | list[str]:
     """The step of a test, or what is said where its plan has no design."""
     has = seen.situation
     model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
@@ -251,11 +248,11 @@ def _step(source: Source, inputs: AskInputs, seen: Seen, row: Advised) -> Step |
     if plan.design is None:
         return [plan.why, *(f"What would help: {cure}" for cure in plan.cures)]
     took = "" if plan.seconds is None else f"about {duration(max(1.0, plan.seconds))}, a guess."
-    likely, *drawn = (ACCUSES_NOBODY,) if not row.choice.accuses else tuple(expected_of(plan))
+    likely, *drawn = (_ACCUSES_NOBODY,) if not row.choice.accuses else tuple(expected_of(plan))
     return Step("audit", (*named, *beside), question, test, likely, took, tuple(drawn))
 
 
-def _recitable(source: Source, inputs: AskInputs) -> bool:
+def _recitable(source: Source, inputs: _AskInputs) -> bool:
     """Whether texts and control documents are long enough for the windows of `recite`."""
     from pretrace.verdicts.recite import FEWEST, windows_of
 
@@ -269,7 +266,7 @@ def _recitable(source: Source, inputs: AskInputs) -> bool:
     return len(found.documents(control=True)) >= FEWEST
 
 
-def _planned(source: Source, inputs: AskInputs, *, power: bool) -> AuditPlan:
+def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> AuditPlan:
     """What the audit could answer, as `audit --plan` finds it."""
     from pretrace.cli.auditing import AuditInputs, audit
 
@@ -283,7 +280,7 @@ def _planned(source: Source, inputs: AskInputs, *, power: bool) -> AuditPlan:
     return plan
 
 
-def _scan(source: Source, inputs: AskInputs, seen: Seen) -> Step:
+def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> Step:
     """The search in a corpus."""
     from pretrace.scan.corpus import files_of
     from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan

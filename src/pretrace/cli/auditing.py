@@ -7,26 +7,22 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer
-from pretrace.cli.audit_printing import foreseen, shown
-from pretrace.cli.console import printer
-from pretrace.cli.found import FoundInputs, found_of, with_found
-from pretrace.cli.notes import quiet
-from pretrace.cli.options import Given, Only
-from pretrace.cli.paths import Source
-from pretrace.cli.progress import Stages, announce_training
-from pretrace.cli.under_way import doing
-from pretrace.cli.verdicts import finished
+from pretrace.cli.answer import Answer, printer
+from pretrace.cli.options import Given, Only, Source
+from pretrace.cli.printing import foreseen, shown
+from pretrace.cli.progress import Stages, announce_training, doing
+from pretrace.cli.streams import quiet
+from pretrace.cli.verdicts import FoundInputs, finished, found_of, with_found
 from pretrace.corpora import open_corpus
-from pretrace.errors import DesignError, ExpressionError, MissingPackageError
-from pretrace.jobs.engine.reading import reading_elsewhere
+from pretrace.errors import ExpressionError, MissingPackageError
+from pretrace.jobs.engine.work import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
 from pretrace.types import AuditPlan, Backend
-from pretrace.types.audit import COMPARED
+from pretrace.types.audit import COMPARED, DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
@@ -211,6 +207,6 @@ def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> 
 def _dtype(wanted: str) -> str:
     """What the generator computes in: where nothing is said, what is fastest on this processor."""
     from pretrace.backends.loading import device_of
-    from pretrace.tuning.number_format import fastest_format
+    from pretrace.tuning.training import fastest_format
 
     return fastest_format(device_of("auto").type) if wanted == "auto" else wanted

@@ -10,10 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cache.contents import KINDS, Kept, kept, remove
-from pretrace.cache.location import cache_folder
-from pretrace.cli.answer import Answer, lines
-from pretrace.cli.console import Plain
+from pretrace.cache.location import KINDS, Kept, cache_folder, kept, remove
+from pretrace.cli.answer import Answer, Plain, lines
 from pretrace.cli.streams import asks
 from pretrace.errors import ExpressionError
 from pretrace.settings import option
@@ -48,7 +46,7 @@ class Chosen:
 def info() -> Answer:
     """Where the cache is, what it holds, and how much of which model."""
     found, place = kept(), cache_folder()
-    said = f"{place}: {size_of(found)} in {len(found):,} files and folders."
+    said = f"{place}: {_size_of(found)} in {len(found):,} files and folders."
     rows = [
         {
             "kind": one.kind,
@@ -75,7 +73,7 @@ def clear(chosen: Chosen) -> Answer:
     """Delete what is kept, or a part of it: it is computed anew when it is wanted. The record of audits made on this
     machine stays."""
     some = chosen.of(kept(), time.time())
-    what = f"{size_of(some)} in {len(some):,} files and folders of {cache_folder()}"
+    what = f"{_size_of(some)} in {len(some):,} files and folders of {cache_folder()}"
     own = {"bytes": sum(one.size for one in some), "removed": [str(one.path) for one in some]}
     if some and not chosen.yes:
         if not asks():
@@ -88,7 +86,7 @@ def clear(chosen: Chosen) -> Answer:
     return Answer(say=lines(said), outcome="cleared", statement=said, own=own)
 
 
-def size_of(some: Sequence[Kept]) -> str:
+def _size_of(some: Sequence[Kept]) -> str:
     """The size of these in words."""
     return f"{sum(one.size for one in some) / 1e6:,.1f} MB"
 

@@ -2,16 +2,120 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from pretrace import __version__
-from pretrace.cli.groups import CONTEXT, Commands, Entry, Group, Row
 
-if TYPE_CHECKING:
-    from pretrace.cli.options import Leaf
+# Groups of commands that know names and first sentences, and import a command when it is called or its options are
+# asked for: help, completion and a mistyped name import none.
+
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command that is imported when it is asked for.
+
+    `words` are what is typed after `pretrace`. `place` is where its function stands: a module of `pretrace.cli`, a
+    colon and the name. `says` is the first sentence of the function's docstring, for lists.
+    """
+
+    words: str
+    place: str
+    says: str
+    plugins: bool = True
+
+    def made(self) -> Any:
+        """The command, as typer has it."""
+        return _command(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Commands below a word."""
+
+    words: str
+    says: str
+    members: type[Commands]
+
+    def made(self) -> Any:
+        """The group, as typer has it."""
+        own = typer.Typer(
+            name=self.words, cls=self.members, help=self.says, no_args_is_help=True, context_settings=CONTEXT
+        )
+        return typer.main.get_group(own)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the help of a group: a question, the commands that answer it, and how."""
+
+    question: str
+    commands: tuple[str, ...]
+    says: str
+
+
+class Commands(TyperGroup):
+    """A group of commands, in the order of `entries`. The help shows `rows`, where there are none a line a command."""
+
+    entries: ClassVar[tuple[Entry | Group, ...]] = ()
+    rows: ClassVar[tuple[Row, ...]] = ()
+
+    def __init__(self, **given: Any) -> None:
+        """A group with what typer gives one."""
+        super().__init__(**given)
+        self.commands = Loaded({one.words.split()[-1]: one for one in self.entries})
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        from pretrace.cli.help import rendered
+
+        formatter.write(rendered(self, ctx, everything=True))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names in the order in which they stand in the table."""
+        return list(self.commands)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """How a word goes on, told by commands that have a name and a sentence and nothing else."""
+        listed: Any = {
+            name: TyperCommand(name, help=one.says)
+            for name, one in zip(self.commands, self.entries, strict=True)
+        }
+        ctx.command = TyperGroup(name=self.name, commands=listed, params=self.params)
+        return list(ctx.command.shell_complete(ctx, incomplete))
+
+
+class Loaded(UserDict[str, Any]):
+    """Commands by name; one is imported when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        return found.made() if isinstance(found, Entry | Group) else found
+
+
+@cache
+def _command(entry: Entry) -> Any:
+    from pretrace.cli.help import Command
+    from pretrace.cli.options import command_of
+
+    module, _, name = entry.place.partition(":")
+    function = getattr(import_module(f"pretrace.cli.{module}"), name)
+    alone = typer.Typer(add_completion=False)
+    alone.command(entry.words.split()[-1], cls=Command)(
+        command_of(function, plugins=entry.plugins, name=entry.words)
+    )
+    return typer.main.get_command(alone)
+
 
 _USED, _WHICH = "Was it used?", "Which texts?"
 _METHODS, _FOUND = "How well does a method tell?", "What was found?"
@@ -39,13 +143,13 @@ class Build(Commands):
         ),
         Entry(
             "build quality",
-            "comparing:quality",
+            "building:quality",
             "How alike two sets of texts are, beside how alike A is to itself: shared words, "
             "embeddings, divergence.",
         ),
         Entry(
             "build gap",
-            "comparing:gap",
+            "building:gap",
             "How far apart two sets of texts are, by classifiers that see no model.",
         ),
     )
@@ -88,12 +192,12 @@ class Mark(Commands):
         ),
         Entry(
             "mark check",
-            "checking:check",
+            "marking:check",
             "Was a model trained on texts that were marked? An exact test of the sealed draw.",
         ),
         Entry(
             "mark canaries",
-            "checking:canaries",
+            "marking:canaries",
             "Does a model know the random strings of these texts (hashes, UUIDs)? Each is "
             "compared with fresh strings of the same format, under the model in question and a "
             "second one.",
@@ -113,31 +217,31 @@ class Runs(Commands):
         ),
         Entry(
             "runs compare",
-            "side_by_side:compare",
+            "folders:compare",
             "Put runs side by side: models by corpora, with their controls.",
         ),
         Entry(
             "runs export",
-            "exporting:export",
+            "folders:export",
             "Write a result to one SQLite database: texts, scores, metrics, skipped texts, "
             "summary and settings.",
         ),
         Entry(
             "runs verify",
-            "verifying:verify",
+            "folders:verify",
             "Is a result what was written? Every hash, the report against its tables, and the "
             "texts against those of the result.",
         ),
         Entry(
             "runs again",
-            "repeating:again",
+            "folders:again",
             "Make a result again: the same command with the options that it recorded, relative "
             "paths from here.",
             plugins=False,
         ),
         Entry(
             "runs merge",
-            "sharded:merge",
+            "scoring:merge",
             "Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the"
             " table, the run or flagging, and its report.",
         ),
@@ -185,27 +289,27 @@ class Root(Commands):
         ),
         Entry(
             "order",
-            "ordering:order",
+            "testing:order",
             "Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and "
             "compares the published order of rows, or of answer options, with others, under the model in question and "
             "a second one.",
         ),
         Entry(
             "collections",
-            "collecting:collections",
+            "testing:collections",
             "Was this collection used? Ranked among other collections of its kind: no earlier "
             "checkpoint is needed.",
         ),
         Entry(
             "cutoff",
-            "cutoff:cutoff",
+            "testing:cutoff",
             "Years of dated texts and a stated training cut-off: does what the model knows drop "
             "there, as at no other date? Exit code 3 when the predictions are consistent with "
             "training, 0 when nothing was found (with --power), 4 when inconclusive.",
         ),
         Entry(
             "recite",
-            "reciting:recite",
+            "testing:recite",
             "Does the model print these texts, word for word? Held against control texts, other documents' ends and a "
             "second model.",
         ),
@@ -357,10 +461,3 @@ def every_command(group: type[Commands] = Root) -> Iterator[Entry]:
             yield one
         else:
             yield from every_command(one.members)
-
-
-def leaves_of(command: str) -> Mapping[str, Leaf]:
-    """The options of a command by name; none where there is no such command."""
-    found = next((one.made() for one in every_command() if one.words == command), None)
-    leaves: Mapping[str, Leaf] = getattr(getattr(found, "callback", None), "leaves", {})
-    return leaves

@@ -1,8 +1,8 @@
-"""`pretrace flag`: check all that can be checked, open, ask, write, print."""
+"""`pretrace flag`, for texts in memory and for more: check all that can be checked, open, ask, write, print."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -11,27 +11,141 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, of_folder
-from pretrace.cli.console import Plain
-from pretrace.cli.found import FoundInputs, found_of, with_found
-from pretrace.cli.notes import note as say_note
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
-from pretrace.cli.under_way import doing
-from pretrace.corpora import open_stream
+from pretrace.cli.answer import Answer, Plain, of_folder
+from pretrace.cli.options import Given, Source
+from pretrace.cli.printing import foretold
+from pretrace.cli.progress import Stages, doing
+from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
+from pretrace.cli.streams import note as say_note
+from pretrace.cli.verdicts import FoundInputs, found_of, with_found
+from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
+from pretrace.jobs.engine.work import Scoring, counted, shard_size
+from pretrace.jobs.flagging import Both, Gathered, Planned, flagged_of, unscored
+from pretrace.jobs.job import Job, Opened
+from pretrace.jobs.merging import UNREADABLE, remove
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
 from pretrace.results.atomic import check_writable
-from pretrace.results.tables import write_lines
+from pretrace.results.folder import Write, write_csv, write_lines
+from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
-from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.runs import save_verdict
+from pretrace.scoring.detect import Options
+from pretrace.scoring.holdout import Parts
+from pretrace.scoring.plan import Companions, EvaluationSettings, Models, ModelsSettings, Target
+from pretrace.scoring.workload import Workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
-from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
-from pretrace.verdicts.flag.prospect import Prospect
+from pretrace.verdicts.flag.flag import Asking, check_power
+from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings, Prospect
+
+# `flag` over more texts than a shard holds, and its part of `pretrace runs merge`.
+
+
+KEY = "flagging"
+"""Under which the settings of a flagging stand in those of its job."""
+
+
+def flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Answer:
+    """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
+    settings, how, engine, found = command.settings, division.job, division.engine, Gathered()
+    both = Both(asked, known)
+    size = shard_size(counted(both)) if engine.on_ray else None
+    watched = Both(asked, known, found)
+    sharded = surveyed(watched, command.source, how, command.out, labelled=False, size=size)
+    sharded = replace(sharded, stream=both)
+    planned = Planned.of(both, found, settings)
+    settings.plan.check_texts(sharded.first)
+    command.announce(planned.prospect.notes)
+    options = Options(cache=settings.cache)
+    make = partial(_job, command, sharded)
+    if engine.on_ray and not command.dry_run:
+        none = Parts(None, None, Corpus(both.name, ()))
+        task = Scoring(command.wanted, settings.score, none, "lora", options)
+        job = scored_on_ray(sharded, task, engine, make)
+        return _finish(job, sharded.folder, planned, command.out)
+    models = command.opened()
+    if command.dry_run:
+        work = sharded.foreseen(models, settings.plan, cache=settings.cache)
+        return command.foretold(work, planned.prospect, models)
+    models = command.with_texts(models)
+    if settings.power:
+        check_power(models)
+    job, made = scored_here(sharded, models, settings.plan, options, make)
+    if how.turn.of > 1:
+        return part_done(sharded, job, made)
+    asking = Asking(models, Stages()) if settings.power else None
+    return _finish(job, sharded.folder, planned, command.out, asking)
+
+
+def finish(job: Job, folder: Path, out: Path) -> Answer:
+    """Conclude from parts that are all there, as `pretrace runs merge` does."""
+    own = _own(job)
+    columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
+    asked, known = (
+        open_stream(job.source[name], columns, skip_unreadable=skip) for name in ("texts", "nonmembers")
+    )
+    both = Both(asked, known)
+    planned = Planned.of(both, both.gathered(), FlagSettings(**own["settings"]))
+    return _finish(job, folder, planned, out)
+
+
+def is_flagging(job: Job) -> bool:
+    """Whether a job is one of `flag`."""
+    return job.evaluation is not None and KEY in job.evaluation
+
+
+def _own(job: Job) -> Mapping[str, Any]:
+    assert job.evaluation is not None
+    return job.evaluation[KEY]  # type: ignore[no-any-return]
+
+
+def _job(command: _FlagCommand, sharded: Sharded, opened: Opened) -> Job:
+    settings = command.settings
+    asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
+    return Job(
+        fingerprint=opened.fingerprint,
+        survey=sharded.found,
+        corpus=sharded.stream.name,
+        scores=tuple(settings.plan.scores),
+        outlines=opened.outlines,
+        settings=opened.settings,
+        source={
+            "texts": lasting(command.source.texts),
+            "nonmembers": lasting(command.nonmembers),
+            "columns": command.source.columns.recorded,
+            "skip_unreadable": sharded.how.skip_unreadable,
+            # Not what tells one worker from another: whichever is the last writes the file of the job.
+            "command": {
+                name: value for name, value in command.given.items() if name not in ("shard", "parts")
+            },
+            **({"found": command.found} if command.found else {}),
+        },
+        evaluation={KEY: {"settings": asked, "model": opened.target}},
+    )
+
+
+def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking | None = None) -> Answer:
+    """Conclude, write the folder, take the parts away, and say what was found."""
+    parts, own = job.parts(folder), _own(job)
+    flagged, tables = flagged_of(
+        job, parts, planned, own["model"], command=job.source["command"], asking=asking
+    )
+    flagged = with_found(flagged, job.source.get("found"))
+    rows = ((one.id, one.reason, one.tokens) for one in unscored(job, parts))
+    beside: dict[str, Write] = {
+        **tables.writers(),
+        "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, rows),
+    }
+    unreadable = folder / UNREADABLE
+    if job.survey.unreadable and unreadable.exists():
+        beside[UNREADABLE] = lambda path: path.write_bytes(unreadable.read_bytes())
+    save_verdict(flagged, out, beside=beside)
+    remove(parts)
+    return printed(flagged, out)
+
 
 _NOT_RECORDED = {one.name for one in fields(EngineSettings)}
 """Options that differ between commands that make the same flagging."""
@@ -83,8 +197,7 @@ def flag(
     together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
     tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
     been missed."""
-    from pretrace.cli.flag_shards import flag_shards
-    from pretrace.jobs import shards
+    from pretrace.jobs import worker
 
     division = Division(job, engine)
     check_use(settings, inputs.companions)
@@ -96,9 +209,9 @@ def flag(
     beside = found_of(inputs.found, stream.texts, source.texts)
     other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
-    corpus = None if division.named else stream.whole(shards.SHARD, unread.append)
-    known = other.whole(shards.SHARD, unread.append) if corpus else None
-    command = FlagCommand(
+    corpus = None if division.named else stream.whole(worker.SHARD, unread.append)
+    known = other.whole(worker.SHARD, unread.append) if corpus else None
+    command = _FlagCommand(
         source=source,
         nonmembers=inputs.nonmembers,
         out=inputs.out,
@@ -113,22 +226,10 @@ def flag(
     return _at_once(command, corpus, known, unread)
 
 
-def _expected(found: Prospect, models: Models) -> tuple[str, ...]:
-    """How likely the test of the set finds what was read, in lines."""
-    has = Situation(
-        documents=found.asked,
-        unseen=found.known,
-        parameters=float(models.target.facts.get("parameters") or 0),
-    )
-    likely = expected_for("flag", has)
-    return () if likely is None else (chance("flag", has), *picture(likely))
-
-
-def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
+def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
     """The flagging of texts that are in memory."""
-    from pretrace.cli.printing import foretold
     from pretrace.cli.progress import Stages, watched
-    from pretrace.jobs.merge import UNREADABLE
+    from pretrace.jobs.merging import UNREADABLE
     from pretrace.jobs.worker import old_objects_left_alone
     from pretrace.runs import save_verdict
     from pretrace.scoring.workload import workload
@@ -141,7 +242,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
     models = command.opened()
     if command.dry_run:
         work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
-        return foretold(work, *_expected(planned.prospect, models))
+        return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
     with old_objects_left_alone(), watched("reading") as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
@@ -153,7 +254,7 @@ def _at_once(command: FlagCommand, corpus: Corpus, known: Corpus, unread: list[U
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlagCommand:
+class _FlagCommand:
     """What `flag` was asked, once all is checked that needs neither texts nor models."""
 
     source: Source
@@ -177,6 +278,17 @@ class FlagCommand:
 
         with doing("opening the models"):
             return open_models(self.wanted)
+
+    def foretold(self, work: Sequence[Workload], found: Prospect, models: Models) -> Answer:
+        """What would be asked of each model, and how likely the test of the set finds what was read."""
+
+        has = Situation(
+            documents=found.asked,
+            unseen=found.known,
+            parameters=float(models.target.facts.get("parameters") or 0),
+        )
+        likely = expected_for("flag", has)
+        return foretold(work, *(() if likely is None else (chance("flag", has), *picture(likely))))
 
     def with_texts(self, models: Models) -> Models:
         """The models with what is made of texts that were named."""
@@ -205,7 +317,7 @@ def printed(flagged: Verdict, out: Path) -> Answer:
 
 
 def _printed(flagged: Verdict, out: Path, console: Console) -> None:
-    from pretrace.report.searched import sentences
+    from pretrace.report.facts import sentences
     from pretrace.runs import REPORT
 
     console.print(Plain(flagged.statement, style="bold"))
@@ -228,6 +340,7 @@ def _printed(flagged: Verdict, out: Path, console: Console) -> None:
 
 def _table(flagged: Verdict) -> Table:
     """The flagged texts, the most conspicuous first."""
+    from pretrace.results.rounding import p_value
     from pretrace.verdicts.flag.built import flagged_rows
 
     texts, figures = flagged.table("flags"), flagged.figures
@@ -238,7 +351,11 @@ def _table(flagged: Verdict) -> Table:
     for name in (figures["score"], "p", "q"):
         table.add_column(Plain(name), justify="right", no_wrap=True)
     for i in rows[:_SHOWN]:
-        table.add_row(Plain(texts["id"][i]), *(f"{texts[name][i]:.3g}" for name in ("score", "p", "q")))
+        table.add_row(
+            Plain(texts["id"][i]),
+            f"{texts['score'][i]:.3g}",
+            *(p_value(texts[name][i]) for name in ("p", "q")),
+        )
     if counts["flagged"] > _SHOWN:
         table.caption = (
             f"{counts['flagged'] - _SHOWN:,} more in {'flags/' if figures.get('whole') else 'flags.csv'}"

@@ -6,18 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, both
+from pretrace.cli.answer import Answer, said_after
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
-from pretrace.cli.under_way import doing
+from pretrace.cli.progress import doing
 from pretrace.errors import ExpressionError
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.sample_logs import SampleLog
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.types import Verdict
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
@@ -45,7 +44,7 @@ class Logs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SamplesInputs:
+class _SamplesInputs:
     """What the items are compared with, and where results go."""
 
     nonmembers: str = option(
@@ -79,7 +78,7 @@ class SamplesInputs:
 
 
 def samples(
-    logs: Logs, inputs: SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: Given
+    logs: Logs, inputs: _SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: Given
 ) -> Answer:
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
@@ -87,9 +86,11 @@ def samples(
     from pretrace.cli.flagging import check_use
     from pretrace.cli.progress import watched
     from pretrace.cli.verdicts import finished
+    from pretrace.harnesses.prompt_texts import TextOf
     from pretrace.harnesses.sample_logs import metric_of, read_log
     from pretrace.harnesses.samples import samples as compare
     from pretrace.runs import save_verdict
+    from pretrace.verdicts.order import repeated
 
     check_use(flagging, inputs.companions)
     if (inputs.stated or inputs.shuffled_with) and not inputs.options_out:
@@ -104,6 +105,8 @@ def samples(
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
     known = _known(inputs.nonmembers, settings)
     metric_of([log, known.log] if known.log else [log], settings.metric)
+    if inputs.options_out:  # a lot that did not give this order is said before any model is opened
+        repeated(TextOf(log).with_options(), _order_settings(inputs, flagging))
     target = _evaluated(log, logs)
     models = _opened(target, inputs, flagging)
     ordered = _ordered(log, models, inputs, flagging) if inputs.options_out else None
@@ -117,11 +120,11 @@ def samples(
         verdict = replace(
             verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")
         )
-        return both(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
+        return said_after(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
     return finished(verdict, inputs.out, given)
 
 
-def _opened(target: Target, inputs: SamplesInputs, flagging: FlagSettings) -> Models:
+def _opened(target: Target, inputs: _SamplesInputs, flagging: FlagSettings) -> Models:
     """The evaluated model and those beside it."""
     from pretrace.scoring.models import open_models, with_texts
 
@@ -154,20 +157,27 @@ def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
     return KnownItems(replace(corpus, name=nonmembers), log)
 
 
-def _ordered(log: SampleLog, models: Models, inputs: SamplesInputs, flagging: FlagSettings) -> Verdict:
+def _ordered(log: SampleLog, models: Models, inputs: _SamplesInputs, flagging: FlagSettings) -> Verdict:
     """The order test on the answer options of the log."""
     from pretrace.cli.progress import Stages
-    from pretrace.harnesses.prompt_texts import OPTIONS, TextOf
+    from pretrace.harnesses.prompt_texts import TextOf
     from pretrace.verdicts.frame import with_second
     from pretrace.verdicts.order import order
 
-    settings = OrderSettings(
+    settings = _order_settings(inputs, flagging)
+    placebos = (models.placebo.target,) if models.placebo else ()
+    asked = with_second(Models(models.target, reference=models.reference, placebos=placebos))
+    return order(TextOf(log).with_options(), asked, settings, watch=Stages())
+
+
+def _order_settings(inputs: _SamplesInputs, flagging: FlagSettings) -> OrderSettings:
+    """The order test of the answer options, as the options of the command say."""
+    from pretrace.harnesses.prompt_texts import OPTIONS
+
+    return OrderSettings(
         options=OPTIONS,
         stated=inputs.stated,
         shuffled_with=inputs.shuffled_with,
         level=flagging.level,
         cache=flagging.cache,
     )
-    placebos = (models.placebo.target,) if models.placebo else ()
-    asked = with_second(Models(models.target, reference=models.reference, placebos=placebos))
-    return order(TextOf(log).with_options(), asked, settings, watch=Stages())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import typer
 from rich.console import Group, RenderableType
@@ -13,16 +13,22 @@ from rich.panel import Panel
 from rich.table import Table
 from typer.core import TyperCommand
 
-from pretrace.cli.console import Plain, printer
-from pretrace.cli.groups import Commands
+from pretrace.cli.answer import Plain, printer
+from pretrace.cli.commands import Commands
 from pretrace.settings import LARGEST, Option
-
-if TYPE_CHECKING:
-    from pretrace.cli.options import Leaf
 
 _WIDEST = 110
 _OPTIONS, _ESSENTIALS = "Options", "Essentials"
 Row = tuple[str, Plain]
+
+
+class _Leaf(Protocol):
+    """An option of a command, as far as the help shows it (`pretrace.cli.options.Leaf`)."""
+
+    @property
+    def option(self) -> Option: ...
+    @property
+    def kind(self) -> str: ...
 
 
 class Command(TyperCommand):
@@ -53,7 +59,7 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     parts: list[RenderableType] = [Plain(command.get_usage(context)), Plain(), Plain(said), Plain()]
     if isinstance(command, Commands):
         parts += _commands(command)
-    leaves: Mapping[str, Leaf] = getattr(command.callback, "leaves", {})
+    leaves: Mapping[str, _Leaf] = getattr(command.callback, "leaves", {})
     short = not everything and any(leaf.option.essential for leaf in leaves.values())
     parts += _panels(grouped(command.get_params(context), leaves, short=short))
     if short:
@@ -75,7 +81,7 @@ def _commands(group: Commands) -> Iterator[Panel]:
     return _panels(panels)
 
 
-def grouped(parameters: Iterable[Any], leaves: Mapping[str, Leaf], *, short: bool) -> dict[str, list[Row]]:
+def grouped(parameters: Iterable[Any], leaves: Mapping[str, _Leaf], *, short: bool) -> dict[str, list[Row]]:
     """The rows of each panel; the short help has one."""
     panels: dict[str, list[Row]] = {}
     for one in parameters:
@@ -98,7 +104,7 @@ def _panels(panels: Mapping[str, list[Row]]) -> Iterator[Panel]:
         yield Panel(table, title=title, title_align="left", border_style="dim")
 
 
-def _left(parameter: Any, leaf: Leaf | None) -> str:
+def _left(parameter: Any, leaf: _Leaf | None) -> str:
     """The names of an option with the kind of its value, none for a switch."""
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name)
@@ -106,7 +112,7 @@ def _left(parameter: Any, leaf: Leaf | None) -> str:
     return names if parameter.is_flag or leaf is None else f"{names} {leaf.kind}"
 
 
-def _right(parameter: Any, leaf: Leaf | None, *, short: bool) -> Plain:
+def _right(parameter: Any, leaf: _Leaf | None, *, short: bool) -> Plain:
     """The help, then range and default; in the short help its first sentence and the default."""
     said, default = str(parameter.help or ""), parameter.default
     notes = ["required"] if parameter.required else []

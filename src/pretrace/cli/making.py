@@ -11,23 +11,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, lines
-from pretrace.cli.console import Plain, printer
-from pretrace.cli.options import Only
-from pretrace.cli.paths import Source
+from pretrace.cli.answer import Answer, Plain, lines, printer
+from pretrace.cli.options import Only, Source
 from pretrace.cli.printing import measured, preview
 from pretrace.cli.progress import counted_bytes, trained, watched
 from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies.table import COUNTS
-from pretrace.jobs.engine.counting import counting_crew
+from pretrace.jobs.engine.work import counting_crew
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.run import RUN
+from pretrace.scoring.plan import EvaluationSettings, Target
 from pretrace.scoring.provenance import record_tuning
-from pretrace.scoring.settings import EvaluationSettings, Target
 from pretrace.settings import MODEL, Option, like, option, seed_option
 from pretrace.tuning.methods import methods
 from pretrace.tuning.planting import PlantSettings
@@ -36,7 +34,7 @@ NEW = "new"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TuneInputs:
+class _TuneInputs:
     """How a model is tuned, and where the adapter goes."""
 
     out: Path = option(help="Folder for the adapter and its card.", panel="", path="out", essential=True)
@@ -45,7 +43,7 @@ class TuneInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlantInputs:
+class _PlantInputs:
     """Which model is trained, and where it goes."""
 
     out: Path = option(help="Folder for the model, labels and card.", panel="", path="out", essential=True)
@@ -58,7 +56,7 @@ class PlantInputs:
     )
 
 
-def tune(source: Source, target: Target, inputs: TuneInputs) -> Answer:
+def tune(source: Source, target: Target, inputs: _TuneInputs) -> Answer:
     """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
     from pretrace.backends.huggingface import open_huggingface
     from pretrace.tuning.adapters import tune as make_adapter
@@ -82,7 +80,7 @@ def tune(source: Source, target: Target, inputs: TuneInputs) -> Answer:
     return Answer(say=said, statement=first, folder=inputs.out, own={"card": record_tuning(card)})
 
 
-def plant(source: Source, settings: PlantSettings, inputs: PlantInputs) -> Answer:
+def plant(source: Source, settings: PlantSettings, inputs: _PlantInputs) -> Answer:
     """Train a model on a random part of the texts, so that its members are known without a doubt."""
     from pretrace.tuning.planting import plant as make_planted
 
@@ -173,14 +171,14 @@ def count(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemoInputs:
+class _DemoInputs:
     """Where the demo goes."""
 
     out: Path = option(Path("demo-run"), "Folder for the demo's run.", panel="", path="out")
     seed: int = seed_option()
 
 
-def demo(inputs: DemoInputs) -> None:
+def demo(inputs: _DemoInputs) -> None:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
     from pretrace.demo import plant_and_find, show_smollm2
 
@@ -206,13 +204,21 @@ def demo(inputs: DemoInputs) -> None:
     try:
         with watched("scoring") as progress:
             console.print(preview(show_smollm2(out, seed=inputs.seed, progress=progress)))
-        second = f"{out / 'smollm2' / 'report.html'}"
+        second = (out / "smollm2" / "report.html").resolve().as_uri()
     except MissingPackageError as error:
         second = f"left out: {error}"
-    console.print(f"Done in {time.perf_counter() - begin:.0f} s. Reports, for any browser:")
-    console.print(Plain(f"  {out / 'planted' / 'report.html'}"), soft_wrap=True)
-    console.print(Plain(f"  {second}"), soft_wrap=True)
-    console.print(Plain(f"Try: pretrace score stdlib --model {out / 'model'} --out RUN"), soft_wrap=True)
+    console.print(
+        f"Done in {time.perf_counter() - begin:.0f} s. The reports, to click on or to open in any browser:"
+    )
+    first = (out / "planted" / "report.html").resolve().as_uri()
+    for line in (
+        f"  {first}",
+        f"  {second}",
+        "Try it on your own text:",
+        f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
+        "  pretrace ask MY_TEXTS --model MODEL --unseen MY_DRAFTS",
+    ):
+        console.print(Plain(line), soft_wrap=True)
 
 
 def _losses(card: Mapping[str, Any]) -> str:

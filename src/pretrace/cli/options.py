@@ -7,24 +7,226 @@ itself. So help, range, name and default of an option stand in one place, and a 
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+import os
+import re
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
-from pretrace.cli import under_way
+from pretrace.cli import progress
 from pretrace.cli.answer import Answered, alone, deliver
-from pretrace.cli.completion import COMPLETED
-from pretrace.cli.configuration import CONFIG, OPTION, loader
 from pretrace.cli.help import show_all
-from pretrace.cli.notes import silenced
-from pretrace.cli.paths import check_outputs
+from pretrace.cli.streams import silenced
+from pretrace.corpora import Columns, TextStream, open_corpus, open_stream
+from pretrace.errors import ExpressionError, OutputError, TextsError, regular
 from pretrace.registry import load_plugin, require
-from pretrace.settings import LARGEST, Option, option_of
+from pretrace.settings import LARGEST, Option, option, option_of
+from pretrace.types import Corpus
+
+# What commands read and write; none overwrites what it reads.
+
+
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Which texts, and where in their file things stand."""
+
+    texts: str = option(
+        help="A .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), a folder of .txt, .md, .html, .docx or .pdf "
+        "files, a feed (.rss, .atom, .xml), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as "
+        "stdlib (see `pretrace list`).",
+        metavar="TEXTS",
+        path="in",
+        essential=True,
+    )
+    columns: Columns = field(default_factory=Columns)
+
+    def open(self) -> Corpus:
+        """The texts; TextsError where they cannot be read."""
+        return open_corpus(self.texts, self.columns)
+
+    def stream(self, *, skip_unreadable: bool = False) -> TextStream:
+        """The same texts, to be read one at a time."""
+        return open_stream(self.texts, self.columns, skip_unreadable=skip_unreadable)
+
+
+def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:
+    """OutputError where an output of a command is one of its inputs, or a folder that holds one.
+
+    `given` are the options and their values by name. Links and relative paths are followed. Paths within an
+    expression, such as `wikimia(path='a.jsonl')` or `masked:FOLDER`, are inputs too.
+    """
+    outputs = [(name, Path(value)) for name, (own, value) in given.items() if own.path == "out" and value]
+    inputs = [
+        (name, own, path)
+        for name, (own, value) in given.items()
+        if own.path == "in"
+        for path in _paths(value)
+    ]
+    for out_name, out in outputs:
+        for name, own, path in inputs:
+            if _holds(out, path):
+                shown = own.metavar or f"--{name.replace('_', '-')}"
+                raise OutputError(
+                    f"--{out_name} {out} would overwrite {path}, which {shown} names as an input: choose another "
+                    f"--{out_name}."
+                )
+
+
+def _holds(out: Path, path: Path) -> bool:
+    """Whether writing `out` would replace `path`: it is the same file or folder, or lies within it."""
+    place, read = Path(os.path.realpath(out)), Path(os.path.realpath(path))
+    return read.is_relative_to(place) or (out.exists() and out.samefile(path))
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    """The files and folders that a value names, of those that exist."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _paths(one)
+        return
+    written = str(value or "")
+    quoted = ("".join(found) for found in _QUOTED.findall(written))
+    for name in (written, written.partition(":")[2], *quoted):
+        path = Path(name).expanduser()
+        try:
+            if name and path.exists():
+                yield path
+        except (OSError, ValueError):
+            continue
+
+
+# What a shell completes in the values of options: names of scores.
+
+
+def scores(incomplete: str) -> list[str]:
+    """What a list of scores may go on with: the names that begin as its last one does.
+
+    >>> scores("loss,zl")
+    ['loss,zlib']
+    """
+    from pretrace.scores import scores as known
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
+
+
+_COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"scores": scores, "score": scores}
+"""By the name of the option."""
+
+
+# Options from a TOML file (--config): a table for each command, or flat; what is given on the command line wins.
+#
+#     model = "smollm2"
+#     seed = 3
+#
+#     [audit]
+#     heldout = "drafts.jsonl"
+#     placebo = ["older", "oldest"]
+#     no-cache = true
+
+
+CONFIG = "config"
+OPTION = Option(
+    "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
+    panel="Output",
+    path="in",
+)
+
+
+def loader(command: str, leaves: Mapping[str, Leaf]) -> Callable[[typer.Context, Path | None], Path | None]:
+    """What --config of a command does before its other options are looked at: the file's options become defaults."""
+
+    def load(context: typer.Context, value: Path | None) -> Path | None:
+        if value is not None:
+            found = options_in(Path(value), command, leaves)
+            context.default_map = {**(context.default_map or {}), **found}
+        return value
+
+    return load
+
+
+def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str, Any]:
+    """What the file gives for the options of a command, by their names as `leaves` has them. TextsError where it cannot
+    be read, ExpressionError for a name that nothing has and for a value of the wrong kind."""
+    from pretrace.cli.commands import RENAMED, every_command
+
+    written = _read(path)
+    known = {one.words.split()[0] for one in every_command()}  # which tables of a file may be called
+    known |= set(RENAMED)
+    for name, value in written.items():
+        if isinstance(value, dict) and name not in known:
+            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
+    flat = {name: value for name, value in written.items() if not isinstance(value, dict)}
+    own = written
+    for word in command.split():
+        own = own.get(word, {})
+        if not isinstance(own, dict):
+            raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
+    earlier: object = next((written.get(name) for name, now in RENAMED.items() if now == command), None)
+    kept = (
+        {name: value for name, value in earlier.items() if not isinstance(value, dict)}
+        if isinstance(earlier, dict)
+        else {}
+    )
+    return dict(_values(path, flat | kept | own, leaves))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(regular(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise TextsError(f"--config {path} cannot be read: {reason}.") from None
+    except ValueError as error:
+        raise TextsError(f"--config {path} is no TOML: {error}.") from None
+    except RecursionError:
+        raise TextsError(
+            f"--config {path} is nested too deeply: an option has one value, or a list."
+        ) from None
+
+
+def _values(path: Path, given: Mapping[str, Any], leaves: Mapping[str, Leaf]) -> Iterator[tuple[str, Any]]:
+    for written, value in given.items():
+        name = written.replace("-", "_")
+        if name not in leaves or name == CONFIG:
+            shown = [one.replace("_", "-") for one in leaves if one != CONFIG]
+            raise ExpressionError(
+                f"{path}: there is no option {written!r}{_nearest(written.replace('_', '-'), shown)}."
+            )
+        yield name, _value(f"{path}: {written}", value, leaves[name])
+
+
+def _value(where: str, value: Any, leaf: Leaf) -> Any:
+    """A value as it would be written on the command line."""
+    several = get_origin(leaf.hint) is tuple and leaf.option.read is None
+    if leaf.hint is bool:
+        if not isinstance(value, bool):
+            raise ExpressionError(f"{where} is true or false, found {value!r}.")
+        return value
+    if isinstance(value, list) and leaf.option.read is not None:
+        return ",".join(map(str, value))
+    if isinstance(value, list) and several and not any(isinstance(one, dict | list) for one in value):
+        return list(map(str, value))
+    if isinstance(value, dict | list | bool):
+        wanted = "one value or a list of them" if several else "one value"
+        raise ExpressionError(f"{where} takes {wanted}, found {value!r}.")
+    return [str(value)] if several else str(value)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"
+
 
 T = TypeVar("T")
 _KINDS = {int: "N", float: "X", Path: "PATH"}
@@ -112,7 +314,7 @@ class Leaf(NamedTuple):
         if own.metavar:
             made = typer.Argument(metavar=own.metavar, **how)
         else:
-            how["autocompletion"] = COMPLETED.get(self.name)
+            how["autocompletion"] = _COMPLETED.get(self.name)
             made = typer.Option(f"--{self.name.replace('_', '-')}", **how)
         return inspect.Parameter(
             self.name,
@@ -140,7 +342,7 @@ def command_of(
         for path in given.get(PLUGIN, ()):
             load_plugin(path)
         check_outputs({name: (leaf.option, given[name]) for name, leaf in leaves.items() if name in given})
-        with silenced(given[QUIET]), under_way.command(called):
+        with silenced(given[QUIET]), progress.command(called):
             with alone(given[JSON] and Passed not in hints.values()):
                 answer = function(
                     **{one: _made(one, hints[one], given, leaves) for one in hints if one != "return"}
@@ -168,8 +370,8 @@ def _all_leaves(
     }
     if plugins:
         leaves[PLUGIN] = Leaf(PLUGIN, _PLUGIN, tuple[Path, ...], ())
-    for name, option in _EVERYWHERE.items():
-        leaves.setdefault(name, Leaf(name, option, bool, False))
+    for name, declared in _EVERYWHERE.items():
+        leaves.setdefault(name, Leaf(name, declared, bool, False))
     if any(leaf.option.essential for leaf in leaves.values()):
         leaves[CONFIG] = Leaf(CONFIG, OPTION, Path | None, None)
     return leaves
@@ -258,3 +460,12 @@ def _recorded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_recorded(one) for one in value]
     return str(value) if isinstance(value, Path) else value
+
+
+def leaves_of(command: str) -> Mapping[str, Leaf]:
+    """The options of a command by name; none where there is no such command."""
+    from pretrace.cli.commands import every_command
+
+    found = next((one.made() for one in every_command() if one.words == command), None)
+    leaves: Mapping[str, Leaf] = getattr(getattr(found, "callback", None), "leaves", {})
+    return leaves

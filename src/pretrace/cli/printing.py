@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,15 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, lines, of_folder
-from pretrace.cli.console import Plain
-from pretrace.scoring.settings import Target
+from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines, of_folder
+from pretrace.scoring.plan import Target
 from pretrace.settings import Option
-from pretrace.types import Estimate, Run, Verdict
+from pretrace.types import AuditPlan, Estimate, Outcome, Run, Situation, Verdict
+from pretrace.verdicts.expected import chance, expected_for, picture
 
 if TYPE_CHECKING:
     from pretrace.scoring.workload import Workload
+
 
 _PREVIEW = 5
 _COLUMNS = 4
@@ -40,10 +41,10 @@ def finished(run: Run, out: Path) -> Answer:
 def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> None:
     """Print what an audit or a test found: the statement, its reasons, the checks below the heading `checked`, what
     would help, and where the report lies."""
-    from pretrace.report.searched import sentences
+    from pretrace.report.facts import sentences
 
     console.print(Plain(found.statement, style="bold"))
-    for reason in found.reasons:
+    for reason in (*found.reasons, *_effects(found)):
         console.print(Plain(f"- {reason}"))
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column(checked)
@@ -59,6 +60,17 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
     for advice in found.advice:
         console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+
+
+def _effects(found: Verdict) -> Iterator[str]:
+    """The effect, and what training moved a copy by, in the unit of the score; page one of the report has neither."""
+    moved = (
+        ("The effect is", found.effect),
+        ("Training moved the copy by", found.planted and found.planted.effect),
+    )
+    for words, one in moved:
+        if one:
+            yield f"{words} {one.value:.4f} {found.effect_unit} [{one.low:.4f}, {one.high:.4f}]."
 
 
 def foretold(work: Sequence[Workload], *more: str) -> Answer:
@@ -190,11 +202,11 @@ def show(
     """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
     from pretrace.cache.traces import open_store
-    from pretrace.corpora.opened import standard_input
+    from pretrace.corpora.documents import standard_input
     from pretrace.errors import TextsError
     from pretrace.report.heat import print_heat
+    from pretrace.scoring.detect import heat_of
     from pretrace.scoring.evidence import trace
-    from pretrace.scoring.heat import heat_of
     from pretrace.types import Quantity, Text
 
     content = standard_input().read().decode("utf-8", "replace") if text == "-" else text
@@ -216,8 +228,17 @@ def report(run: Annotated[Path, Option("A folder that a run was written to.", me
     return Answer(say=lines(f"Report: {page}"), folder=run, report=page)
 
 
-def list_() -> Answer:
+def list_(
+    measured: Annotated[
+        bool, Option("What each score and test reached where the training data are known, the best first.")
+    ] = False,
+) -> Answer:
     """List scores, corpora and what --model takes, one line each."""
+    if measured:
+        from pretrace.verdicts import methods as reached
+
+        rows = reached.rows()
+        return Answer(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
     from pretrace.backends import known_backends
     from pretrace.baselines.classifiers import classifiers
     from pretrace.cache.measured import described
@@ -227,7 +248,7 @@ def list_() -> Answer:
     from pretrace.verdicts.audit.settings import PROCEDURES
 
     found = known_corpora()
-    rows = {
+    kinds = {
         "Scores (higher = more likely a member)": {scores.signature(n): scores.summary(n) for n in scores},
         "Corpora": {found.signature(n): found.summary(n) for n in found},
         "Tuning methods (--method)": {methods.signature(n): methods.summary(n) for n in methods},
@@ -240,10 +261,80 @@ def list_() -> Answer:
         | described("cores", "batches")
         | described("training-format", "training format"),
     }
-    return Answer(say=partial(_listed, rows), own={"lists": rows})
+    return Answer(say=partial(_listed, kinds), own={"lists": kinds})
 
 
 def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
     for title, said in rows.items():
         width = max(map(len, said))
         lines(title, *(f"  {name:<{width}}  {line}" for name, line in said.items()), "")(console)
+
+
+# What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.
+
+
+def foreseen(plan: AuditPlan) -> Answer:
+    """What an audit could answer; exit code 4 where that is nothing."""
+    return Answer(
+        say=partial(shown, plan),
+        outcome="plan" if plan.design else "cannot answer",
+        code=0 if plan.design else CANNOT_ANSWER,
+        statement=plan.why,
+        own={"plan": plan},
+    )
+
+
+def shown(plan: AuditPlan, console: Console) -> None:
+    """Print what an audit could answer, and what it would cost."""
+    for line in described(plan):
+        console.print(Plain(line), soft_wrap=True)
+
+
+_OUTCOMES: dict[Outcome, str] = {
+    "consistent": "consistent with training (exit code 3)",
+    "nothing": "nothing shown (exit code 0)",
+    "inconclusive": "inconclusive (exit code 4)",
+}
+_DESIGNS = {
+    "controls": "control documents, compared directly",
+    "differences": "control documents, compared by differences",
+    "placebos": "placebos, without control documents",
+}
+
+
+def described(plan: AuditPlan) -> Iterator[str]:
+    """The plan as lines for a terminal."""
+    controls = f", {plan.control_documents:,} control documents" if plan.control_documents else ""
+    yield f"Texts: {plan.documents:,} documents, {plan.snippets:,} snippets{controls}"
+    yield from plan.notes
+    for placebo in plan.placebos:
+        yield f"Placebo: {placebo.name} ({placebo.grade}): {placebo.words}"
+    if plan.design is None:
+        yield f"This audit could not have answered. {plan.why}"
+    else:
+        yield f"Design: {_DESIGNS[plan.design]}. {plan.why}"
+        yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
+        if "nothing" not in plan.outcomes:
+            yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
+        yield from expected_of(plan)
+        yield f"Work: {plan.passes:,} passes of a text through a model{_time(plan.seconds)}"
+    for cure in plan.cures:
+        yield f"What would help: {cure}"
+
+
+def expected_of(plan: AuditPlan) -> Iterator[str]:
+    """How likely this audit finds what was read, and the documents that it takes; nothing without control documents."""
+    has = Situation(documents=plan.documents, unseen=plan.control_documents, parameters=plan.parameters)
+    found = expected_for("controls", has)
+    if found is not None:
+        yield chance("controls", has)
+        yield from picture(found)
+
+
+def _time(seconds: float | None) -> str:
+    """A guess of the time, to an order of magnitude."""
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return ", some seconds"
+    return f", about {round(seconds)} seconds" if seconds < 90 else f", about {round(seconds / 60)} minutes"

@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING
 
 from rich import progress as rich
 
-from pretrace.cli.console import printer
-from pretrace.cli.lines import BytesLine, PassesLine, TrainingLine, duration
-from pretrace.cli.notes import note, quiet, said_at
-from pretrace.cli.progress_file import EVERY, Noted, note_share, progress_file
-from pretrace.cli.streams import say
+from pretrace.cli.answer import printer
+from pretrace.cli.streams import EVERY, Noted, note, note_share, progress_file, quiet, said_at, say
 from pretrace.scoring.evidence import Progress, Work
 from pretrace.verdicts.audit.watch import Outlook, Stage
 
@@ -25,7 +22,115 @@ if TYPE_CHECKING:
     from pretrace.types import AuditPlan
 
 
-class Bar:
+# Progress in words, for where there is no terminal: what is done of how much, how fast, and the time left.
+
+
+Clock = Callable[[], float]
+
+
+class PassesLine:
+    """Passes over texts; what came from the cache counts neither for the speed nor for the time left."""
+
+    def __init__(self, what: str, clock: Clock = time.monotonic) -> None:
+        self.what, self._clock = what, clock
+        from pretrace.scoring.evidence import Work
+
+        self._work = Work()
+        self._tokens, self._seconds = 0, 0.0
+        self._since = clock()
+
+    def begin(self, texts: int) -> None:
+        """So many more passes over a text lie ahead."""
+        self._work.begin(texts)
+
+    def weigh(self, texts: int, tokens: int) -> None:
+        """So many of them have so many tokens."""
+        self._work.weigh(texts, tokens)
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        """So many are done."""
+        self._work.advance(texts, tokens, fresh=fresh)
+        if fresh:
+            self._tokens += tokens
+            self._seconds += seconds
+        elif not self._work.fresh:
+            self._since = self._clock()
+
+    def line(self) -> str:
+        """Nothing before there is something to read, then such as
+        "reading · 1,024 of 30,000 texts · 5,300 tokens/s · 4 min 10 s left"."""
+        work = self._work
+        if not work.total:
+            return ""
+        parts = [self.what, f"{work.done:,} of {work.total:,} texts"]
+        if self._seconds:
+            parts.append(f"{self._tokens / self._seconds:,.0f} tokens/s")
+        left = work.left(self._clock() - self._since)
+        if left is not None:
+            parts.append(f"{duration(left)} left")
+        return " · ".join(parts)
+
+
+class TrainingLine:
+    """Steps of a training."""
+
+    def __init__(self, what: str, clock: Clock = time.monotonic) -> None:
+        self.what, self._clock = what, clock
+        self._since, self._step = clock(), None
+
+    _step: TrainingStep | None
+
+    def __call__(self, step: TrainingStep) -> None:
+        """So far it is."""
+        self._step = step
+
+    def line(self) -> str:
+        """Nothing before the first step, then such as
+        "training · step 20 of 400 · loss 3.21 · 512 tokens/s · 3 min 10 s left"."""
+        step = self._step
+        if step is None:
+            return ""
+        left = (self._clock() - self._since) * (step.steps / max(step.step, 1) - 1)
+        figures = f"loss {step.loss:.2f} · {step.tokens_per_second:,.0f} tokens/s"
+        return f"{self.what} · step {step.step:,} of {step.steps:,} · {figures} · {duration(left)} left"
+
+
+class BytesLine:
+    """Texts and bytes that are counted; how many there will be is not known."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock, self._since = clock, clock()
+        self._first: int | None = None
+        self._texts = self._size = 0
+
+    def __call__(self, texts: int, size: int) -> None:
+        """So much is counted; what was counted before a resumed count began does not count for the speed."""
+        if self._first is None:
+            self._first = size
+        self._texts, self._size = texts, size
+
+    def state(self) -> str:
+        """Such as "1,200 texts, 35 MB, 20 MB/s"."""
+        rate = (self._size - (self._first or 0)) / 1e6 / max(self._clock() - self._since, 1e-3)
+        return f"{self._texts:,} texts, {self._size / 1e6:,.0f} MB, {rate:,.0f} MB/s"
+
+    def line(self) -> str:
+        """The same with what is done; nothing before that."""
+        return f"counting · {self.state()}" if self._texts else ""
+
+
+def duration(seconds: float) -> str:
+    """Seconds as "40 s", "1 min 40 s" or "2 h 5 min"."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+class _Bar:
     """Shows passes over texts as they are done."""
 
     def __init__(self, progress: rich.Progress, task: rich.TaskID) -> None:
@@ -78,7 +183,7 @@ def watched(what: str) -> Iterator[Progress]:
         rich.TextColumn("{task.fields[left]}"),
     )
     with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
-        yield Bar(progress, progress.add_task(what, rate="", left="", total=None))
+        yield _Bar(progress, progress.add_task(what, rate="", left="", total=None))
 
 
 @contextmanager
@@ -136,7 +241,7 @@ def announce_training(classifiers: Sequence[str]) -> None:
         )
 
 
-LINE_SECONDS = 30.0
+_LINE_SECONDS = 30.0
 """The time between two lines where there is no terminal."""
 
 
@@ -154,7 +259,7 @@ def said(line: Callable[[], str], clock: Callable[[], float] = time.monotonic) -
             say(words)
 
     waited = clock() - said_at[0]
-    with repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
+    with repeated(show, first=max(0.0, _LINE_SECONDS - waited), every=_LINE_SECONDS):
         yield
 
 
@@ -230,7 +335,7 @@ class Stages:
             say(self.line(stage))
 
         waited = self.outlook.clock() - self._told
-        with repeated(show, first=max(0.0, LINE_SECONDS - waited), every=LINE_SECONDS):
+        with repeated(show, first=max(0.0, _LINE_SECONDS - waited), every=_LINE_SECONDS):
             yield
 
 
@@ -269,3 +374,57 @@ def repeated(act: Callable[[], None], *, first: float, every: float) -> Iterator
     finally:
         over.set()
         thread.join()
+
+
+# What a command is doing, said where it has been silent for long: models are opened, a large source is read once.
+#
+# Stages with lines or bars of their own (`progress`) come first; this is for everything between them.
+
+
+_LATER = 1.0
+"""Seconds that a stage's own line is given before it counts as missing; also the time between two looks."""
+_doing: list[tuple[str, float]] = []
+"""What is being done and since when, the innermost last."""
+
+
+@contextmanager
+def doing(what: str, *, spinner: bool = False, clock: Clock = time.monotonic) -> Iterator[None]:
+    """Something that reports no progress, named for the line and for the progress file while the context lasts.
+
+    `spinner` shows it on a terminal too, which nothing else may write to meanwhile.
+    """
+    _doing.append((what, clock()))
+    note_share(0.0, None, what)
+    shown = spinner and sys.stderr.isatty() and not quiet()
+    try:
+        with printer(stderr=True).status(what) if shown else nullcontext():
+            yield
+    finally:
+        _doing.pop()
+
+
+@contextmanager
+def command(name: str, clock: Clock = time.monotonic) -> Iterator[None]:
+    """A whole command: a plain line on standard error wherever nothing was said for 30 seconds, lest whatever runs it
+    takes it for dead; nothing on a terminal or with --quiet."""
+    _doing.append((f"pretrace {name}", clock()))
+    note_share(0.0, None, "reading the texts")  # every command that takes long begins with that
+    try:
+        with (
+            nullcontext()
+            if sys.stderr.isatty()
+            else repeated(lambda: _say(clock), first=_LINE_SECONDS + _LATER, every=_LATER)
+        ):
+            yield
+    finally:
+        _doing.pop()
+
+
+def _say(clock: Clock) -> None:
+    """The line, if it is time for one."""
+    now = clock()
+    if quiet() or now - said_at[0] < _LINE_SECONDS + _LATER:
+        return
+    said_at[0] = now
+    what, since = _doing[-1]
+    say(f"{what} · {duration(now - since)} so far")

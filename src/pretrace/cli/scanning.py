@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer, lines, of_folder
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
+from pretrace.cli.options import Given, Source
 from pretrace.cli.progress import said
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
@@ -37,7 +36,8 @@ class Searched:
     corpus: tuple[str, ...] = option(
         (),
         "What is searched: a .jsonl, .parquet, .txt, .warc or .wet file (also .gz, .zst), a folder, a pattern, or an "
-        "address such as hf://datasets/NAME or s3://BUCKET. May be given more than once.",
+        "address such as hf://datasets/NAME or s3://BUCKET. Or an index of infini-gram: infini-gram:FOLDER#TOKENIZER, "
+        "infini-gram:https://HOST/#NAME. May be given more than once.",
         panel=TEXTS,
         path="in",
         essential=True,
@@ -105,7 +105,7 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
-    from pretrace.jobs.engine.scanning import scanning_crew
+    from pretrace.jobs.engine.work import scanning_crew
     from pretrace.runs import save_verdict
     from pretrace.scan import scan as room
     from pretrace.scan.cleaning import check_clean, clean
@@ -139,7 +139,9 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
                 f"{unread[0]['file']} could not be read to its end, so the corpus is not cleaned: mend the file, "
                 "and run the same command."
             )
-        cleaned = clean(asked, room.found_in(asked, parts), searched.clean)
+        whole = room.found_in(asked, parts)
+        assert whole is not None
+        cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned.words))
     save_verdict(replace(found, settings={**found.settings, "command": dict(given)}), searched.out)
     if not unread:

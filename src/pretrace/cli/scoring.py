@@ -1,48 +1,336 @@
-"""`pretrace score` and `pretrace evaluate`: check all that can be checked, open, fit, ask, write."""
+"""`pretrace score` and `evaluate`, for texts in memory and for more than that, and `pretrace runs merge`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from operator import add
 from pathlib import Path
 from typing import Annotated, Any
 
-from pretrace.cli.answer import Answer, Answered
-from pretrace.cli.options import Given
-from pretrace.cli.paths import Source
+from pretrace.cli.answer import Answer, Answered, lines
+from pretrace.cli.options import Given, Source
 from pretrace.cli.printing import finished, foretold
-from pretrace.cli.progress import trained, watched
-from pretrace.cli.sharded import labelled_source, score_on_ray, score_shards, surveyed, write_unreadable
-from pretrace.cli.under_way import doing
-from pretrace.corpora import TextStream, open_corpus, windows
+from pretrace.cli.progress import doing, trained, watched
+from pretrace.corpora import Columns, TextStream, open_corpus, windows
 from pretrace.corpora.reading import Unreadable
-from pretrace.errors import ExpressionError
-from pretrace.jobs import shards
-from pretrace.jobs.engine.scoring import Scoring, counted, shard_size
+from pretrace.errors import ExpressionError, OutputError
+from pretrace.jobs import worker as shards
+from pretrace.jobs.engine.pool import Pool, connected
+from pretrace.jobs.engine.work import Ready, Scoring, counted, shard_size, work_on
+from pretrace.jobs.evaluating import evaluated
+from pretrace.jobs.job import Job, Opened, WholeJobProgress, missing_shards, parts_folder, work
+from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
-from pretrace.jobs.worker import old_objects_left_alone
-from pretrace.results.atomic import check_writable
-from pretrace.results.folder import file_hash
-from pretrace.results.output_checks import RESULT
+from pretrace.jobs.worker import (
+    Survey,
+    Worker,
+    check_labelled,
+    check_parts,
+    give_free_memory_back,
+    keep_few_shapes,
+    old_objects_left_alone,
+    survey,
+)
+from pretrace.results.atomic import check_writable, explained, write_atomically
+from pretrace.results.folder import file_hash, write_lines
+from pretrace.results.output_checks import OWN, RESULT
+from pretrace.results.run import RUN
 from pretrace.results.run import RUN as RUN_FOLDER
+from pretrace.results.verdicts import FLAGGING
 from pretrace.runs import save_run
-from pretrace.scoring.detect import Options, check_labels, detect
+from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
 from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
-from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.scoring.provenance import record_corpus
-from pretrace.scoring.settings import (
+from pretrace.scoring.plan import (
     EvaluationSettings,
+    Models,
     ModelsSettings,
+    ScorePlan,
     ScoreSettings,
     Target,
     check_use,
 )
-from pretrace.scoring.workload import workload
+from pretrace.scoring.provenance import record_corpus
+from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
 from pretrace.types import Corpus, Run
+
+# `score` and `evaluate` over more texts than a shard holds, and `pretrace runs merge`.
+
+
+_Merged = Annotated[
+    Path,
+    Option(
+        "The --out of the workers, whose parts lie beside it; the run is written there.",
+        metavar="OUT",
+        path="out",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharded:
+    """One command over a large source, once everything that needs no model was checked: where its parts lie, and what
+    a first reading of the texts found."""
+
+    stream: TextStream
+    source: Source
+    how: JobSettings
+    out: Path
+    found: Survey
+    unread: list[Unreadable]
+    size: int
+
+    @property
+    def folder(self) -> Path:
+        """Where the parts lie."""
+        return self.how.parts or parts_folder(self.out)
+
+    @property
+    def first(self) -> Corpus:
+        """The texts of the first shard, on which what concerns a corpus as a whole is checked."""
+        return Corpus(self.stream.name, next(shards.shards(self.stream, self.size)).texts)
+
+    @property
+    def mine(self) -> Iterator[Corpus]:
+        """The texts of each shard that is this worker's."""
+        for shard in shards.shards(self.stream, self.size):
+            if self.how.turn.takes(shard.index):
+                yield Corpus(self.stream.name, shard.texts)
+
+    def foreseen(
+        self, models: Models, plan: ScorePlan, *, labelled: Corpus | None = None, cache: bool = True
+    ) -> tuple[Workload, ...]:
+        """The work of this worker's shards, whether or not they have parts already."""
+        found: tuple[Workload, ...] = ()
+        for corpus in self.mine:
+            some = workload(corpus, models, plan, labelled=None if found else labelled, cache=cache)
+            found = tuple(map(add, found, some)) if found else some
+        return found
+
+
+def surveyed(
+    stream: TextStream,
+    source: Source,
+    how: JobSettings,
+    out: Path,
+    *,
+    labelled: bool,
+    size: int | None = None,
+) -> Sharded:
+    """The command, once its source was read from end to end; TextsError for what is wrong with that."""
+    keep_few_shapes()
+    folder, unread, size = how.parts or parts_folder(out), list[Unreadable](), size or shards.SHARD
+    check_parts(folder)
+    check_writable(folder / UNREADABLE, OWN)
+    with doing("checking all texts before the first is scored", spinner=True):
+        found = survey(stream, size, unread.append)
+    if labelled:
+        check_labelled(found, stream.name)
+    return Sharded(stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=size)
+
+
+def _labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
+    """The texts with the labels that the result of a scan gives them, and no column of labels."""
+    from pretrace.scan.labels import labelled_by
+
+    plain = replace(source, columns=replace(source.columns, label=""))
+    return labelled_by(found, plain.stream(skip_unreadable=skip_unreadable))
+
+
+def _write_unreadable(unread: list[Unreadable], folder: Path) -> None:
+    """Write unreadable.jsonl into a folder: place and reason of each record."""
+    write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
+
+
+def _score_shards(
+    sharded: Sharded,
+    models: Models,
+    plan: ScorePlan,
+    options: Options,
+    evaluation: EvaluationSettings | None,
+) -> Answer:
+    """Score the shards that are this worker's and merge them where it is the only one; what that gave."""
+    job, made = scored_here(
+        sharded, models, plan, options, lambda opened: _job(sharded, opened, plan, evaluation)
+    )
+    if sharded.how.turn.of > 1:
+        return part_done(sharded, job, made)
+    return _finish(job, sharded.folder, sharded.stream, sharded.out)
+
+
+def scored_here(
+    sharded: Sharded,
+    models: Models,
+    plan: ScorePlan,
+    options: Options,
+    make: Callable[[Opened], Job],
+) -> tuple[Job, int]:
+    """The job that `make` gives for the opened models, with this worker's shards scored, and how many were."""
+    some = [one for one in (models, models.placebo) if one is not None]
+    for one in some:
+        plan.check(one)
+    _refuse_leaks(sharded, [leak for one in some for leak in leaks(one)])
+    with watched("reading") as progress:
+        ahead = WholeJobProgress(progress, sharded.found.texts * plan.passes * len(some))
+        options = replace(options, progress=ahead)
+        with Worker(models, plan, options) as worker:
+            job = make(Opened.of(worker, options))
+            _begin(sharded, job)
+            parts, turn = job.parts(sharded.folder), sharded.how.turn
+            with old_objects_left_alone():
+                made = work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
+    give_free_memory_back()
+    return job, made
+
+
+def part_done(sharded: Sharded, job: Job, made: int) -> Answer:
+    """What one worker of several did, and what is left to do."""
+    turn, lacking = sharded.how.turn, len(missing_shards(job, job.parts(sharded.folder)))
+    rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
+    first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
+    said = lines(first, f"When all workers are done: pretrace runs merge {sharded.out}")
+    return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
+
+
+def _score_on_ray(
+    sharded: Sharded,
+    task: Scoring,
+    plan: ScorePlan,
+    engine: EngineSettings,
+    evaluation: EvaluationSettings | None,
+) -> Answer:
+    """Let workers on a Ray cluster score the shards, and merge them."""
+    job = scored_on_ray(sharded, task, engine, lambda opened: _job(sharded, opened, plan, evaluation))
+    return _finish(job, sharded.folder, sharded.stream, sharded.out)
+
+
+def scored_on_ray(
+    sharded: Sharded, task: Scoring, engine: EngineSettings, make: Callable[[Opened], Job]
+) -> Job:
+    """The job that `make` gives for what the workers opened, with all shards scored by them. No model is opened
+    here."""
+    with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
+        ready: Ready = pool.told
+        _refuse_leaks(sharded, ready.leaks)
+        job = make(ready.opened)
+        _begin(sharded, job)
+        parts = job.parts(sharded.folder)
+        with watched("reading") as progress:
+            progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
+            work_on(pool, job, sharded.stream, parts, size=sharded.size, progress=progress)
+    return job
+
+
+def _refuse_leaks(sharded: Sharded, found: Sequence[Leak]) -> None:
+    """LeakError where a text of the source is one that the models were tuned or fitted on."""
+    if found:
+        for shard in shards.shards(sharded.stream, sharded.size):
+            for leak in found:
+                leak.check(Corpus(sharded.stream.name, shard.texts))
+
+
+def _begin(sharded: Sharded, job: Job) -> None:
+    """Make the folder of parts, with what the survey found."""
+    folder = sharded.folder
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    job.save(folder)  # first: by it the folder is known as one of parts
+    if sharded.unread:
+        _write_unreadable(sharded.unread, folder)
+
+
+def lasting(texts: str) -> str:
+    """How texts are named in the file of a job, which may be read from another folder."""
+    path = Path(texts)
+    return str(path.resolve()) if path.exists() else texts
+
+
+def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: EvaluationSettings | None) -> Job:
+    stream, found = sharded.stream, sharded.found
+    texts = {
+        "name": stream.name,
+        "source": stream.source,
+        "texts": found.texts,
+        "documents": found.documents,
+        "sha256": found.sha256,
+        "notes": list(found.notes),
+    }
+    source = sharded.source
+    return Job(
+        fingerprint=opened.fingerprint,
+        survey=found,
+        corpus=stream.name,
+        scores=tuple(plan.scores),
+        outlines=opened.outlines,
+        settings={**opened.settings, "texts": texts},
+        source={
+            "texts": lasting(source.texts),
+            "columns": source.columns.recorded,
+            "skip_unreadable": sharded.how.skip_unreadable,
+            **({"labels": lasting(str(evaluation.labels))} if evaluation and evaluation.labels else {}),
+        },
+        evaluation=None
+        if evaluation is None
+        else {
+            "resamples": evaluation.resamples,
+            "validation": evaluation.validation,
+            **({"unlearned": evaluation.unlearned} if evaluation.unlearned is not None else {}),
+        },
+    )
+
+
+def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> Answer:
+    """Merge, evaluate where that was asked for, write the run, and take the parts away."""
+    parts, seed = job.parts(folder), int(job.settings["seed"])
+    found = merged(job, parts, seed=seed)
+    if job.evaluation is not None:
+        found = evaluated(found, stream, seed=seed, **job.evaluation)
+    save_run(found.run, out, beside=found.write)
+    remove(parts)
+    return finished(found.run, out)
+
+
+def merge(
+    out: _Merged,
+    parts: Annotated[
+        Path | None, Option("The folder of parts, where the workers were given one.", path="in")
+    ] = None,
+) -> Answer:
+    """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
+    and its report. The exit code of a flagging is that of `flag`."""
+    from pretrace.cli import flagging
+
+    folder = parts or parts_folder(out)
+    jobs = [Job.load(path) for path in sorted(folder.glob("job-*.json"))]
+    if not jobs:
+        raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
+    whole = [job for job in jobs if not missing_shards(job, job.parts(folder))]
+    if not whole:
+        job = min(jobs, key=lambda one: len(missing_shards(one, one.parts(folder))))
+        raise OutputError(said_missing(job, job.parts(folder)))
+    if len(whole) > 1:
+        raise OutputError(
+            f"{folder} holds the parts of {len(whole)} runs, with other texts or settings: keep the job-….json of one."
+        )
+    job = whole[0]
+    check_writable(out, FLAGGING if flagging.is_flagging(job) else RUN)
+    if flagging.is_flagging(job):
+        return flagging.finish(job, folder, out)
+    columns = Columns(**job.source["columns"])
+    source, skip = Source(texts=job.source["texts"], columns=columns), bool(job.source["skip_unreadable"])
+    labels = job.source.get("labels")
+    stream = (
+        _labelled_source(source, Path(labels), skip_unreadable=skip)
+        if labels
+        else source.stream(skip_unreadable=skip)
+    )
+    return _finish(job, folder, stream, out)
+
 
 Out = Annotated[
     Path,
@@ -118,7 +406,7 @@ class _Command:
         run = self._at_once(corpus, plan)
         if isinstance(run, Answer):
             return run
-        save_run(run, self.out, beside=(lambda folder: write_unreadable(unread, folder)) if unread else None)
+        save_run(run, self.out, beside=(lambda folder: _write_unreadable(unread, folder)) if unread else None)
         return finished(run, self.out)
 
     def _stream(self) -> TextStream:
@@ -128,7 +416,7 @@ class _Command:
             return self.source.stream(skip_unreadable=job.skip_unreadable)
         if self.source.columns.label:
             raise ExpressionError("--labels and --label-column both give the labels: give one of the two.")
-        return labelled_source(self.source, found, skip_unreadable=job.skip_unreadable)
+        return _labelled_source(self.source, found, skip_unreadable=job.skip_unreadable)
 
     @property
     def how(self) -> EvaluationSettings:
@@ -176,13 +464,13 @@ class _Command:
         if engine.on_ray and not self.settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = Scoring(self._wanted, self.settings.scores, fitted, self.how.method, options)
-            return score_on_ray(sharded, task, plan, engine, self.evaluation)
+            return _score_on_ray(sharded, task, plan, engine, self.evaluation)
         opened = self._open()
         if self.settings.dry_run:
             work = sharded.foreseen(opened, plan, labelled=parts.reference, cache=self.settings.cache)
             return foretold(work)
         models = self._with_texts(opened, parts)
-        return score_shards(sharded, models, plan, options, self.evaluation)
+        return _score_shards(sharded, models, plan, options, self.evaluation)
 
     def _open(self) -> Models:
         from pretrace.scoring.models import open_models

@@ -11,8 +11,7 @@ from dataclasses import MISSING
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from pretrace.cli.notes import silenced
-from pretrace.cli.streams import say
+from pretrace.cli.streams import say, silenced
 from pretrace.errors import MissingPackageError, shown
 from pretrace.web.settings import ServeSettings
 
@@ -71,17 +70,17 @@ def _ready(address: str, settings: ServeSettings) -> None:
 
 def forms() -> dict[str, Form]:
     """The commands that can be started from the page, with their essential options."""
-    from pretrace.cli import auditing, checking, collecting, cutoff, flagging, ordering, scanning, scoring
+    from pretrace.cli import auditing, flagging, marking, scanning, scoring, testing
 
     commands: tuple[Callable[..., Answered], ...] = (
         scoring.score,
         scoring.evaluate,
         flagging.flag,
         auditing.audit,
-        ordering.order,
-        collecting.collections,
-        cutoff.cutoff,
-        checking.canaries,
+        testing.order,
+        testing.collections,
+        testing.cutoff,
+        marking.canaries,
         scanning.scan,
     )
     return {command.__name__: _form(command) for command in commands}

@@ -1,4 +1,9 @@
-"""The standard streams, made fit to print to whatever they are; and lines on standard error.
+"""The standard streams, made fit to print to whatever they are; and what goes to standard error.
+
+Notes can be silenced (--quiet). A program that started the command, such as `pretrace serve`, is told its progress and
+exit code in a small JSON file: PRETRACE_PROGRESS names it. It holds `share` (0 to 1), `left` (seconds, null while
+unknown), `said` (what is being done) and, when the command is over, `ended` (its exit code) and `message` (its line
+of error).
 
 Control characters and escape sequences are shown as text (`pretrace.errors.shown`), lest what a file, model, column or
 server is called steers a terminal. A console that is not UTF-8 gets signs of its own in place of ours, and the escape
@@ -9,12 +14,17 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import os
 import sys
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from pretrace.errors import shown
+from pretrace.results.output_checks import json_object
 
 _INSTEAD = "pretrace"
 _SIGNS = {
@@ -61,3 +71,115 @@ def say(line: str) -> None:
 def asks() -> bool:
     """Whether somebody at a terminal can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+# Notes on standard error, and whether they and all progress are wanted (--quiet).
+
+
+_state = {"quiet": False}  # of the process: warnings and progress come from threads, too
+said_at = [time.monotonic()]
+"""When the last line of progress was said, or the command began: short stages one after another count together."""
+
+
+def quiet() -> bool:
+    """Whether nothing but errors is to be said on standard error."""
+    return _state["quiet"]
+
+
+@contextmanager
+def silenced(wanted: bool) -> Iterator[None]:
+    """A command, without notes and progress if that is wanted."""
+    said_at[0] = time.monotonic()
+    before = _state["quiet"]
+    _state["quiet"] = wanted or before
+    try:
+        yield
+    finally:
+        _state["quiet"] = before
+
+
+def note(words: str) -> None:
+    """Say something on standard error in one line, unless it is to be quiet."""
+    if not quiet():
+        say(f"pretrace: note: {' '.join(words.split())}")
+
+
+# Progress and exit code as a small JSON file, for a program that started the command, such as `pretrace serve`.
+#
+# The variable PRETRACE_PROGRESS names the file. It holds `share` (0 to 1), `left` (seconds, null while unknown),
+# `said` (what is being done) and, when the command is over, `ended` (its exit code) and `message` (its line of
+# error).
+
+
+VARIABLE = "PRETRACE_PROGRESS"
+EVERY = 0.5
+"""Seconds between two writes."""
+
+
+def progress_file() -> Path | None:
+    """The file that is asked for; None where none is."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else None
+
+
+def note_share(share: float, left: float | None, said: str) -> None:
+    """Write how far the command is; nothing where no file is asked for or it cannot be written."""
+    _write({"share": min(1.0, max(0.0, share)), "left": left, "said": said})
+
+
+def note_end(code: int, message: str) -> None:
+    """Write that the command is over."""
+    _write({"share": 1.0, "left": 0.0, "said": "", "ended": code, "message": message})
+
+
+def _write(content: dict[str, Any]) -> None:
+    path = progress_file()
+    if path is None or not _may_go(path):
+        return
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError):  # progress is no reason to lose the work
+        beside.write_text(json.dumps(content), encoding="utf-8")
+        beside.replace(path)
+
+
+def _may_go(path: Path) -> bool:
+    """Whether nothing is lost with what is there: nothing, or an earlier state."""
+    return not path.exists() or not {"share", "ended"}.isdisjoint(json_object(path) or {})
+
+
+class Noted:
+    """Passes over texts, written to the file as they are done."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        from pretrace.scoring.evidence import Work  # every command imports this file
+
+        self._work = Work()
+        self._begun = time.monotonic()
+        self._last = 0.0
+        self._weighed = False
+        note_share(0.0, None, said)
+
+    def begin(self, texts: int) -> None:
+        """So many more passes over a text lie ahead; their tokens come first."""
+        self._work.begin(texts)
+        if not self._work.done:
+            note_share(0.0, None, f"{self.said}: tokenising {self._work.total:,} texts")
+
+    def weigh(self, texts: int, tokens: int) -> None:
+        """So many of them have so many tokens."""
+        self._work.weigh(texts, tokens)
+        if not self._work.done and not self._weighed:
+            self._weighed = True
+            note_share(0.0, None, f"{self.said}: the first batch is computed")
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        """So many are done; what came from the store does not count for the speed."""
+        now = time.monotonic()
+        work = self._work
+        work.advance(texts, tokens, fresh=fresh)
+        if now - self._last < EVERY and work.done < work.total:
+            return
+        self._last = now
+        share = work.share if work.fresh else work.done / max(1, work.total)
+        note_share(share, work.left(now - self._begun), self.said)

@@ -1,21 +1,25 @@
-"""What the commands of all tests share: models opened from options, the result written, printed, and an exit code."""
+"""What the commands of all tests share: options and models beside the target, text alone, what a scan found; the result
+written, printed, and an exit code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pretrace.backends.serving.address import served_kind
+from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.cache.traces import Draw
 from pretrace.cli.answer import Answer, of_folder
 from pretrace.cli.printing import conclusion
-from pretrace.cli.under_way import doing
-from pretrace.errors import ModelError
-from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.types import Verdict
+from pretrace.cli.progress import doing
+from pretrace.cli.streams import note
+from pretrace.errors import ExpressionError, ModelError
+from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target
+from pretrace.settings import CONTROLS, MODEL, like, option
+from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import Beside, TestSettings
 
 _DRAWN = "what a test draws follows from its texts, so that nobody can try several draws: leave it away."
@@ -66,3 +70,170 @@ def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: 
 
     save_verdict(replace(verdict, settings={**verdict.settings, "command": dict(given)}), out)
     return of_folder(out, partial(conclusion, verdict, out, checked))
+
+
+# Options and models of the tests that take what several reference models predict off the target's scores.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideSeveral:
+    """Models beside the target, any number of reference models among them, and where the result goes."""
+
+    reference_model: tuple[str, ...] = option(
+        (),
+        "A model of another family or with another cut-off: what it predicts of a text's score is taken off. Name it "
+        "before you look at a result; any --model value. May be given more than once.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    placebo: tuple[str, ...] = like(Beside, "placebo")
+    placebo_revision: str | None = like(Beside, "placebo_revision")
+    placebo_note: str = like(Beside, "placebo_note")
+    requested_by: str = like(Beside, "requested_by")
+    out: Path = like(Beside, "out")
+
+    @property
+    def alone(self) -> Beside:
+        """The same without the reference models."""
+        return Beside(
+            placebo=self.placebo,
+            placebo_revision=self.placebo_revision,
+            placebo_note=self.placebo_note,
+            requested_by=self.requested_by,
+            out=self.out,
+        )
+
+
+def opened_several(
+    target: Target, beside: BesideSeveral, settings: TestSettings
+) -> tuple[Models, tuple[Backend, ...]]:
+    """The target with its placebos, the packaged model where none is named and it is no other of them, and the
+    reference models in the order they were named; errors as in `named` and `opened`."""
+    from pretrace.scoring.models import open_references
+    from pretrace.scoring.plan import weights_of
+    from pretrace.verdicts.frame import with_second
+
+    wanted = replace(named(target, beside.alone, settings), references=beside.reference_model)
+    models, references = opened(wanted), open_references(wanted)
+    beside_it = with_second(models, device=wanted.target.opening.device)
+    known = [weights_of(one) for one in references]
+    return (models if any(weights_of(one) in known for one in beside_it.placebos) else beside_it), references
+
+
+# What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How the models are asked, and how much may be asked for."""
+
+    access: Literal["weights", "text"] = option(
+        "weights",
+        "How the model is asked: weights, for its probabilities, or text, for what it writes, also of a model that "
+        "gives text alone (chat:URL, completions:URL).",
+        panel=MODEL,
+        essential=True,
+    )
+    budget: int = option(
+        2_000,
+        "Requests that may be sent to each model, with --access text.",
+        panel=MODEL,
+        least=0,
+        essential=True,
+    )
+    budget_tokens: int = option(
+        1_000_000,
+        "Tokens of prompts and answers that may be paid for with each model, with --access text.",
+        panel=MODEL,
+        least=0,
+    )
+
+    @property
+    def text(self) -> bool:
+        """Whether the models are asked for text alone."""
+        return self.access == "text"
+
+
+def opened_for_text(
+    target: Target,
+    beside: Beside,
+    asked: Asked,
+    settings: TestSettings,
+    prompts: Callable[[bool], Sequence[str]],
+    draws: Sequence[Draw],
+) -> Models:
+    """The models that are asked to continue `prompts` (of one that chats, or of another) so often, the cost of asking
+    told first; ModelError where it is too much."""
+    from pretrace.backends import open_model
+    from pretrace.backends.serving.continuing import Budget, cost, open_continuing
+    from pretrace.verdicts.frame import with_second
+
+    if beside.reference_model:
+        raise ModelError(
+            "with --access text no reference model is taken off: leave --reference-model away, or name it with "
+            "--placebo."
+        )
+    if settings.power and text_kind(target.model):
+        raise ModelError(
+            "--power trains a copy of the target, and a model that gives text alone has no weights here: leave --power "
+            "away, or open the weights."
+        )
+    names = (target.model, *beside.placebo)
+    budget = Budget(asked.budget, asked.budget_tokens)
+    for name in names:
+        if text_kind(name):
+            requests, tokens = cost(prompts(text_kind(name) == "chat"), draws)
+            note(
+                f"{name}: up to {requests:,} requests and {tokens:,} tokens, less what it has answered before and was "
+                "kept."
+            )
+
+    def one(name: str, *, first: bool) -> Backend:
+        opening = target.opening
+        if text_kind(name):
+            opening = opening if first else replace(opening, served_model=None)
+            return open_continuing(name, opening, budget=budget, cache=settings.cache)
+        if served_kind(name):
+            raise ModelError(f"{name}: with --access text a server is written completions:URL or chat:URL.")
+        revision = opening.revision if first else beside.placebo_revision
+        return open_model(name, **asdict(replace(opening.for_weights(), revision=revision)))
+
+    with doing("opening the models"):
+        models = Models(
+            one(names[0], first=True), placebos=tuple(one(name, first=False) for name in names[1:])
+        )
+        return with_second(models, device=target.opening.device)
+
+
+# `--found`: what a scan found of the same texts, shown beside a test of a model.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundInputs:
+    """What a scan found of the same texts."""
+
+    found: Path | None = option(
+        None,
+        "The --out of a `pretrace scan` of the same texts: what was found is shown beside the answer. It is no part of "
+        "the test or its p-value.",
+        panel=CONTROLS,
+        path="in",
+    )
+
+
+def found_of(found: Path | None, texts: Callable[[], Iterable[Text]], source: str) -> dict[str, Any] | None:
+    """What `--found` names, checked against the texts of the test; None where nothing is named. ExpressionError for
+    texts that can be read only once."""
+    from pretrace.scan.labels import found_beside
+
+    if found is None:
+        return None
+    if source == "-":
+        raise ExpressionError("--found reads the texts twice: give them as a file or a folder.")
+    return found_beside(found, texts(), source)
+
+
+def with_found(made: Verdict, found: Mapping[str, Any] | None) -> Verdict:
+    """The result with what was found of its texts; as it is where nothing was named."""
+    return made if found is None else replace(made, settings={**made.settings, "found": dict(found)})

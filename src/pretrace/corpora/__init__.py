@@ -5,8 +5,16 @@ A new corpus is one new file here: a function that returns a `Corpus`, under `@c
 
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.lengths import windows
-from pretrace.corpora.opening import Texts, corpus_of, known_corpora, open_corpus, read_texts, stream_texts
-from pretrace.corpora.streams import TextStream, open_stream
+from pretrace.corpora.opening import (
+    Texts,
+    TextStream,
+    corpus_of,
+    known_corpora,
+    open_corpus,
+    open_stream,
+    read_texts,
+    stream_texts,
+)
 from pretrace.registry import corpora
 
 __all__ = [

@@ -11,7 +11,7 @@ from pretrace.errors import TextsError
 from pretrace.settings import TEXTS, option
 
 TEXT_NAMES = ("text", "input")
-SHOWN_COLUMNS = 12
+_SHOWN_COLUMNS = 12
 
 _LABELS: dict[object, bool | None] = {
     "1": True,
@@ -125,7 +125,7 @@ def cell_of(value: object) -> str:
 
 def listed(names: Collection[str]) -> str:
     """Column names as a message shows them: the first dozen, and how many more there are."""
-    shown = [repr(name) for name in list(names)[:SHOWN_COLUMNS]]
+    shown = [repr(name) for name in list(names)[:_SHOWN_COLUMNS]]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "") if shown else "no columns"
 

@@ -18,25 +18,31 @@ from pathlib import Path
 from typing import IO, cast
 
 from pretrace.corpora.columns import kind_of, mended
-from pretrace.corpora.documents import DOCUMENTS
-from pretrace.corpora.feeds import FEEDS, feed_rows
-from pretrace.corpora.folders import document_rows, ending_of, folder_rows
-from pretrace.corpora.opened import opened, refuse_utf16, refused_politely
+from pretrace.corpora.documents import (
+    DOCUMENTS,
+    document_rows,
+    ending_of,
+    folder_rows,
+    opened,
+    refuse_utf16,
+    unreadable_explained,
+)
 from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
 
-FIELD_LIMIT = 10 * 1024 * 1024
+_FIELD_LIMIT = 10 * 1024 * 1024
 """Longest field of a CSV file in characters: a quote that is never closed stops here."""
 
 _NO_OBJECT = ', not a JSON object: write each text as {"text": "…"}.'
-BATCH_ROWS = 256
-READ_AHEAD = 1024 * 1024
+_BATCH_ROWS = 256
+_READ_AHEAD = 1024 * 1024
 """Bytes of a parquet column read at a time."""
 
 
 def rows_of(path: Path, reading: Reading) -> Iterator[Row]:
     """The rows of a file or folder, in order. Raises TextsError for whatever is wrong with it."""
-    with refused_politely(reading.source):
+    with unreadable_explained(reading.source):
         if path.is_dir():
             yield from folder_rows(path, reading)
         elif path.is_fifo():
@@ -63,20 +69,20 @@ def sniffed_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
     return read(itertools.chain(head, lines), reading)
 
 
-def text_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
+def _text_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
     """A text a line; blank lines are skipped and counted."""
     return _text_of(_lines(stream, reading.source), reading)
 
 
-def json_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
+def _json_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
     """A JSON object a line."""
     return _json_of(_lines(stream, reading.source), reading)
 
 
-def json_list_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
+def _json_list_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
     """The objects of a JSON list, read as a whole; JSON lines under the wrong name are read as such."""
     if not stream.peek(4096).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
-        yield from json_rows(stream, reading)
+        yield from _json_rows(stream, reading)
         return
     refuse_utf16(stream, reading.source)
     content, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
@@ -88,12 +94,12 @@ def json_list_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]
             yield reading.fault(f"{reading.source}: row {number} is {kind_of(item)}{_NO_OBJECT}", None)
 
 
-def csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",") -> Iterator[Row]:
+def _csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",") -> Iterator[Row]:
     """The rows of a table with a header; fields may hold line ends inside quotes."""
     refuse_utf16(stream, reading.source)
     # surrogateescape keeps the bytes that are not UTF-8 apart, so that they can be counted by field
     lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT))
+    csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
     table = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
     places: dict[str, int] = {}
@@ -131,10 +137,10 @@ def parquet_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
     try:
         # both settings are needed, or the whole column of a row group is held in memory
         table = parquet.ParquetFile(
-            stream, buffer_size=READ_AHEAD, pre_buffer=False, page_checksum_verification=True
+            stream, buffer_size=_READ_AHEAD, pre_buffer=False, page_checksum_verification=True
         )
         names = reading.pick(table.schema_arrow.names)
-        for batch in table.iter_batches(batch_size=BATCH_ROWS, columns=list(names)):
+        for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
             cells = [_cells(batch.column(name), name, reading.source) for name in names]
             for row in zip(*cells, strict=True):
                 yield Row(dict(zip(names, row, strict=True)))
@@ -143,7 +149,7 @@ def parquet_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
         raise TextsError(f"{reading.source} is not a whole parquet file: {reason}; make it anew.") from None
 
 
-def parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
+def _parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
     """The rows of a gzipped parquet file: unpacked to a temporary file, since parquet is read from its end."""
     with tempfile.TemporaryFile() as whole:
         shutil.copyfileobj(stream, whole)
@@ -156,13 +162,13 @@ _decode = json.JSONDecoder(strict=False).decode
 _Format = Callable[[io.BufferedReader, Reading], Iterator[Row]]
 
 FORMATS: dict[str, _Format] = {
-    ".jsonl": json_rows,
-    ".ndjson": json_rows,
-    ".json": json_list_rows,
-    ".csv": csv_rows,
-    ".tsv": partial(csv_rows, delimiter="\t"),
+    ".jsonl": _json_rows,
+    ".ndjson": _json_rows,
+    ".json": _json_list_rows,
+    ".csv": _csv_rows,
+    ".tsv": partial(_csv_rows, delimiter="\t"),
     ".parquet": parquet_rows,
-    ".txt": text_rows,
+    ".txt": _text_rows,
 }
 """Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
 never of those kinds, and a README beside them is not to be taken for one."""
@@ -178,7 +184,7 @@ def _format_of(path: Path, source: str) -> _Format:
             f"{source}: its name does not tell its format; give a file that ends in {endings} (each also with .gz), or "
             "a folder of .txt files or documents."
         )
-    return parquet_gz_rows if path.name.lower().endswith(".parquet.gz") else FORMATS[ending]
+    return _parquet_gz_rows if path.name.lower().endswith(".parquet.gz") else FORMATS[ending]
 
 
 def _lines(stream: io.BufferedReader, source: str) -> Iterator[tuple[int, str, bool]]:

@@ -23,7 +23,7 @@ from pretrace.types import Corpus
 
 T = TypeVar("T")
 
-SECONDS_TO_REACH = 3.0
+_SECONDS_TO_REACH = 3.0
 """How long the hub's host may take to answer before its data sets are looked for in the cache alone."""
 
 
@@ -125,7 +125,7 @@ def _unreachable(name: str) -> str:
     address = urlsplit(constants.ENDPOINT)
     port = address.port or (80 if address.scheme == "http" else 443)
     try:
-        socket.create_connection((address.hostname or "", port), timeout=SECONDS_TO_REACH).close()
+        socket.create_connection((address.hostname or "", port), timeout=_SECONDS_TO_REACH).close()
     except OSError as error:
         return f"{address.hostname} cannot be reached ({error.strerror or error})"
     return ""

@@ -10,8 +10,8 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.types import Backend, Corpus, Encoded, Text
 
-ENCODED_TOGETHER = 64
-FIRST_CHARACTERS_PER_TOKEN = 6.0
+_ENCODED_TOGETHER = 64
+_FIRST_CHARACTERS_PER_TOKEN = 6.0
 MARGIN = 1.25
 
 
@@ -60,7 +60,7 @@ class _Cutter:
         self.backend = backend
         self.limit = limit
         self.text = text
-        self.reach = max(1, int(limit * FIRST_CHARACTERS_PER_TOKEN))
+        self.reach = max(1, int(limit * _FIRST_CHARACTERS_PER_TOKEN))
 
     def pieces(self) -> list[str]:
         """The windows of the text, in order, none of them empty."""
@@ -130,8 +130,8 @@ class _Cutter:
 
 
 def _encoded(corpus: Corpus, backend: Backend) -> Iterator[tuple[Text, Encoded]]:
-    for start in range(0, len(corpus), ENCODED_TOGETHER):
-        texts = corpus.texts[start : start + ENCODED_TOGETHER]
+    for start in range(0, len(corpus), _ENCODED_TOGETHER):
+        texts = corpus.texts[start : start + _ENCODED_TOGETHER]
         yield from zip(texts, backend.encode([text.text for text in texts]), strict=True)
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import difflib
 import io
+import itertools
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -13,15 +17,14 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from pretrace.corpora.columns import USUAL, Columns, kind_of, mended
-from pretrace.corpora.documents import DOCUMENTS
-from pretrace.corpora.feeds import FEEDS
+from pretrace.corpora.documents import DOCUMENTS, standard_input, unreadable_explained
 from pretrace.corpora.formats import FORMATS, rows_of, sniffed_rows
-from pretrace.corpora.hub import read_hub
-from pretrace.corpora.opened import refused_politely, standard_input
-from pretrace.corpora.reading import EveryColumn, Reading, Row
+from pretrace.corpora.hub import open_table, read_hub, table_rows
+from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refuse_repeated_ids
+from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, corpora
-from pretrace.types import Corpus
+from pretrace.types import Card, Corpus, Text
 
 GIVEN = "texts given"
 """The name of a corpus whose texts were given as Python objects."""
@@ -61,7 +64,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     if not isinstance(source, str):
         return Reading(columns, GIVEN).corpus(_given(source), GIVEN)
     if source == "-":
-        return read_stream(standard_input(), columns)
+        return _read_stream(standard_input(), columns)
     if source.startswith("hub:"):
         return read_hub(source.removeprefix("hub:"), columns)
     if source.strip() and found(Path(source)):
@@ -154,9 +157,9 @@ def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
     whose reader is not installed.
     """
     path = Path(path)
-    refuse_missing(path)
+    _refuse_missing(path)
     reading = Reading(columns, shown(path))
-    return reading.corpus(rows_of(path, reading), name_of_path(path))
+    return reading.corpus(rows_of(path, reading), _name_of_path(path))
 
 
 def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
@@ -166,7 +169,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     grow with the file, save for `.json`, a single list that must be parsed as a whole.
     """
     path = Path(path)
-    refuse_missing(path)
+    _refuse_missing(path)
     reading = Reading(columns.text_alone, shown(path))
     return reading.strings(rows_of(path, reading))
 
@@ -186,13 +189,13 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     return further
 
 
-def read_stream(stream: BinaryIO, columns: Columns = USUAL) -> Corpus:
+def _read_stream(stream: BinaryIO, columns: Columns = USUAL) -> Corpus:
     """The texts of an open stream, as standard input is: JSON lines where the first line that is not blank
     is a JSON object, a text a line otherwise. The stream stays open."""
     reading = Reading(columns, "standard input")
     buffered = io.BufferedReader(cast(Any, stream))
     try:
-        with refused_politely(reading.source):
+        with unreadable_explained(reading.source):
             return reading.corpus(sniffed_rows(buffered, reading), reading.source)
     finally:
         buffered.detach()  # or it would close standard input when it goes
@@ -203,7 +206,7 @@ def shown(path: Path) -> str:
     return mended(str(path))[0]
 
 
-def refuse_missing(path: Path) -> None:
+def _refuse_missing(path: Path) -> None:
     """TextsError where there is no such file or folder."""
     if not found(path):
         raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
@@ -217,9 +220,115 @@ def found(path: Path) -> bool:
         return False
 
 
-def name_of_path(path: Path) -> str:
+def _name_of_path(path: Path) -> str:
     """The name of the corpus in a file or folder: the file's without its endings."""
     name = shown(Path(path.resolve().name if path.is_dir() else path.name))
     stem = name[:-3] if name.lower().endswith(".gz") else name
     ending = Path(stem).suffix
     return stem.removesuffix(ending) if ending.lower() in (*FORMATS, *DOCUMENTS, *FEEDS) else stem
+
+
+# Sources as streams: their texts read one at a time, as often as wanted, in memory that does not grow with them.
+#
+# Files and folders are opened anew for each reading. What can be read only once, standard input and pipes, is
+# copied to a temporary file (TMPDIR) first. Lists, built corpora and `.json` files are in memory as a whole.
+
+
+OnUnreadable = Callable[[Unreadable], object]
+Rows = Callable[[Reading], Iterator[Row]]
+
+
+class TextStream:
+    """The texts of one source. `name`, `source` and `card` are those of its `Corpus`.
+
+    With `skip_unreadable` a record that cannot be read is left out, and `texts` tells of it.
+    """
+
+    def __init__(
+        self, name: str, source: str, columns: Columns, rows: Rows, *, skip_unreadable: bool = False
+    ) -> None:
+        self.name, self.source = name, source
+        self.card: Card | None = None
+        self.notes: tuple[str, ...] = ()
+        """What was mended and left out; whole once `texts` was read to its end."""
+        self._columns, self._rows = columns, rows
+        self._skip = skip_unreadable
+
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
+        """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
+        that cannot be read, unless such records are left out: then `tell` is given each of them."""
+        reading = Reading(self._columns, self.source, (tell or _silent) if self._skip else None)
+        yield from reading.stream(self._rows(reading))
+        self.notes = reading.notes
+
+    def whole(self, most: int, tell: OnUnreadable | None = None) -> Corpus | None:
+        """The corpus, where it has at most so many texts; None otherwise. TextsError for repeated ids."""
+        unread: list[Unreadable] = []
+        texts = tuple(itertools.islice(self.texts(unread.append), most + 1))
+        if len(texts) > most:
+            return None
+        for one in unread if tell else ():
+            cast(OnUnreadable, tell)(one)
+        refuse_repeated_ids([text.id for text in texts], self.source)
+        return Corpus(self.name, texts, self.source, self.notes, self.card)
+
+
+class _GivenStream(TextStream):
+    """The texts of a corpus that is in memory."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__(corpus.name, corpus.source, USUAL, lambda reading: iter(()))
+        self.corpus, self.card, self.notes = corpus, corpus.card, corpus.notes
+
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
+        """The texts in order."""
+        return iter(self.corpus.texts)
+
+    def whole(self, most: int, tell: OnUnreadable | None = None) -> Corpus | None:
+        """The corpus, where it has at most so many texts."""
+        return self.corpus if len(self.corpus) <= most else None
+
+
+def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
+    """The stream of what a source names, as `open_corpus` reads it; the same errors, those of a record when it is
+    reached. TextsError where there is no such source."""
+    if source == "-":
+        copy = _copied(standard_input())
+        return TextStream("standard input", "standard input", columns, copy, skip_unreadable=skip_unreadable)
+    if isinstance(source, str) and source.startswith("hub:"):
+        name, table = open_table(source.removeprefix("hub:"))
+        return TextStream(
+            name,
+            f"hub:{name}",
+            columns,
+            lambda reading: table_rows(table, reading),
+            skip_unreadable=skip_unreadable,
+        )
+    path = Path(source)
+    if isinstance(source, str) and not (source.strip() and found(path)):
+        return _GivenStream(open_corpus(source, columns))
+    _refuse_missing(path)
+    rows: Rows = lambda reading: rows_of(path, reading)  # noqa: E731 - one of two ways to read
+    if path.is_fifo():
+        with unreadable_explained(shown(path)), path.open("rb") as pipe:
+            rows = _copied(pipe)
+    return TextStream(_name_of_path(path), shown(path), columns, rows, skip_unreadable=skip_unreadable)
+
+
+def _copied(stream: BinaryIO) -> Rows:
+    """Rows of a stream that can be read only once, from a copy of it on disk that goes with the process."""
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the stream itself goes
+    with unreadable_explained("standard input"):
+        shutil.copyfileobj(stream, copy, 1 << 20)
+    copy.flush()
+
+    def rows(reading: Reading) -> Iterator[Row]:
+        with os.fdopen(os.dup(copy.fileno()), "rb") as again:
+            again.seek(0)
+            yield from sniffed_rows(again, reading)
+
+    return rows
+
+
+def _silent(unreadable: Unreadable) -> None:
+    """Nothing: it was told of before."""

@@ -20,7 +20,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Corpus, Text
 
-SKIPPED_FOLDERS = {
+_SKIPPED_FOLDERS = {
     "__pycache__",
     "_bundled",
     "dist-packages",
@@ -32,7 +32,7 @@ SKIPPED_FOLDERS = {
     "tests",
 }
 
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @corpora.add("stdlib")
@@ -89,7 +89,7 @@ def _all_docstrings(folder: Path) -> tuple[tuple[tuple[str, str, str], ...], int
 
 def _sources(folder: Path) -> list[Path]:
     paths = (path.relative_to(folder) for path in folder.rglob("*.py"))
-    wanted = (path for path in paths if not SKIPPED_FOLDERS.intersection(path.parts[:-1]))
+    wanted = (path for path in paths if not _SKIPPED_FOLDERS.intersection(path.parts[:-1]))
     return [folder / path for path in sorted(wanted, key=Path.as_posix)]
 
 
@@ -120,7 +120,7 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield name if seen[name] == 1 else f"{name}~{seen[name]}", mended(docstring)[0]
 
 
-def _documented(node: ast.AST, prefix: str) -> Iterator[tuple[str, Documented]]:
+def _documented(node: ast.AST, prefix: str) -> Iterator[tuple[str, _Documented]]:
     if isinstance(node, ast.Module):
         yield "<module>", node
     for child in ast.iter_child_nodes(node):

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import html
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import IO
+from xml.etree import ElementTree
+from xml.parsers import expat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pretrace.corpora.columns import mended
+from pretrace.corpora.columns import kind_of, mended
+from pretrace.corpora.reading import Reading, Row, counted
 from pretrace.errors import TextsError
 
 DEEPEST = 2_000
@@ -189,3 +196,177 @@ class _Lines:
         if line or (self._verbatim and self.pre):
             self.done.append(line)
         self._now, self._verbatim = [], False
+
+
+# Feeds saved as files: each entry of an RSS or Atom feed is a text. A sitemap holds none, and is refused.
+
+
+FEEDS = (".xml", ".rss", ".atom")
+ONLY_SUMMARY = "a description alone was there, which is often only the beginning of the text"
+_DEEPEST_FEED = 200
+"""Elements within each other; writing XHTML out again is recursive."""
+
+_CONTENT = "{http://purl.org/rss/1.0/modules/content/}encoded"
+_DUBLIN = "{http://purl.org/dc/elements/1.1/}"
+_MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+_SAVE = "grep -o '<loc>[^<]*' {} | cut -c6- | wget -P pages -E -i -"
+
+
+def feed_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
+    """A row for each entry, with the columns text, id, date (as in 2023-03-01), title, author and link, "" where the
+    feed has none. TextsError for what is neither RSS nor Atom, and for XML that declares entities."""
+    root = _parsed(stream.read(), reading.source)
+    kind = _local(root)
+    if kind in ("urlset", "sitemapindex"):
+        raise TextsError(_sitemap(root, reading.source))
+    if kind not in ("rss", "RDF", "feed"):
+        raise TextsError(
+            f"{reading.source} is XML with the root <{kind}>, neither RSS nor Atom: give a feed, or the texts as "
+            ".jsonl, .csv or a folder of files."
+        )
+    name = "entry" if kind == "feed" else "item"
+    for number, entry in enumerate(one for one in root.iter() if _local(one) == name):
+        body, whole = _atom_text(entry) if name == "entry" else _rss_text(entry)
+        fields = {"text": body, **(_atom_facts(entry) if name == "entry" else _rss_facts(entry))}
+        if not body.strip():
+            yield reading.fault(
+                f"{reading.source}: entry {number} ({fields['title'][:60] or fields['id'] or 'no title'}) has neither "
+                "content nor description: take it out.",
+                None,
+            )
+            continue
+        reading.remarks[ONLY_SUMMARY] += not whole
+        yield Row(fields)
+
+
+def _parsed(raw: bytes, source: str) -> ElementTree.Element:
+    """The root of a document without a document type: only that can declare entities, which expand without end or
+    name other files."""
+    if not raw.strip():
+        raise TextsError(f"{source} is empty: give a feed with at least one entry.")
+
+    def refuse(*_: object) -> None:
+        raise TextsError(
+            f"{source} declares a document type (<!DOCTYPE …>), through which XML can name other files: take that "
+            "line out."
+        )
+
+    depth = 0
+
+    def begin(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST_FEED:
+            raise TextsError(
+                f"{source} has more than {_DEEPEST_FEED} elements within each other: this is no feed."
+            )
+
+    def end(*_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    try:
+        parser.Parse(raw, True)
+        return ElementTree.fromstring(raw)
+    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
+        raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
+
+
+def _sitemap(root: ElementTree.Element, source: str) -> str:
+    number = sum(_local(one) == "loc" for one in root.iter())
+    if _local(root) == "sitemapindex":
+        return (
+            f"{source} is an index of {counted(number, 'sitemap')} and holds no texts: fetch a sitemap that it names, "
+            "save the pages which that names as .html files, and give their folder."
+        )
+    return (
+        f"{source} is a sitemap: it names {counted(number, 'page')} and holds no texts. Save the pages as .html files "
+        f"and give their folder: {_SAVE.format(source)}"
+    )
+
+
+def _rss_text(item: ElementTree.Element) -> tuple[str, bool]:
+    """The text of an item, and whether it is its content and no description."""
+    content = item.findtext(_CONTENT) or ""
+    if content.strip():
+        return _without_markup(content), True
+    return _without_markup(_find(item, "description")), False
+
+
+def _rss_facts(item: ElementTree.Element) -> dict[str, str]:
+    about = item.get("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about", "")
+    link = _find(item, "link") or about
+    return {
+        "id": _find(item, "guid") or link,
+        "date": _day(_find(item, "pubDate") or item.findtext(f"{_DUBLIN}date") or ""),
+        "title": _without_markup(_find(item, "title")),
+        "author": item.findtext(f"{_DUBLIN}creator") or _find(item, "author"),
+        "link": link,
+    }
+
+
+def _atom_text(entry: ElementTree.Element) -> tuple[str, bool]:
+    """The text of an entry, and whether it is its content and no summary."""
+    for name in ("content", "summary"):
+        body = next((_construct(one) for one in entry if _local(one) == name), "")
+        if body.strip():
+            return body, name == "content"
+    return "", False
+
+
+def _atom_facts(entry: ElementTree.Element) -> dict[str, str]:
+    links = {one.get("rel", "alternate"): one.get("href", "") for one in entry if _local(one) == "link"}
+    author = next((_find(one, "name") for one in entry if _local(one) == "author"), "")
+    title = next((_construct(one) for one in entry if _local(one) == "title"), "")
+    link = links.get("alternate", "")
+    return {
+        "id": _find(entry, "id") or link,
+        "date": _day(_find(entry, "published") or _find(entry, "updated")),
+        "title": title,
+        "author": author,
+        "link": link,
+    }
+
+
+def _construct(element: ElementTree.Element) -> str:
+    """The text of what Atom calls a text construct: text, escaped HTML, or elements of XHTML."""
+    kind = element.get("type", "text").lower()
+    if kind == "xhtml" or len(element):
+        for one in element.iter():
+            one.tag = _local(one)  # or each would be written with its namespace
+        inner = (ElementTree.tostring(one, encoding="unicode", method="html") for one in element)
+        return read_html((element.text or "") + "".join(inner))
+    written = element.text or ""
+    return read_html(written) if kind in ("html", "text/html") else written.strip()
+
+
+def _without_markup(written: str) -> str:
+    """A text without its HTML. What holds no tag keeps its lines, since many feeds hold plain text."""
+    return read_html(written) if _MARKUP.search(written) else html.unescape(written).strip()
+
+
+def _find(element: ElementTree.Element, name: str) -> str:
+    """The text of the first child of that name that is of the feed itself, not of an extension of it."""
+    own = element.tag.rpartition("}")[0]
+    found = (one.text or "" for one in element if one.tag == (f"{own}}}{name}" if own else name))
+    return next(found, "").strip()
+
+
+def _day(written: str) -> str:
+    """The day, in UTC where a zone is given, of a date as RSS writes it ("Wed, 01 Mar 2023 10:00:00 GMT") or as Atom
+    does ("2023-03-01T10:00:00Z"); another date as it stands."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            found = read(written)
+            return (found.astimezone(UTC) if found.tzinfo else found).date().isoformat()
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return written
+
+
+def _local(element: ElementTree.Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else kind_of(element.tag)

@@ -16,25 +16,274 @@ before anything else.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from pretrace.frequencies.patterns import (
-    GPT2,
-    SEAM,
-    Flags,
-    cut_at_digits,
-    joins,
-    merge_flags,
-    pattern_flags,
-    spare,
-    understood,
+# What the regular expressions that tokenizers split with can hold together in one piece.
+#
+# Such a pattern is a row of alternatives. For each one we know, it is written down here which kinds of
+# character it covers and which neighbours it can hold together ("SL": a space or tab, then a letter). Two
+# neighbours that no alternative holds together always fall into different pieces, whatever stands around
+# them. Listing too many neighbours costs speed and nothing else; a pattern that holds anything not listed is
+# not understood, and its texts are encoded whole.
+
+
+SEAM = 1
+"""Between these two bytes is a seam."""
+AFTER, CONFIRMING = 2, 4
+"""Between an AFTER pair is a seam if the pair that ends with its first byte is CONFIRMING."""
+BEFORE, FOLLOWED = 8, 16
+"""Between a BEFORE pair is a seam if the pair that begins with its second byte is FOLLOWED."""
+
+_CONTINUATION = slice(128, 192)
+_OTHER = slice(128, 255)
+_UNICODE_SPACE = "\x85\xa0\u1680\u180e\u200b\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
 )
+"""All that is, or in some version of Unicode was, white space beyond ASCII."""
 
-Spec = Mapping[str, Any]
+Flags = npt.NDArray[np.uint8]
+
+
+def _pattern_flags(known: Pattern) -> Flags:
+    """The seams of texts that are split by a pattern."""
+    flags = np.zeros((256, 256), dtype=np.uint8)
+    visible = [name for name in _CLASSES if name not in SPACE]
+    for left in visible:
+        for right in _CLASSES:
+            if left + right not in known.held:
+                flags[_area(left, right)] |= SEAM
+    for right in SPACE:
+        if not any(left + right in known.held for left in visible):
+            _after_other(flags, _codes(right), unsafe=_UNICODE_SPACE)
+    _behind_space(flags, known, visible)
+    _behind_symbols(flags, known)
+    return flags
+
+
+def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
+    """Seams in and behind white space, where a pattern looks ahead to what follows."""
+    lone_breaks = not known.breaks and "PR" not in known.held
+    for right in visible:
+        for left in SPACE:
+            if left + right in known.held:
+                continue
+            # White space of one character is one piece, whatever the pattern sees behind it.
+            flags[_area(left, right)] |= SEAM if left == "R" and known.breaks else AFTER
+            # The last of a run stands alone. Here it is cut off on both sides, or on neither.
+            if left == "R" and lone_breaks:
+                flags[_area(left, right)] |= FOLLOWED
+        flags[_area(right, SPACE)] |= CONFIRMING
+        # A space that ends a run belongs to what follows, or stands alone.
+        flags[32, _codes(right)] |= FOLLOWED
+    flags[_codes(SPACE), 32] |= BEFORE
+    if lone_breaks:
+        flags[_area(SPACE, "R")] |= BEFORE | CONFIRMING
+
+
+def _behind_symbols(flags: Flags, known: Pattern) -> None:
+    """A symbol behind a symbol or a space cannot begin a piece, and so not one that goes on with a letter."""
+    symbols = _codes("PA")
+    flags[np.ix_([32, *symbols], symbols)] |= CONFIRMING
+    flags[_area("PA", "L")] |= AFTER
+    if "RP" in known.held:  # but a slash behind line breaks ends their piece
+        flags[ord("/"), symbols] &= ~np.uint8(CONFIRMING)
+
+
+def _codes(names: str) -> list[int]:
+    return [ord(char) for name in names for char in _CLASSES[name]]
+
+
+def _area(left: str, right: str) -> tuple[npt.NDArray[np.intp], ...]:
+    return np.ix_(_codes(left), _codes(right))
+
+
+def _after_other(flags: Flags, right: Sequence[int], *, unsafe: Iterable[str]) -> None:
+    """Seams between a character beyond ASCII and `right`, except behind the unsafe ones."""
+    flags[_OTHER, right] |= AFTER
+    flags[:, _CONTINUATION] |= CONFIRMING
+    for char in unsafe:
+        before, last = char.encode()[-2:]
+        flags[before, last] &= ~np.uint8(CONFIRMING)
+
+
+def _cut_at_digits(flags: Flags, *, alone: bool) -> None:
+    """A Digits stage parts digits from everything else, and `alone` from each other, before any pattern."""
+    others = "".join(name for name in _CLASSES if name != "N")
+    flags[_area(others, "N")] |= SEAM
+    flags[_area("N", others)] |= SEAM
+    flags[:, _codes("N")] &= ~np.uint8(FOLLOWED)  # white space before a digit ends there, like a text
+    if alone:
+        flags[_area("N", "N")] |= SEAM
+
+
+def joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
+    """Every pair of characters at which some merge joins two parts."""
+    parts = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges)
+    return {(left[-1], right[0]) for left, right in parts if left and right}
+
+
+def _merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) -> Flags:
+    """The seams of texts that are one word of a BPE model, which calls a space `space`."""
+    flags = np.zeros((256, 256), dtype=np.uint8)
+    chars = [space if code == 32 else chr(code) for code in range(128)]
+    for right, after in enumerate(chars):
+        if after not in vocabulary:
+            continue  # unknown characters in a row may become one token
+        for left, before in enumerate(chars):
+            if (before, after) not in joins:
+                flags[left, right] |= SEAM
+    if space in vocabulary:
+        unsafe = {before for before, after in joins if after == space and not before.isascii()}
+        _after_other(flags, [32], unsafe=unsafe)
+    return flags
+
+
+def spare(flags: Flags, content: bytes, *, hidden: bool) -> None:
+    """Take away the seams inside an added token, and those that rely on what is there not being one."""
+    for left, right in pairwise(content):
+        flags[left, right] = 0
+        if hidden:  # a Kelvin sign, say, turns into the K on the left only when it is normalised
+            flags[_OTHER, right] = 0
+    # Pieces end before a token and begin behind it, whatever else stands there.
+    flags[_codes(SPACE), content[0]] &= SEAM | CONFIRMING
+    flags[content[-1], :] &= ~np.uint8(CONFIRMING)
+
+
+_CLASSES = {
+    "L": string.ascii_letters,
+    "N": string.digits,
+    "P": "".join(sorted(set(string.punctuation) - {"'"})),
+    "A": "'",
+    "S": " \t",
+    "R": "\r\n",
+}
+"""ASCII characters by kind. Other control characters belong to none, and are never cut at."""
+
+SPACE = "SR"
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""The pattern that ByteLevel(use_regex=True) has built in."""
+
+_SYMBOLS = "SP SA PP PA AP AA"
+_LINES = "PR AR"
+_PLAIN_WORDS = (
+    r" ?\p{L}+",
+    r"[^\r\n\p{L}\p{N}]?\p{L}+",
+    r"[^\r\n\p{L}\p{N}]?+\p{L}+",
+    r"[^\r\n\p{L}\p{N}]?+\p{L}++",
+    r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+",
+)
+_CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_UPPER_THEN_LOWER = tuple(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + end
+    for end in ("", f"{_CONTRACTION}?")
+)
+_UPPER_ONLY = tuple(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + end
+    for end in ("", f"{_CONTRACTION}?")
+)
+_ALTERNATIVES = {
+    # English contractions, alone or gathered in a group.
+    **dict.fromkeys(("'s", "'t", "'re", "'ve", "'m", "'ll", "'d"), ("", "AL LL")),
+    **dict.fromkeys((_CONTRACTION, "'(?i:[sdmt]|ll|ve|re)", "'(?:[sdmt]|ll|ve|re)"), ("", "AL LL")),
+    # Words, with a space or any one symbol in front; then with upper before lower case, contraction included.
+    r" ?\p{L}+": ("L", "SL LL"),
+    **dict.fromkeys(_PLAIN_WORDS[1:], ("L", "SL PL AL LL")),
+    **dict.fromkeys((*_UPPER_THEN_LOWER, *_UPPER_ONLY), ("L", "SL PL AL LL LA")),
+    # Numbers: whole, three digits at a time, one at a time.
+    r" ?\p{N}+": ("N", "SN NN"),
+    r"\p{N}+": ("N", "NN"),
+    r"\p{N}{1,3}": ("N", "NN"),
+    r"\p{N}{1,3}+": ("N", "NN"),
+    r"\p{N}{1,2}": ("N", "NN"),
+    r"\p{N}": ("N", ""),
+    # Symbols, with the line breaks behind them in the later patterns.
+    r" ?[^\s\p{L}\p{N}]+": ("PA", _SYMBOLS),
+    **dict.fromkeys(
+        (
+            r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+            r" ?[^\s\p{L}\p{N}]++[\r\n]*",
+            r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
+            r" ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*",
+        ),
+        ("PA", f"{_SYMBOLS} {_LINES}"),
+    ),
+    r" ?[^\s\p{L}\p{N}]+[\r\n/]*": ("PA", f"{_SYMBOLS} {_LINES} RP"),
+}
+_WORDS = {
+    **dict.fromkeys(_PLAIN_WORDS, " ?[A-Za-z]+"),
+    **dict.fromkeys(_UPPER_THEN_LOWER, " ?[A-Z]*[a-z]+"),
+    **dict.fromkeys(_UPPER_ONLY, " ?[A-Z]+"),
+    r" ?\p{N}+": " ?[0-9]+",
+    r"\p{N}+": "[0-9]+",
+    r"\p{N}{1,3}": "[0-9]{1,3}",
+    r"\p{N}{1,2}": "[0-9]{1,2}",
+    r"\p{N}": "[0-9]",
+}
+_BREAKS = (r"\s*[\r\n]+", r"\s*[\r\n]")
+_WHITE_SPACE = [r"\s+(?!\S)", r"\s+"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What is known of a pattern.
+
+    `held`: the neighbours it can hold in one piece, as pairs of class letters, white space left out.
+    `breaks`: white space up to its last line break is taken in one go. All that is left of a run of white
+    space is one piece, less its last character where something else follows: that one stands alone, or
+    goes with a word, number or symbols behind it. `words`: regular expressions for ASCII text, and what
+    matches one as a whole is one piece.
+    """
+
+    held: frozenset[str]
+    breaks: bool
+    words: tuple[str, ...]
+
+
+def understood(pattern: str) -> Pattern | None:
+    """What is known of a pattern; None if any part of it is not.
+
+    >>> known = understood(GPT2)
+    >>> "LP" in known.held, "SL" in known.held, known.breaks
+    (False, True, False)
+    """
+    *visible, first, last = ["", "", *_alternatives(pattern)]
+    if [first, last] != _WHITE_SPACE:
+        return None
+    breaks = visible[-1] in _BREAKS
+    visible = visible[2:-1] if breaks else visible[2:]
+    if not all(alternative in _ALTERNATIVES for alternative in visible):
+        return None
+    # What no alternative matches is left over in runs, and those would hold more together than is listed.
+    if {letter for alternative in visible for letter in _ALTERNATIVES[alternative][0]} != set("LNPA"):
+        return None
+    held = frozenset(pair for alternative in visible for pair in _ALTERNATIVES[alternative][1].split())
+    words = tuple(_WORDS[alternative] for alternative in visible if alternative in _WORDS)
+    return Pattern(held, breaks, words)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The pattern split at the bars that stand outside groups and sets."""
+    parts, depth, in_set, escaped = [""], 0, False, False
+    for char in pattern:
+        if char == "|" and not (depth or in_set or escaped):
+            parts.append("")
+            continue
+        parts[-1] += char
+        if not escaped:
+            in_set = char == "[" or (in_set and char != "]")
+            depth += 0 if in_set else (char == "(") - (char == ")")
+        escaped = char == "\\" and not escaped
+    return parts
+
+
+_Spec = Mapping[str, Any]
 
 _END = 255  # stands before every text: a byte that UTF-8 never holds
 
@@ -83,7 +332,7 @@ class _Found:
     space: str
 
 
-def find_seams(spec: Spec) -> Seams | Seamless:
+def find_seams(spec: _Spec) -> Seams | Seamless:
     """The seams of a tokenizer, given as its own JSON (`json.loads(tokenizer.to_str())`)."""
     if spec["model"].get("dropout"):
         return Seamless("its BPE model drops merges at random")
@@ -98,7 +347,7 @@ def find_seams(spec: Spec) -> Seams | Seamless:
     return _around_added(found, spec["added_tokens"], {stage["type"] for stage in normalizers})
 
 
-def _stages(part: Spec | None, key: str) -> list[Spec]:
+def _stages(part: _Spec | None, key: str) -> list[_Spec]:
     if part is None:
         return []
     if part["type"] == "Sequence":
@@ -106,7 +355,7 @@ def _stages(part: Spec | None, key: str) -> list[Spec]:
     return [part]
 
 
-def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> _Found | Seamless:
+def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> _Found | Seamless:
     if any(stage["type"] != "NFC" for stage in normalizers):
         return Seamless(f"its normaliser is {_names(normalizers)}, and only NFC is understood")
     *before, bytelevel = stages
@@ -122,9 +371,9 @@ def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> _Found | 
     known = understood(pattern)
     if known is None:
         return Seamless("the pattern it splits with is not one of those known")
-    flags, words = pattern_flags(known), known.words
+    flags, words = _pattern_flags(known), known.words
     if digits is not None:
-        cut_at_digits(flags, alone=digits["individual_digits"])
+        _cut_at_digits(flags, alone=digits["individual_digits"])
         words = (
             *(word for word in words if "0" not in word),
             "[0-9]" if digits["individual_digits"] else "[0-9]+",
@@ -133,7 +382,7 @@ def _patterned(stages: Sequence[Spec], normalizers: Sequence[Spec]) -> _Found | 
     return _Found(flags, name, bytelevel["add_prefix_space"], words, "Ġ")
 
 
-def _isolates(stage: Spec) -> bool:
+def _isolates(stage: _Spec) -> bool:
     return (
         stage["type"] == "Split"
         and "Regex" in stage["pattern"]
@@ -142,7 +391,7 @@ def _isolates(stage: Spec) -> bool:
     )
 
 
-def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -> _Found | Seamless:
+def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec) -> _Found | Seamless:
     if model["type"] != "BPE":
         return Seamless(f"its model is {model['type']} behind the pre-tokenizer {_names(stages)}")
     if any(model.get(key) for key in ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")):
@@ -157,26 +406,26 @@ def _merging(stages: Sequence[Spec], normalizers: Sequence[Spec], model: Spec) -
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
-    flags = merge_flags(joins(model["merges"]), set(model["vocab"]), space)
+    flags = _merge_flags(joins(model["merges"]), set(model["vocab"]), space)
     return _Found(flags, "cut where its BPE model has no merge", prefixed, [" ?[A-Za-z0-9]+"], space)
 
 
-def _replaces_space(stage: Spec) -> bool:
+def _replaces_space(stage: _Spec) -> bool:
     return bool(
         stage["type"] == "Replace" and stage["pattern"] == {"String": " "} and stage["content"] == "▁"
     )
 
 
-def _is_metaspace(stage: Spec) -> bool:
+def _is_metaspace(stage: _Spec) -> bool:
     return bool(stage["type"] == "Metaspace" and stage["replacement"] == "▁")
 
 
-def _splits_at_space(stages: Sequence[Spec]) -> bool:
+def _splits_at_space(stages: Sequence[_Spec]) -> bool:
     """Gemma's way: it splits at spaces, of which its normaliser leaves none."""
     return len(stages) == 1 and bool(stages[0].get("pattern") == {"String": " "})
 
 
-def _around_added(found: _Found, added: Iterable[Spec], normalizers: set[str]) -> Seams | Seamless:
+def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) -> Seams | Seamless:
     """The seams less those that an added token would be cut at, and which texts must stay whole for one."""
     flags, careful = found.flags.copy(), found.flags.copy()
     searched, whole = [], []
@@ -218,5 +467,5 @@ def _flat(flags: Flags) -> Flags:
     return np.ascontiguousarray(flags.T).reshape(-1)
 
 
-def _names(stages: Sequence[Spec]) -> str:
+def _names(stages: Sequence[_Spec]) -> str:
     return " + ".join(stage["type"] for stage in stages) or "none"

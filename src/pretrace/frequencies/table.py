@@ -31,7 +31,7 @@ _LARGEST = 1 << 30
 """Bytes that a file may unpack to: counts of a hundred million tokens."""
 
 
-def arrays_of(kind: str) -> OutputFile:
+def _arrays_of(kind: str) -> OutputFile:
     """The kind of file that `save_arrays` writes."""
     return OutputFile(kind, lambda path: _kind_of(path) == kind)
 
@@ -55,7 +55,7 @@ def save_arrays(path: Path, kind: str, facts: Mapping[str, Any], arrays: Arrays)
         with partial.open("wb") as file:  # given a name, numpy would put .npz behind it
             np.savez(file, **everything)
 
-    write_atomically(path, write, arrays_of(kind))
+    write_atomically(path, write, _arrays_of(kind))
 
 
 def load_arrays(path: Path, kind: str, *, cure: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -97,7 +97,7 @@ def _first_line(error: Exception) -> str:
 
 
 KIND = "token count table"
-COUNTS = arrays_of(KIND)
+COUNTS = _arrays_of(KIND)
 _CURE = "make it again with pretrace count"
 
 

@@ -15,7 +15,7 @@ from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import score_difference
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Verdict
 
-ACCURACY = "Accuracy"
+_ACCURACY = "Accuracy"
 """The group of options on what is compared."""
 
 
@@ -31,12 +31,12 @@ class SamplesSettings:
     metric: str | None = option(
         None,
         "Metric that says whether an item is right, such as acc; the first of the log unless given.",
-        panel=ACCURACY,
+        panel=_ACCURACY,
     )
     filter: str | None = option(
         None,
         "Filter by which answers were read, where the log has several; the first unless given.",
-        panel=ACCURACY,
+        panel=_ACCURACY,
     )
     part: Part = option(
         "item",
@@ -53,7 +53,7 @@ class SamplesSettings:
         None,
         "Compare items with a p-value of at most this, instead of the flagged ones. Of items that were not seen, this "
         "share is among them.",
-        panel=ACCURACY,
+        panel=_ACCURACY,
     )
 
     def __post_init__(self) -> None:

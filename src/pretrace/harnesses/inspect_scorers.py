@@ -15,8 +15,8 @@ from logging import getLogger
 from typing import Any, Literal
 
 from pretrace.errors import MissingPackageError, ModelError, PretraceError, TextsError
-from pretrace.harnesses.prompts import trace_in_prompt
-from pretrace.harnesses.samples_scored import Reading, Scored, against_known, check_given, value_of
+from pretrace.harnesses.prompt_texts import trace_in_prompt
+from pretrace.harnesses.samples import Reading, Scored, against_known, check_given, value_of
 from pretrace.scores import scores as registered
 from pretrace.scoring.plan import ScorePlan
 from pretrace.types import Verdict
@@ -44,7 +44,7 @@ def contamination(level: float = 0.05, fdr: float = 0.05) -> Metric:
     `answer` is 1 where something stands out, 0 where nothing does, NaN where the test gives no answer. `p` is the
     p-value of the set; `above` samples lie above the line that `expected` of them would be above by chance;
     `flagged` stand out one by one at the rate `fdr`. They are NaN, and `withheld` is 1, where a control tells the two
-    sets apart (`words_auc`, `length_auc`, `placebo_auc`; 0.5 is a coin) or where they cannot be compared; the log
+    sets apart (`words_auc`, `length_auc`, `placebo_auc`; 0.5 is chance) or where they cannot be compared; the log
     says why. A small p is consistent with training on some of the samples, or on copies of them. It is no proof.
     """
 

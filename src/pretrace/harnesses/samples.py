@@ -6,21 +6,151 @@ its answer where a control says that the two sets differ by more than training, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pretrace.harnesses import samples_words as said
-from pretrace.harnesses.comparing import Compared, KnownItems, SamplesSettings
+from pretrace.backends import open_model
+from pretrace.corpora import open_corpus
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.frequencies import Frequencies
+from pretrace.harnesses.comparing import CLEAN, KNOWN, SUSPECT, TOTAL, Compared, KnownItems, SamplesSettings
 from pretrace.harnesses.prompt_texts import TextOf
 from pretrace.harnesses.sample_logs import SampleLog, metric_of
+from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Progress
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.intervals import score_interval
-from pretrace.types import Corpus, Estimate, Outcome, Situation, Table, Verdict
-from pretrace.verdicts.flag import FlagSettings, flag
+from pretrace.types import (
+    Control,
+    Corpus,
+    Estimate,
+    Evidence,
+    Outcome,
+    Quantity,
+    Run,
+    Situation,
+    Table,
+    Text,
+    Trace,
+    Verdict,
+    View,
+)
+from pretrace.verdicts.flag import FlagSettings, flag, flag_scored, plan
+
+# What the report on an evaluation's log says, in sentences for a reader without statistics.
+
+
+_READ = {
+    "item": "Of each request the item itself was read, without the examples in front of it, and the right answer.",
+    "question": "Of each request the item itself was read, without the examples in front of it and without an answer.",
+    "prompt": "Each request was read whole, with the examples in front of the item, and the right answer.",
+}
+_ANSWER = (
+    "The score reads the right answer too: an answer that the model finds likely for any reason makes its item both "
+    "right and suspect. Compare with --part question, which leaves answers out."
+)
+UNIT = "of accuracy: suspect items less clean ones"
+_NO_PROOF = (
+    "A higher accuracy on suspect items does not show that training on them raised it: items that a model finds likely "
+    "are often easier, also for a model that never saw them. Nor does an equal accuracy show that nothing was seen. To "
+    "say how much training on the items brought takes the same evaluation of a model that did not see them."
+)
+
+
+def statement(found: Compared, outcome: Outcome, accuracy: Mapping[str, Estimate]) -> str:
+    """The answer in one sentence, with the accuracy of both sides where there are two."""
+    task, model = found.log.task, found.flagged.model
+    total = f"accuracy on all items is {_percent(accuracy[TOTAL])}"
+    if outcome == "inconclusive":
+        return f"Inconclusive: this log cannot say whether {model} was trained on items of {task}; {total}."
+    if SUSPECT in accuracy and CLEAN in accuracy:
+        suspect, clean = _percent(accuracy[SUSPECT]), _percent(accuracy[CLEAN])
+        sides = ("suspect items", "clean ones")
+        if found.line is not None:
+            sides = (f"items whose p is at most {found.line:g}", "the others")
+        total = f"accuracy is {suspect} on {sides[0]} and {clean} on {sides[1]}"
+    if outcome == "nothing":
+        return f"Nothing was found: no item of {task} stands out; {total}."
+    return f"The predictions of {model} are consistent with training on items of {task}, or on copies of them; {total}."
+
+
+def accuracies(
+    found: Compared, accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]
+) -> tuple[str, ...]:
+    """The accuracy of each side in a sentence, and their differences; intervals are 95%, over documents."""
+    sides = ", ".join(f"{_percent(one)} of {sizes[name]:,} {name}" for name, one in accuracy.items())
+    reasons = [f"Right by {found.metric}: {sides} (95% intervals)."]
+    if found.difference is not None:
+        reasons.append(f"Suspect items less clean ones: {_points(found.difference)}.")
+    elif found.suspect is None:
+        reasons.append(
+            "The flagging was refused, so no item may be called suspect, and there are no two sides."
+        )
+    else:
+        reasons.append(f"No two sides can be compared: {int(found.suspect.sum()):,} items are suspect.")
+    if found.beside is not None:
+        reasons.append(f"All items less the known non-members: {_points(found.beside)}.")
+    return tuple(reasons)
+
+
+def assumption(found: Compared) -> str:
+    """What must hold for p to mean what it says."""
+    return (
+        f"Items of {found.log.task} that were not seen could as well have been among the known non-members "
+        f"({found.flagged.figures['nonmembers']})."
+    )
+
+
+def compared(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
+    """What was read, what suspect means, and what stands side by side."""
+    flagged, log = found.flagged, found.log
+    read = (
+        "The requests are those in the log, each checked against the hash that the harness wrote beside it. "
+        f"{_READ[settings.part]} {flagged.model} scored them with {flagged.figures['score']}."
+    )
+    suspect = (
+        f"An item is called suspect where it stands out from the known non-members ("
+        f"{flagged.figures['nonmembers']}): at most "
+        f"{100 * flagged.figures['fdr']:g}% of suspect items are so by chance, on average."
+        if found.line is None
+        else f"An item is called suspect where at most {100 * found.line:g}% of unseen items would score as high. That "
+        "share of the items that were not seen is among them."
+    )
+    beside = f"Beside it stands the accuracy that {log.path.name} has for these items."
+    return (
+        read,
+        f"{suspect} The others are called clean, which does not show that they were not seen.",
+        beside,
+    )
+
+
+def trust(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
+    """What the comparison does not prove."""
+    said = (_NO_PROOF,) if settings.part == "question" else (_NO_PROOF, _ANSWER)
+    if found.beside is None:
+        return said
+    return (
+        *said,
+        f"{KNOWN.capitalize()} were evaluated in the same way. A higher accuracy on the published items is what "
+        "training on them would bring, and also what easier items would bring.",
+    )
+
+
+def _percent(one: Estimate) -> str:
+    return f"{100 * one.value:.1f}% [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+
+
+def _points(one: Estimate) -> str:
+    return f"{100 * one.value:+.1f} percentage points [{100 * one.low:+.1f}, {100 * one.high:+.1f}]"
+
 
 _OUTCOMES: Mapping[Outcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
 
@@ -59,22 +189,22 @@ def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Ve
         corpus=task,
         model=flagged.model,
         outcome=outcome,
-        statement=said.statement(found, outcome, accuracy),
+        statement=statement(found, outcome, accuracy),
         level=flagged.level,
         exact=False,
-        assumption=said.assumption(found),
+        assumption=assumption(found),
         hypothesis=f"No item of {task} was among the training texts: they and the known non-members are exchangeable.",
         statistic="the larger of a rank sum and a sum of squared log ranks, over one score an item",
         p=flagged.p,
         units=flagged.units,
         unit="item",
         question=f"Was {flagged.model} trained on items of {task}, and is it better on those?",
-        compared=said.compared(found, settings),
-        trust=said.trust(found, settings),
+        compared=compared(found, settings),
+        trust=trust(found, settings),
         effect=found.difference,
-        effect_unit=said.UNIT,
+        effect_unit=UNIT,
         checks=flagged.checks,
-        reasons=(*said.accuracies(found, accuracy, sizes), flagged.statement, *flagged.reasons),
+        reasons=(*accuracies(found, accuracy, sizes), flagged.statement, *flagged.reasons),
         advice=flagged.advice,
         notes=(*corpus.notes, *flagged.notes),
         figures={
@@ -136,3 +266,168 @@ def _record(found: Compared, settings: SamplesSettings) -> dict[str, Any]:
         "test": {name: value for name, value in chosen.items() if value is not None},
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+# Scores of a harness's samples, one at a time, and the test of all of them against known non-members.
+
+
+_BESIDE = {
+    "labelled": "is fitted on texts whose labels are known",
+    "reference": "compares the model with a second one",
+    "tuned": "compares the model with a tuned copy of it",
+    "neighbors": "needs a model that proposes other words",
+}
+_ASKING = threading.Lock()
+"""A model in this process reads one text at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How samples are scored: one score by expression, the model as `open_model` takes it ("" where log-probabilities
+    are given), token counts for dc_pdd, and a file of known non-members ("" where they are among the samples)."""
+
+    score: str
+    model: str = ""
+    counts: str = ""
+    nonmembers: str = ""
+    placebo: str = ""
+
+    @property
+    def plan(self) -> ScorePlan:
+        """The score, parsed; ExpressionError where log-probabilities of the model are not all that it needs."""
+        return _logprob_plan(self.score, counts=bool(self.counts))
+
+    def value(self, text: str) -> float:
+        """The score of a text by the model; TextsError where it has none."""
+        return self._one(self.model, text)
+
+    def placebo_value(self, text: str) -> float:
+        """The same by the placebo."""
+        return self._one(self.placebo, text)
+
+    def known(self, model: str) -> dict[str, float]:
+        """The scores of the known non-members in the file, by id."""
+        with _ASKING:
+            run = detect(_corpus(self.nonmembers), _models(model, self.counts), self.plan)
+        return dict(zip(run.ids, run.matrix[:, 0].tolist(), strict=True))
+
+    def _one(self, model: str, text: str) -> float:
+        with _ASKING:
+            run = detect(Corpus("sample", (Text("sample", text),)), _models(model, self.counts), self.plan)
+        return float(run.matrix[0, 0])
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A sample with its score, and with that of the placebo (NaN where there is none); `known` says that the model
+    cannot have seen it."""
+
+    id: str
+    text: str
+    value: float
+    group: str = ""
+    known: bool = False
+    placebo: float = math.nan
+
+
+def _logprob_plan(expression: str, *, counts: bool) -> ScorePlan:
+    """The plan of one score that log-probabilities are enough for; ExpressionError, by name, for any other.
+
+    TableError for dc_pdd without `counts`.
+    """
+    plan = ScorePlan.parse(expression)
+    names = list(plan.scores)
+    if len(names) != 1:
+        raise ExpressionError(f"a scorer has one score, found {', '.join(names)}: use a scorer for each.")
+    missing = [said for name, said in _BESIDE.items() if name in plan.uses]
+    if any(quantity & ~Quantity.LOGP for quantity in plan.needs.views.values()):
+        missing.insert(0, "needs more than the log-probability of each token")
+    if missing:
+        raise ExpressionError(
+            f"{names[0]} {missing[0]}, and a scorer in a harness has the log-probabilities of one model alone: use "
+            "loss, ppl, zlib, min_k, max_k, lowercase, perturbed or dc_pdd here, or `pretrace score` on the texts."
+        )
+    plan.require(["counts"] if counts else [])
+    return plan
+
+
+def check_given(plan: ScorePlan) -> None:
+    """ExpressionError for a score that cannot be had from log-probabilities which a provider gave back."""
+    (name,) = plan.scores
+    if "counts" in plan.uses or set(plan.needs.views) != {View()}:
+        raise ExpressionError(
+            f"{name} needs token ids or another form of the text, which the log-probabilities in the output do not "
+            "give: name the model for pretrace to open (-S model=…)."
+        )
+
+
+def value_of(plan: ScorePlan, text: str, trace: Trace) -> float:
+    """The score of a text from log-probabilities that are there; ExpressionError as for `check_given`."""
+    check_given(plan)
+    (score,) = plan.scores.values()
+    return float(score(Evidence(Text("sample", text), {View(): (trace,)})))  # type: ignore[operator]
+
+
+def against_known(samples: Sequence[Scored], reading: Reading, *, level: float, fdr: float) -> Verdict:
+    """The test of the samples that are not `known` against those that are and those of the file, as `flag` makes it.
+
+    TextsError where there are too few known ones, or where both sides share texts.
+    """
+    asked = tuple(one for one in samples if not one.known)
+    others = [one for one in samples if one.known]
+    if reading.nonmembers:
+        others += _from_file(reading)
+    if not others:
+        raise TextsError(
+            "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
+            "with metadata {'nonmember': True}."
+        )
+    corpus, known = _side("the samples", asked), _side("the known non-members", others)
+    settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
+    made = plan(corpus, known, settings)
+    rows = (*asked, *others)
+    placebo = np.array([one.placebo for one in rows])
+    (name,) = settings.plan.scores
+    run = Run(
+        corpus=made.corpus.name,
+        ids=tuple(text.id for text in made.corpus.texts),
+        groups=tuple(text.document for text in made.corpus.texts),
+        members=tuple(text.member for text in made.corpus.texts),
+        tokens=np.zeros(len(rows), dtype=np.int32),
+        cut=np.zeros(len(rows), dtype=np.int32),
+        scores=(name,),
+        matrix=np.array([[one.value] for one in rows], dtype=np.float64),
+        controls=(Control(name, "placebo", placebo[:, None]),) if reading.placebo else (),
+    )
+    return flag_scored(run, made, settings, corpus=corpus, known=known, model=reading.model)
+
+
+def _side(name: str, samples: Sequence[Scored]) -> Corpus:
+    return Corpus(name, tuple(Text(one.id, one.text, group=one.group) for one in samples))
+
+
+def _from_file(reading: Reading) -> list[Scored]:
+    values = reading.known(reading.model)
+    placebo = reading.known(reading.placebo) if reading.placebo else {}
+    return [
+        Scored(
+            f"{reading.nonmembers}: {one.id}",
+            one.text,
+            values[one.id],
+            one.group,
+            True,
+            placebo.get(one.id, math.nan),
+        )
+        for one in _corpus(reading.nonmembers).texts
+        if one.id in values
+    ]
+
+
+@cache
+def _models(model: str, counts: str) -> Models:
+    return Models(open_model(model), counts=Frequencies.load(Path(counts)) if counts else None)
+
+
+@cache
+def _corpus(path: str) -> Corpus:
+    return open_corpus(path)

@@ -11,17 +11,16 @@ import numpy as np
 from pretrace.baselines import blind as baseline
 from pretrace.corpora import TextStream
 from pretrace.jobs.job import Job
-from pretrace.jobs.manifest import Parts
-from pretrace.jobs.merge import Merged, manifests
-from pretrace.jobs.rows import in_order, texts_at
+from pretrace.jobs.merging import Merged, in_order, manifests, texts_at
+from pretrace.jobs.worker import Parts
+from pretrace.results.folder import texts_of
 from pretrace.results.run import control_columns
-from pretrace.results.tables import texts_of
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.unlearning import reread
 from pretrace.types import Bools, Control, Doubles, Ints, Missing, Run
 
-BLIND_TEXTS = 20_480
+_BLIND_TEXTS = 20_480
 """Texts that the blind classifier learns from and judges, drawn by document."""
 
 
@@ -139,7 +138,7 @@ def _judged(
 ) -> baseline.BlindScores:
     """What a bag of words makes of texts drawn by whole documents; NaN for the others."""
     documents = beside.groups
-    drawn = drawn_documents(documents, members, most=BLIND_TEXTS, seed=seed)
+    drawn = drawn_documents(documents, members, most=_BLIND_TEXTS, seed=seed)
     assert isinstance(documents, np.ndarray)
     texts = texts_at(job, parts, stream, drawn)
     found = baseline.bag_of_words(texts, members[drawn], documents[drawn], seed=seed)

@@ -11,9 +11,7 @@ from typing import Any
 
 from pretrace.corpora import TextStream
 from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.jobs.manifest import Parts
-from pretrace.jobs.shards import Shard, Survey, shards
-from pretrace.jobs.worker import Worker
+from pretrace.jobs.worker import Parts, Shard, Survey, Worker, shards
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.scoring.detect import Options, recorded
@@ -183,7 +181,7 @@ def missing_shards(job: Job, parts: Parts) -> list[int]:
     return [i for i, (key, _) in enumerate(job.survey.shards) if parts.manifest(key) is None]
 
 
-class Ahead:
+class WholeJobProgress:
     """Progress over a whole job: the work of all its shards is announced once, and that of a shard not again."""
 
     def __init__(self, progress: Progress, texts: int) -> None:

@@ -1,29 +1,306 @@
-"""One shard in, one part of the table out."""
+"""One shard of the source in, one part of the table out, with the manifest that makes it count."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import hashlib
+import io
+import itertools
 import os
-from collections.abc import Iterator, Mapping
+import re
+from array import array
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from pretrace.jobs.manifest import Ranked
-from pretrace.jobs.shards import Shard
+from pretrace.corpora import TextStream
+from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
+from pretrace.errors import OutputError, TextsError
+from pretrace.results.atomic import atomic_bytes
+from pretrace.results.folder import arrow_column
 from pretrace.results.run import control_columns
-from pretrace.results.tables import arrow_column
-from pretrace.scoring.detect import Options
-from pretrace.scoring.heat import heat_of, label_words
+from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
+from pretrace.scoring.detect import Options, Scored, heat_of, label_words
+from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
-from pretrace.scoring.scored import Scored
-from pretrace.types import Control, Doubles
+from pretrace.types import Control, Doubles, Heat, Missing, Skipped, Text
+
+# A source in shards: so many consecutive texts, named by the hash of what they hold.
+
+
+SHARD = 10 * CHUNK
+"""Texts of a shard: a multiple of those whose batches are planned together, so that a run in shards sees the batches,
+and gives the numbers, of a run in one piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Consecutive texts of a source, the `index`-th from 0; `key` is the hash of all that they hold."""
+
+    index: int
+    key: str
+    texts: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one reading of a source found: its texts by label, its documents, the hash of ids, texts, labels and
+    groups, what was mended on the way, and the key and number of texts of every shard. `unlabelled` names the first
+    text without a label, "" where there is none."""
+
+    texts: int
+    documents: int
+    members: int
+    nonmembers: int
+    unlabelled: str
+    sha256: str
+    notes: tuple[str, ...]
+    shards: tuple[tuple[str, int], ...]
+    unreadable: int = 0
+
+
+def shards(stream: TextStream, size: int = SHARD) -> Iterator[Shard]:
+    """The shards of a source in order; TextsError where a record cannot be read."""
+    texts = stream.texts()
+    for index in itertools.count():
+        some = tuple(itertools.islice(texts, size))
+        if not some:
+            return
+        yield Shard(index, hashlib.sha256(_content(some)).hexdigest()[:32], some)
+
+
+def survey(
+    stream: TextStream, size: int = SHARD, tell: Callable[[Unreadable], object] | None = None
+) -> Survey:
+    """What a source holds, from one reading of it in constant memory, save for 16 bytes a text; `tell` is given what
+    cannot be read. TextsError for repeated ids, and for a record that cannot be read unless those are left out."""
+    seen = _Seen()
+
+    def told(unreadable: Unreadable) -> None:
+        seen.unreadable += 1
+        if tell is not None:
+            tell(unreadable)
+
+    texts = stream.texts(told)
+    while some := tuple(itertools.islice(texts, size)):
+        seen.add(some)
+    _refuse_repeated(seen.ids, stream)
+    return Survey(
+        texts=len(seen.ids),
+        documents=len(np.unique(np.frombuffer(seen.documents, np.int64))),
+        members=seen.members,
+        nonmembers=seen.nonmembers,
+        unlabelled=seen.unlabelled or "",
+        sha256=seen.digest.hexdigest(),
+        notes=stream.notes,
+        shards=tuple(seen.shards),
+        unreadable=seen.unreadable,
+    )
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was seen so far. Ids and documents are kept as Python's hashes of them, 8 bytes each."""
+
+    ids: array[int] = field(default_factory=lambda: array("q"))
+    documents: array[int] = field(default_factory=lambda: array("q"))
+    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+    shards: list[tuple[str, int]] = field(default_factory=list)
+    members: int = 0
+    nonmembers: int = 0
+    unlabelled: str | None = None
+    unreadable: int = 0
+
+    def add(self, texts: tuple[Text, ...]) -> None:
+        """One shard of texts."""
+        content = _content(texts)
+        self.digest.update(content)
+        self.shards.append((hashlib.sha256(content).hexdigest()[:32], len(texts)))
+        self.ids.extend([hash(text.id) for text in texts])
+        self.documents.extend([hash(text.group or text.id) for text in texts])
+        for text in texts:
+            if text.member is None:
+                if self.unlabelled is None:
+                    self.unlabelled = text.id
+            elif text.member:
+                self.members += 1
+            else:
+                self.nonmembers += 1
+
+
+def _content(texts: tuple[Text, ...]) -> bytes:
+    """Ids, texts, labels and groups, each after its length, as `provenance.record_corpus` hashes them."""
+    found = bytearray()
+    for text in texts:
+        for part in (text.id, text.text, str(text.member), text.group):
+            encoded = part.encode("utf-8", "surrogatepass")
+            found += len(encoded).to_bytes(8, "little")
+            found += encoded
+    return bytes(found)
+
+
+def _refuse_repeated(ids: array[int], stream: TextStream) -> None:
+    """TextsError where ids repeat. Equal hashes are only a suspicion: the source is then read again for the ids that
+    have them."""
+    hashes: npt.NDArray[np.int64] = np.sort(np.frombuffer(ids, np.int64))
+    suspected = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+    if suspected:
+        names = [text.id for text in stream.texts() if hash(text.id) in suspected]
+        refuse_repeated_ids(names, stream.source)
+
+
+def check_labelled(found: Survey, name: str) -> None:
+    """TextsError unless every text is labelled and both classes are there."""
+    unknown = found.texts - found.members - found.nonmembers
+    if unknown:
+        raise TextsError(
+            f"{unknown} of {found.texts} texts of {name} have no label (such as {found.unlabelled!r}): "
+            "evaluation needs a column with 1 for members and 0 for non-members (--label-column), "
+            "or use `pretrace score`."
+        )
+    if not (found.members and found.nonmembers):
+        kind = "members" if found.members else "non-members"
+        raise TextsError(f"all {found.texts} texts of {name} are {kind}: evaluation needs both classes.")
+
+
+# Parts of a table on disk, each with a manifest, which alone makes it count.
+#
+# A part is written under a name that ends in its own hash, then its manifest under the name of the shard and the
+# job. Both are written under another name, flushed and renamed. So a process that is killed leaves nothing that
+# counts by half, and two that work on the same shard leave two whole parts, of which the manifest names one.
+
+
+_DAMAGED = (ValueError, TypeError, LookupError, OverflowError)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A text from an end of the first score of a shard: its score, its place among the scored texts of the shard, and
+    its tokens."""
+
+    score: float
+    place: int
+    label: str
+    heat: Heat
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a part holds: `rows` and `texts` of the shard `index`, its file and the SHA-256 of that, the texts without
+    a score, the cells without a value, and the texts from both ends of the first score. `seen` counts the texts that
+    have it."""
+
+    index: int
+    key: str
+    texts: int
+    rows: int
+    file: str
+    sha256: str
+    seen: int
+    skipped: tuple[Skipped, ...]
+    missing: tuple[Missing, ...]
+    ends: tuple[Ranked, ...]
+
+
+_OURS = re.compile(r"(job-[0-9a-f]{16}|[0-9a-f]{32}-[0-9a-f]{16})\.(json|parquet)|unreadable\.jsonl")
+_UNDER_WAY = re.compile(r"\..+\.(partial|old)-\d+-.+")
+
+
+def check_parts(folder: Path) -> None:
+    """OutputError where a folder of parts holds anything that no job wrote."""
+    if not folder.is_dir():
+        return
+    names = sorted(entry.name for entry in folder.iterdir() if not _UNDER_WAY.fullmatch(entry.name))
+    strange = [name for name in names if not _OURS.fullmatch(name)]
+    if not strange and not any(name.startswith("job-") for name in names):
+        strange = names
+    if strange:
+        shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
+        raise OutputError(
+            f"{folder} holds files that are no parts of a run ({shown}); choose another folder with --parts."
+        )
+
+
+def remove_parts(folder: Path) -> None:
+    """Delete what jobs wrote to a folder of parts, and the folder where nothing else is in it; what cannot be deleted
+    stays."""
+    with suppress(OSError):
+        for entry in list(folder.iterdir()):
+            if _OURS.fullmatch(entry.name) or _UNDER_WAY.fullmatch(entry.name):
+                entry.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+class Parts:
+    """The parts of one job in a folder, which other jobs may share. `job` is the hash of what the numbers depend on
+    besides the texts."""
+
+    def __init__(self, folder: Path, job: str) -> None:
+        self.folder, self.job = folder, job
+
+    def manifest(self, key: str) -> Manifest | None:
+        """The manifest of a shard's part; None where there is none that can be read, or where its part is missing."""
+        try:
+            found = from_plain(Manifest, from_json(self._place(key).read_bytes()), "manifest")
+        except (OSError, *_DAMAGED):
+            return None
+        return found if self.path(found).exists() else None
+
+    def path(self, manifest: Manifest) -> Path:
+        """Where a part lies."""
+        return self.folder / manifest.file
+
+    def write(self, key: str, table: Any, facts: Mapping[str, Any]) -> None:
+        """Write the part of a shard, a pyarrow table, and then its manifest with these facts; OutputError where
+        that fails."""
+        import pyarrow.parquet as pq
+
+        made = io.BytesIO()
+        pq.write_table(table, made)
+        content = made.getvalue()
+        checksum = hashlib.sha256(content).hexdigest()
+        file = f"{key}-{checksum[:16]}.parquet"
+        atomic_bytes(self.folder / file, content)
+        manifest = Manifest(key=key, rows=table.num_rows, file=file, sha256=checksum, **facts)
+        atomic_bytes(self._place(key), to_json(to_plain(manifest, "manifest")))
+
+    def table(self, manifest: Manifest, columns: list[str] | None = None) -> Any:
+        """The table of a part, or some columns of it; OutputError where it is damaged."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            with self.path(manifest).open("rb") as file:
+                return pq.read_table(file, columns=columns, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise self.damaged(manifest, str(error)) from error
+
+    def check(self, manifest: Manifest) -> None:
+        """OutputError unless the part has the hash that its manifest says."""
+        with self.path(manifest).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
+                raise self.damaged(manifest, "its hash is another than its manifest says")
+
+    def damaged(self, manifest: Manifest, reason: str) -> OutputError:
+        """The error for a part that cannot be used."""
+        path = self.path(manifest)
+        return OutputError(
+            f"{path} is damaged ({reason}): delete it, and run the command again to make it anew."
+        )
+
+    def _place(self, key: str) -> Path:
+        return self.folder / f"{key}-{self.job[:16]}.json"
+
 
 _SHAPES = "64"
+_NEW_OBJECTS = 50_000  # before the garbage collector looks at them: those of some thousand texts
 COLUMNS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
 """The columns of a part before those of the scores and controls."""
 
@@ -119,12 +396,18 @@ def give_free_memory_back() -> None:
 
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
-    """While it lasts, the garbage collector looks at new objects alone: torch and a model are half a million that it
-    would walk through every few thousand texts, 10 µs a text."""
+    """While it lasts, the garbage collector looks at new objects alone, and seldom.
+
+    Torch and a model are half a million that it would walk through every few thousand texts, 10 µs a text; what is made
+    of a text lasts, and is no cycle.
+    """
+    before = gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, *before[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*before)
         gc.unfreeze()
 
 

@@ -13,8 +13,8 @@ from pretrace.report import advice, facts, wording
 from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
 from pretrace.report.chance_plots import power_curve
+from pretrace.report.facts import searched
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
-from pretrace.report.searched import searched
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
 from pretrace.types import Answer, AuditFigures, Design, Outcome, Pair, Power, Verdict

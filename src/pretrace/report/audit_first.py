@@ -14,10 +14,9 @@ from markupsafe import Markup
 from pretrace.report import advice as advising
 from pretrace.report import audit_plots as plots
 from pretrace.report import facts, wording
-from pretrace.report.chance_plots import against_chance
+from pretrace.report.chance_plots import against_chance, strength
+from pretrace.report.facts import sentences
 from pretrace.report.frame import fill
-from pretrace.report.plain import once, plain
-from pretrace.report.searched import sentences
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.types import AuditFigures, Power, Verdict
@@ -63,7 +62,7 @@ def first_page(audit: Verdict) -> Markup:
     made = {status: [one for one in facts.checks(audit) if one.status == status] for status in _STATUS}
     failed, others = made["failed"], made["passed"] + made["not run"]
     likely = advising.foreseeable(audit)
-    advised = once(audit.advice)
+    advised = wording.once(audit.advice)
     advice = _fitting(advised, room=13 - 2 * len(failed) - len(others) // 2 - (_FORESEEN if likely else 0))
     values = {
         "audit": audit,
@@ -74,13 +73,13 @@ def first_page(audit: Verdict) -> Markup:
         "controls": len(documents_of(audit, CONTROL)[0]),
         "rows": identity(audit),
         "failed": [
-            (one, plain(_SENTENCE.split(one.words, maxsplit=1)[0]) if len(failed) < 4 else "")
+            (one, wording.plain(_SENTENCE.split(one.words, maxsplit=1)[0]) if len(failed) < 4 else "")
             for one in failed
         ],
         "others": others,
         "advice": advice,
         "advised": len(advised),
-        "reasons": once(audit.reasons),
+        "reasons": wording.once(audit.reasons),
         "meant": _meant(audit, own),
         "served": (*facts.served(audit.settings), *sentences(audit.settings)),
         "foreseen": likely,
@@ -170,7 +169,8 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     if audit.null and shows_test:
         label = (
             f"A histogram of the {sum(audit.null.counts)} results that chance gave, the result of this audit at "
-            f"{wording.brief(audit.null.observed, 3)}, and a line at {wording.brief(audit.null.critical, 3)}."
+            f"{strength(audit.null.observed, wording.brief(audit.null.observed, 3))}, and a line at "
+            f"{strength(audit.null.critical, wording.brief(audit.null.critical, 3))}."
         )
         values["hill"] = to_svg(against_chance(audit.null), name="hill", label=label)
     return values

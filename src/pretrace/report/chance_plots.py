@@ -6,6 +6,7 @@ They draw what a result recorded. They are made to be read without colour: dark 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,6 +21,8 @@ from pretrace.types import Null, Power
 SIGN, HELD = KINDS["member"], "#1c1c1c"
 HILL, TAIL = "#cbcbcb", "#777777"
 WIDTH = 7.6
+_SCALELESS = 9_900.0
+"""Strength of a result of documents that are all alike: nearly the most that a test gives, which a test holds."""
 _VISIBLE = 0.02
 """The share of the highest bar below which a bar is too low to be in the way of words."""
 STRENGTH = "strength of the result: 0 is no difference, 1 is a usual chance difference"
@@ -30,16 +33,33 @@ def against_chance(null: Null, *, this: str = "this audit", axis: str = STRENGTH
     """The hill of what chance gives, its part from the critical value on dark, and what was found by `this`."""
     with canvas(WIDTH, 2.0, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.99, bottom=0.22)
-        low, high, beside = _stretch(null)
+        place = _on_scale(null)
+        low, high, beside = _stretch(place)
         frame(axes, low, high)
         axes.set_ylim(0, 2.0)
-        _hill(axes, null)
-        _found(axes, null, this)
+        _hill(axes, place)
+        _found(axes, place, f"{this}: {strength(null.observed, fixed(null.observed, 2))}")
         axes.text(
             beside, 0.42, "what chance gives if the\ntexts were not used", ha="right", va="center", fontsize=9
         )
         axes.set_xlabel(axis)
     return figure
+
+
+def strength(value: float, written: str) -> str:
+    """The strength of a result as it is `written`, or in words where nothing varies, so that there is no scale."""
+    return "off the scale, as nothing varies" if _SCALELESS <= abs(value) < np.inf else written
+
+
+def _on_scale(null: Null) -> Null:
+    """With what has no scale, as nothing varies, at the end of the axis."""
+    low, high = null.edges[0], null.edges[-1]
+    far = 0.25 * (high - low)
+
+    def placed(value: float) -> float:
+        return float(np.clip(value, low - far, high + far)) if _SCALELESS <= abs(value) < np.inf else value
+
+    return replace(null, observed=placed(null.observed), critical=placed(null.critical))
 
 
 def power_curve(power: Power, number: int, *, this: str = "this audit", unit: str = "document") -> Figure:
@@ -114,7 +134,7 @@ def _hill(axes: Axes, null: Null) -> None:
     axes.stairs(np.where(dark, height, 0), edges, fill=True, color=TAIL, linewidth=0)
 
 
-def _found(axes: Axes, null: Null, this: str) -> None:
+def _found(axes: Axes, null: Null, words: str) -> None:
     """The line that a result has to pass, and what was found, their words on different sides where there is room."""
     low, high = axes.get_xlim()
     if np.isfinite(null.critical):
@@ -125,7 +145,7 @@ def _found(axes: Axes, null: Null, this: str) -> None:
     axes.plot([inside] * 2, [0, 1.56], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
     axes.plot([inside], [0.12], marker="D", ms=7, color=SIGN)
     beyond = "" if inside == null.observed else " →" if null.observed > inside else " ←"
-    words = f"{this}: {fixed(null.observed, 2)}{beyond}"
+    words += beyond
     share = (inside - low) / (high - low)
     side = "right" if share > 0.85 else "left" if share < 0.15 else "center"
     axes.text(inside, 1.6, words, ha=side, va="bottom", fontsize=9, fontweight="bold", color=SIGN)

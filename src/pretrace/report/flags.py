@@ -15,14 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.report import advice, facts, wording
+from pretrace.report.facts import searched, sentences, shares
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
-from pretrace.report.plain import once
 from pretrace.report.plots import CHANCE, KINDS
-from pretrace.report.searched import searched, sentences, shares
 from pretrace.report.svg import canvas, to_svg
 from pretrace.report.wording import count, p_value, plural
 from pretrace.results.atomic import atomic_text
-from pretrace.results.bars import p_bars, score_bars
+from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import from_plain
 from pretrace.types import Bars, Bools, Doubles, Verdict
 from pretrace.verdicts.flag.built import set_test
@@ -65,7 +64,7 @@ def first_page(flagged: Verdict) -> Markup:
         "css": _CLASSES[flagged.outcome],
         "failed": any(check.status == "failed" for check in flagged.checks),
         "expected": expected(values["number"], flagged.figures["fdr"]),
-        "advised": once(flagged.advice),
+        "advised": wording.once(flagged.advice),
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
         "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),

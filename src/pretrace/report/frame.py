@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from pretrace.errors import shown
 from pretrace.report import heat, wording
-from pretrace.report.plain import plain
 from pretrace.report.visible import named, shortened
 
 Result = TypeVar("Result")
@@ -68,7 +67,7 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     numbers = (wording.fixed, wording.significant, wording.percent, wording.count, wording.plural)
-    words = (wording.interval, named, shortened, plain)
+    words = (wording.interval, named, shortened, wording.plain)
     environment.filters |= {function.__name__: function for function in (*numbers, *words)}
     environment.globals |= {"heat_steps": heat.STEPS, "unseen_colour": heat.UNSEEN}
     return environment

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pretrace.report import audit_first, facts, flags, verdict, wording
 from pretrace.report.frame import fill
-from pretrace.results.counts import counts
+from pretrace.results.run import counts
 from pretrace.types import Run, Verdict
 
 ROWS = 5

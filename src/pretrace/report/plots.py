@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from pretrace.report.svg import canvas, styled
 from pretrace.report.visible import named
 from pretrace.results.atomic import write_atomically
-from pretrace.results.bars import LARGEST, axis_range
+from pretrace.results.run import LARGEST, axis_range
 from pretrace.types import Doubles, Estimate, Measured
 
 # Paul Tol's "muted" scheme, in an order that keeps neighbours apart for colour-blind eyes and on grey paper.

@@ -5,6 +5,7 @@ A section gives a heading and markup, or None where the run has nothing to say o
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,15 +14,54 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.report import facts, plots
+from pretrace.report import facts, plots, wording
 from pretrace.report.fitted import fitted
 from pretrace.report.frame import Section, Sections, fill, speaking, titled
+from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
 from pretrace.report.svg import to_svg
-from pretrace.report.tokens import tokens
 from pretrace.results.atomic import atomic_text
-from pretrace.results.bars import axis_range
-from pretrace.results.counts import counts
-from pretrace.types import Run
+from pretrace.results.run import axis_range, counts
+from pretrace.types import Heat, Run
+
+# The texts of a run token by token: how likely the model found each piece.
+
+
+MOST_MAPS = 24
+
+
+def tokens(run: Run) -> Section | None:
+    """Token heat maps of the texts that the run kept for this; nothing where it kept none."""
+    if not run.heat:
+        return None
+    maps = [_map(heat, run) for heat in run.heat[:MOST_MAPS]]
+    values = {"maps": maps, "hidden": max(0, len(run.heat) - MOST_MAPS)}
+    return Section("Texts, token by token", "tokens", fill("run/tokens.html", values))
+
+
+def _map(heat: Heat, run: Run) -> dict[str, object]:
+    """What the template prints of one text; its score is None where the text has no row."""
+    pieces = zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True)
+    score = run.scores[0] if heat.id in run.ids and run.scores else None
+    return {
+        "id": heat.id,
+        "note": heat.note,
+        "summary": summarise(heat),
+        "shown": min(len(heat.pieces), MAX_PIECES),
+        "pieces": [(shown(piece), *_surprise(logp)) for piece, logp in pieces],
+        "score": score and (score, float(run.column(score)[run.ids.index(heat.id)])),
+    }
+
+
+def _surprise(logp: float | None) -> tuple[str, str]:
+    """The class of a token and its title."""
+    step = heat_step(logp)
+    if logp is None or step is None:
+        return "hn", "not predicted: the model had nothing to read before it"
+    probability = math.exp(min(logp, 0.0))
+    odds = wording.one_in(probability)
+    title = f"log-probability {wording.fixed(logp)} nats; probability {wording.significant(probability, 3)}"
+    return f"h{step}", f"{title} ({odds})" if odds else title
+
 
 MOST_SKIPPED = 50
 FEWEST_FOR_HISTOGRAM = 5

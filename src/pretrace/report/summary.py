@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from pretrace.results.rounding import p_value
 from pretrace.results.verdicts import EXIT_CODES, load_verdict
 from pretrace.types import Verdict
 from pretrace.verdicts.flag.built import flagged_rows, set_test
@@ -38,7 +39,7 @@ def _lines(flagged: Verdict) -> Iterator[str]:
         yield "| flagged item | score | p | q |"
         yield "|---|---|---|---|"
         for i in rows[:MOST]:
-            figures = " | ".join(f"{texts[name][i]:.3g}" for name in ("score", "p", "q"))
+            figures = " | ".join((f"{texts['score'][i]:.3g}", p_value(texts["p"][i]), p_value(texts["q"][i])))
             yield f"| {_code(texts['id'][i])} | {figures} |"
         if counts["flagged"] > MOST:
             yield ""

@@ -11,12 +11,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
 from pretrace.report.audit_first import UNSTATED, Row, when
-from pretrace.report.chance_plots import against_chance, power_curve
+from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
-from pretrace.report.plain import once, plain
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.results.atomic import atomic_text
@@ -49,10 +49,12 @@ def first_page(verdict: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(verdict.statement, title and f"{title}: "),
         "rows": tuple(identity(verdict)),
-        "failed": [(check, plain(check.words)) for check in verdict.checks if check.status == "failed"],
+        "failed": [
+            (check, wording.plain(check.words)) for check in verdict.checks if check.status == "failed"
+        ],
         "others": [check for check in verdict.checks if check.status != "failed"],
-        "reasons": once(verdict.reasons, verdict.trust),
-        "advised": once(verdict.advice),
+        "reasons": wording.once(verdict.reasons, verdict.trust),
+        "advised": wording.once(verdict.advice),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
         "often": wording.often(verdict.p) if verdict.p is not None else "",
@@ -77,13 +79,16 @@ def identity(verdict: Verdict) -> Iterator[Row]:
         yield Row("Model in question", named(verdict.model), marks)
     found = corpus.get("sha256")
     hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
-    yield Row("Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the test", hashed)
+    made = "test" if verdict.hypothesis else "search"
+    yield Row(
+        "Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}", hashed
+    )
     if verdict.register:
         first, *others = verdict.register
         yield Row(
             "Tests of these texts",
-            plain(first),
-            tuple((named(plain(one)), False) for one in others[:MOST_TESTS]),
+            wording.plain(first),
+            tuple((named(wording.plain(one)), False) for one in others[:MOST_TESTS]),
         )
 
 
@@ -96,7 +101,7 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     if verdict.null is not None:
         label = (
             f"A histogram of the {sum(verdict.null.counts)} results that chance gave, and the result of this test at "
-            f"{wording.brief(verdict.null.observed, 3)}."
+            f"{strength(verdict.null.observed, wording.brief(verdict.null.observed, 3))}."
         )
         caption = (
             "The hill shows what chance alone gives for texts that were not used. The mark is what this model gave. At "
@@ -278,7 +283,11 @@ SECTIONS: Sections[Verdict] = (
 
 def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Test", verdict.corpus, verdict.model) if verdict.model else f"Search: {verdict.corpus}"
+    title = (
+        titled("Test", verdict.corpus, called(verdict.model))
+        if verdict.model
+        else f"Search: {verdict.corpus}"
+    )
     return two_parts(title, first_page(verdict), speaking(sections, verdict), seal)
 
 

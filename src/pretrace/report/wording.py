@@ -4,11 +4,14 @@ and no more digits than the interval allows."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from pretrace.results.rounding import MINUS as MINUS
+from pretrace.results.rounding import brief as brief
+from pretrace.results.rounding import p_value as p_value
+from pretrace.results.rounding import significant as significant
 from pretrace.types import Estimate, Lean
 
-MINUS = "−"
 _DRAWS = ("draws", "flips", "permutations")
 """What a procedure may call the number of times it dealt the sides out anew."""
 
@@ -23,19 +26,6 @@ def fixed(value: float, digits: int = 3) -> str:
         return "∞" if value > 0 else f"{MINUS}∞"
     text = f"{value:.{digits}f}"
     return text.replace("-", MINUS) if float(text) else text.replace("-", "")
-
-
-def significant(value: float, digits: int = 4) -> str:
-    """A figure of any size in a set number of significant digits.
-
-    >>> significant(-12345.678), significant(0.000001234)
-    ('−1.235e4', '1.234e−6')
-    """
-    text = f"{value:#.{digits}g}".rstrip(".")
-    mantissa, e, exponent = text.partition("e")
-    if e:
-        text = f"{mantissa.rstrip('.')}e{int(exponent)}"
-    return text.replace("-", MINUS)
 
 
 def percent(value: float, digits: int = 1) -> str:
@@ -123,29 +113,6 @@ def strength(p: float, facts: Mapping[str, object]) -> str:
     if draws and p * (draws + 1) < 1.5:
         return f"at most 1 of {count(draws)}"
     return often(p)
-
-
-def p_value(p: float) -> str:
-    """A p-value with two digits.
-
-    >>> p_value(0.01234), p_value(0.0002), p_value(3.2e-19), p_value(1.0), p_value(0.0)
-    ('0.012', '0.0002', '3.2e−19', '1', 'below 1e−300')
-    """
-    if p < 1e-300:
-        return f"below 1e{MINUS}300"
-    return brief(p, 2)
-
-
-def brief(value: float, digits: int = 4) -> str:
-    """A figure with at most so many digits, and no idle zeros.
-
-    >>> brief(0.66), brief(487.21931), brief(0.0033), brief(0.0), brief(2.0e-19, 2)
-    ('0.66', '487.2', '0.0033', '0', '2e−19')
-    """
-    if not value:
-        return "0"
-    mantissa, e, exponent = significant(value, digits).partition("e")
-    return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + e + exponent
 
 
 def share(level: float) -> str:
@@ -245,6 +212,21 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{count(whole // 3600)} h {whole % 3600 // 60:02d} min"
+
+
+def plain(sentence: str) -> str:
+    """A sentence as page one has it: without the options, or the command, that may stand in brackets at its end.
+
+    >>> plain("Measure what it would have seen. [--power]"), plain("Test it. [pretrace advise]"), plain("Wait [1, 2].")
+    ('Measure what it would have seen.', 'Test it.', 'Wait [1, 2].')
+    """
+    return sentence.partition(" [--")[0].partition(" [pretrace ")[0]
+
+
+def once(sentences: Iterable[str], beside: Iterable[str] = ()) -> tuple[str, ...]:
+    """The sentences for page one, each once, without those that stand `beside` them already."""
+    told = {plain(one) for one in beside}
+    return tuple(one for one in dict.fromkeys(map(plain, sentences)) if one not in told)
 
 
 def after(statement: str, title: str) -> str:

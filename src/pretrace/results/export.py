@@ -1,4 +1,4 @@
-"""Result folders as one SQLite database: the tables of each kind of result, its settings and its summary.
+"""Results for other tools: rows as tables of pyarrow and pandas, and a result folder as one SQLite database.
 
 Of a large run all rows are read, part by part, and never held together.
 """
@@ -8,19 +8,116 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pretrace.errors import OutputError
-from pretrace.results.folder import file_hash
+from pretrace.errors import MissingPackageError, OutputError
+from pretrace.results.atomic import write_atomically
+from pretrace.results.folder import Column, arrow_column, file_hash
+from pretrace.results.output_checks import OutputFile
 from pretrace.results.run import MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
-from pretrace.results.sqlite import MOST_COLUMNS, SqlTable, apart, quoted, write_database
-from pretrace.results.tables import arrow_column
-from pretrace.types import Check, Estimate, Measured, Run, SideBySide, Verdict
+from pretrace.types import Check, Estimate, Measured, Run, SideBySide, Table, Verdict
+
+# Tables as one SQLite database, written whole or not at all, a row at a time: datasette opens it.
+
+
+_MARK = int.from_bytes(b"ptrc", "big")
+"""By this number in its header a database is known as one of pretrace's."""
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        header = file.read(72)
+    return header.startswith(b"SQLite format 3\0") and header[68:] == _MARK.to_bytes(4, "big")
+
+
+DATABASE = OutputFile("database", _is_ours)
+MOST_COLUMNS = 1900
+"""SQLite takes 2,000 columns in a table or view; the rest is left to views."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SqlTable:
+    """A table: its columns, each with its type and what holds of it ("INTEGER PRIMARY KEY"), and its rows, which are
+    read once. Columns of `indexes` are searched quickly."""
+
+    name: str
+    columns: Mapping[str, str]
+    rows: Iterable[Sequence[Any]]
+    indexes: tuple[str, ...] = ()
+
+
+def _write_database(path: Path, tables: Iterable[_SqlTable], views: Mapping[str, str] | None = None) -> None:
+    """Write the tables and views (name and SELECT) to `path`, in place of an earlier database of pretrace there.
+
+    Rows are written as they come. A lone surrogate becomes its escape. On failure nothing has changed. OutputError
+    where the file cannot be written.
+    """
+
+    def write(partial: Path) -> None:
+        with closing(sqlite3.connect(partial, isolation_level=None)) as database:
+            # The file is new and takes its place when it is whole: no journal is needed to undo anything.
+            database.execute("PRAGMA journal_mode = OFF")
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute(f"PRAGMA application_id = {_MARK}")
+            database.execute("BEGIN")
+            for table in tables:
+                _write(database, table)
+            for name, select in (views or {}).items():
+                database.execute(f"CREATE VIEW {quoted(name)} AS {select}")
+            database.execute("COMMIT")
+
+    try:
+        write_atomically(path, write, DATABASE)
+    except sqlite3.Error as error:
+        raise OutputError(
+            f"{path} cannot be written: {error}; choose a place with room where files can be made."
+        ) from error
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever it holds."""
+    return '"' + _plain(name).replace("\0", "\\0").replace('"', '""') + '"'
+
+
+def apart(names: Iterable[str]) -> list[str]:
+    """The names, with numbers behind those that SQLite cannot tell apart: it does not look at case."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        one, number = name, 1
+        while one.lower() in taken:
+            number += 1
+            one = f"{name} #{number}"
+        taken.add(one.lower())
+        found.append(one)
+    return found
+
+
+def _write(database: sqlite3.Connection, table: _SqlTable) -> None:
+    declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in table.columns.items())
+    database.execute(f"CREATE TABLE {quoted(table.name)} ({declared})")
+    blanks = ", ".join("?" * len(table.columns))
+    database.executemany(f"INSERT INTO {quoted(table.name)} VALUES ({blanks})", _cells_of(table.rows))
+    for column in table.indexes:
+        index = quoted(f"{table.name} by {column}")
+        database.execute(f"CREATE INDEX {index} ON {quoted(table.name)} ({quoted(column)})")
+
+
+def _cells_of(rows: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+    return ([_plain(value) if isinstance(value, str) else value for value in row] for row in rows)
+
+
+def _plain(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
 
 _BATCH = 10_000
 _TEXTS = ("id", "label", "group", "n_tokens", "copies", "n_cut", "n_chars")
@@ -39,12 +136,12 @@ def export(result: Any, content: Mapping[str, Any], folder: Path, file: Path) ->
     """
     tables, views = _tables(result, folder, content)
     shared = (_pairs("summary", _summary(content)), _pairs("settings", content.get("settings", {})))
-    write_database(file, [*tables, *shared], views)
+    _write_database(file, [*tables, *shared], views)
 
 
 def _tables(
     result: Any, folder: Path, content: Mapping[str, Any]
-) -> tuple[Iterable[SqlTable], dict[str, str]]:
+) -> tuple[Iterable[_SqlTable], dict[str, str]]:
     if isinstance(result, Run):
         return _of_run(result, folder)
     if isinstance(result, Verdict):
@@ -56,7 +153,7 @@ def _tables(
     raise OutputError(f"{folder} is a comparison, which is a table already: {folder / 'table.csv'}.")
 
 
-def _of_run(run: Run, folder: Path) -> tuple[Iterable[SqlTable], dict[str, str]]:
+def _of_run(run: Run, folder: Path) -> tuple[Iterable[_SqlTable], dict[str, str]]:
     controls = (control_columns(one.kind, one.score, one.values.shape[1]) for one in run.controls)
     names = [*run.scores, *(name for found in controls for name in found)]
     if len(names) > MOST_COLUMNS:
@@ -71,8 +168,8 @@ def _of_run(run: Run, folder: Path) -> tuple[Iterable[SqlTable], dict[str, str]]
     own = {"row": f"{_ROW} REFERENCES texts(row)", **dict.fromkeys(columns, "REAL")}
     view = ", ".join(["texts.*", *(f"scores.{quoted(name)}" for name in columns)])
     tables = [
-        SqlTable("texts", texts, _rows(run, folder, _TEXTS), ("id", "group")),
-        SqlTable("scores", own, _rows(run, folder, names)),
+        _SqlTable("texts", texts, _rows(run, folder, _TEXTS), ("id", "group")),
+        _SqlTable("scores", own, _rows(run, folder, names)),
         _metrics(run),
         _listed("skipped", folder / "skipped.csv", SKIPPED_COLUMNS),
         _listed("missing", folder / "missing.csv", MISSING_COLUMNS),
@@ -115,7 +212,7 @@ def _text(found: bytes) -> str:
     return found.decode("utf-8", "surrogatepass")
 
 
-def _metrics(run: Run) -> SqlTable:
+def _metrics(run: Run) -> _SqlTable:
     figures = ("auc", "tpr", "accuracy", "tpr_low", "lead")
     titles = {"tpr": "tpr_at_5_fpr", "tpr_low": "tpr_at_0_1_fpr"}
     numbers = {
@@ -132,14 +229,14 @@ def _metrics(run: Run) -> SqlTable:
         (number, row.name, row.kind, row.texts, *cells(row), _finite(row.threshold), row.survives)
         for number, row in enumerate(measured, 1)
     ]
-    return SqlTable("metrics", {**own, **numbers, "threshold": "REAL", "survives": "TEXT"}, rows)
+    return _SqlTable("metrics", {**own, **numbers, "threshold": "REAL", "survives": "TEXT"}, rows)
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _listed(name: str, path: Path, columns: Sequence[str]) -> SqlTable:
+def _listed(name: str, path: Path, columns: Sequence[str]) -> _SqlTable:
     """The rows of a csv file of a run, as they come; none where there is no such file."""
     kinds = {one: "INTEGER" if one == "n_tokens" else "TEXT" for one in columns}
 
@@ -153,12 +250,12 @@ def _listed(name: str, path: Path, columns: Sequence[str]) -> SqlTable:
             for number, row in enumerate(read, 1):
                 yield [number, *row]
 
-    return SqlTable(name, {"row": _ROW, **kinds}, rows(), ("id",))
+    return _SqlTable(name, {"row": _ROW, **kinds}, rows(), ("id",))
 
 
 def _of_parts(
     verdict: Verdict, whole: Mapping[str, Any], folder: Path, files: Mapping[str, str]
-) -> list[SqlTable]:
+) -> list[_SqlTable]:
     """The tables of a verdict that holds a sample of each, with all rows: from the files of its folder, whose hashes
     are `files`, where there are such."""
     found = []
@@ -193,7 +290,7 @@ def _names(verdict: Verdict) -> list[str]:
     return apart(["summary", "settings", "checks", "skipped", *(one.name for one in verdict.tables)])[4:]
 
 
-def _of_verdict(verdict: Verdict) -> list[SqlTable]:
+def _of_verdict(verdict: Verdict) -> list[_SqlTable]:
     found = []
     for name, one in zip(_names(verdict), verdict.tables, strict=True):
         columns = apart(["row", *one.columns])[1:]
@@ -201,7 +298,7 @@ def _of_verdict(verdict: Verdict) -> list[SqlTable]:
         rows = zip(*(_values(values) for values in one.columns.values()), strict=True)
         declared = {"row": _ROW, **dict(zip(columns, kinds, strict=True))}
         indexes = tuple(column for column in ("id", "document") if column in columns)
-        found.append(SqlTable(name, declared, _numbered(rows), indexes))
+        found.append(_SqlTable(name, declared, _numbered(rows), indexes))
     return found
 
 
@@ -218,7 +315,7 @@ def _values(column: Any) -> list[Any]:
     return [None if one is None else int(one) for one in found] if column.dtype == np.bool_ else found
 
 
-def _checks(checks: Sequence[Check]) -> SqlTable:
+def _checks(checks: Sequence[Check]) -> _SqlTable:
     columns = {
         "name": "TEXT PRIMARY KEY",
         "title": "TEXT",
@@ -230,13 +327,13 @@ def _checks(checks: Sequence[Check]) -> SqlTable:
     rows = [
         (name, one.title, one.status, one.words, one.cure) for name, one in zip(names, checks, strict=True)
     ]
-    return SqlTable("checks", columns, rows)
+    return _SqlTable("checks", columns, rows)
 
 
-def _skipped(result: Verdict) -> SqlTable:
+def _skipped(result: Verdict) -> _SqlTable:
     rows = ((one.id, one.reason, one.tokens) for one in result.skipped)
     columns = {"row": _ROW, "id": "TEXT", "reason": "TEXT", "n_tokens": "INTEGER"}
-    return SqlTable("skipped", columns, _numbered(rows), ("id",))
+    return _SqlTable("skipped", columns, _numbered(rows), ("id",))
 
 
 def _numbered(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
@@ -247,10 +344,10 @@ def _summary(content: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in _OWN}
 
 
-def _pairs(name: str, facts: Mapping[str, Any]) -> SqlTable:
+def _pairs(name: str, facts: Mapping[str, Any]) -> _SqlTable:
     """Facts as rows of a dotted name and a value; a list stands there as JSON."""
     columns = {"row": _ROW, "name": "TEXT NOT NULL", "value": ""}
-    return SqlTable(name, columns, _numbered(_flattened(facts)), ("name",))
+    return _SqlTable(name, columns, _numbered(_flattened(facts)), ("name",))
 
 
 def _flattened(facts: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
@@ -261,3 +358,52 @@ def _flattened(facts: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, 
             yield f"{path}{key}", json.dumps(value, ensure_ascii=False)
         else:
             yield f"{path}{key}", value
+
+
+# Rows of results as tables of pyarrow and pandas, with the columns of the tables on disk.
+
+
+def to_arrow(result: object) -> Any:
+    """The rows of a run or of a table, or those of the first table of a verdict, as a `pyarrow.Table`.
+
+    A cell without a value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk.
+    """
+    import pyarrow as pa
+
+    return pa.table({name: arrow_column(values) for name, values in _columns(result).items()})
+
+
+def to_pandas(result: object) -> Any:
+    """The same as a `pandas.DataFrame`; labels as Int8 with NA. MissingPackageError without pandas."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingPackageError("pandas", "to_pandas()") from None
+    import pyarrow as pa
+
+    return to_arrow(result).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+
+
+@singledispatch
+def _columns(result: object) -> dict[str, Column]:
+    raise TypeError(f"a {type(result).__name__} has no rows")
+
+
+@_columns.register
+def _(run: Run) -> dict[str, Column]:
+    return score_columns(run, controls=True)
+
+
+@_columns.register
+def _(verdict: Verdict) -> dict[str, Column]:
+    if not verdict.tables:
+        raise TypeError("this verdict has no table")
+    return _columns(verdict.tables[0])
+
+
+@_columns.register
+def _(table: Table) -> dict[str, Column]:
+    return {
+        name: np.ma.masked_invalid(values) if isinstance(values, np.ndarray) else values
+        for name, values in table.columns.items()
+    }

@@ -62,7 +62,7 @@ class Output(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OutputFolder:
+class _OutputFolder:
     """An `Output`, and nothing else."""
 
     name: str
@@ -79,16 +79,16 @@ class OutputFile:
     known: Callable[[Path], bool]
 
 
-ADAPTER = OutputFolder("adapter", ADAPTER_CARD, ADAPTER_KEY)
-PLANTED = OutputFolder("planted model", CARD, CARD_KEY)
+ADAPTER = _OutputFolder("adapter", ADAPTER_CARD, ADAPTER_KEY)
+PLANTED = _OutputFolder("planted model", CARD, CARD_KEY)
 _FOLDERS: tuple[Output, ...] = (
-    OutputFolder("run", MARKER, FORMAT_KEY),
+    _OutputFolder("run", MARKER, FORMAT_KEY),
     PLANTED,
     ADAPTER,
-    OutputFolder("audit", VERDICT, AUDIT_KEY, "audit"),
-    OutputFolder("flagging", FLAGS, FLAGS_KEY, "flag"),
-    OutputFolder("test result", RESULT, RESULT_KEY),
-    OutputFolder("comparison", COMPARISON, COMPARISON_KEY),
+    _OutputFolder("audit", VERDICT, AUDIT_KEY, "audit"),
+    _OutputFolder("flagging", FLAGS, FLAGS_KEY, "flag"),
+    _OutputFolder("test result", RESULT, RESULT_KEY),
+    _OutputFolder("comparison", COMPARISON, COMPARISON_KEY),
 )
 """All that pretrace writes as a folder."""
 

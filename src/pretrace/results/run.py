@@ -24,12 +24,71 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.results.counts import counts
-from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
-from pretrace.results.output_checks import FORMAT_KEY, MARKER
+from pretrace.results.folder import (
+    Column,
+    Kind,
+    Opened,
+    Rendered,
+    Write,
+    read_folder,
+    read_parquet,
+    texts_of,
+    write_csv,
+    write_folder,
+    write_parquet,
+)
+from pretrace.results.output_checks import COMPARISON, COMPARISON_KEY, FORMAT_KEY, MARKER
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
-from pretrace.results.tables import Column, read_parquet, texts_of, write_csv, write_parquet
-from pretrace.types import Control, Doubles, Evaluation, Heat, Ints, Missing, Run, Skipped, Whole
+from pretrace.types import (
+    Bars,
+    Bools,
+    Control,
+    Doubles,
+    Estimate,
+    Evaluation,
+    Heat,
+    Ints,
+    Missing,
+    Run,
+    SideBySide,
+    Skipped,
+    Whole,
+)
+
+# How many texts of each kind a run holds.
+
+
+def counts(run: Run) -> dict[str, int]:
+    """How many texts of each kind a run holds: scored ones, their labels, and what fell away. `tokens` are those the
+    scores rest on, `cut_tokens` those dropped by the limit. Of a large run they are those of all texts."""
+    if run.whole is not None:
+        return _of_all(run.whole)
+    return {
+        "texts": len(run.ids),
+        "members": sum(member is True for member in run.members),
+        "nonmembers": sum(member is False for member in run.members),
+        "unlabelled": sum(member is None for member in run.members),
+        "groups": len({group or name for group, name in zip(run.groups, run.ids, strict=True)}),
+        "skipped": len(run.skipped),
+        "tokens": int(run.tokens.sum(dtype="int64")),
+        "cut_texts": int((run.cut > 0).sum()),
+        "cut_tokens": int(run.cut.sum(dtype="int64")),
+    }
+
+
+def _of_all(whole: Whole) -> dict[str, int]:
+    return {
+        "texts": whole.texts,
+        "members": whole.members,
+        "nonmembers": whole.nonmembers,
+        "unlabelled": whole.unlabelled,
+        "groups": whole.documents,
+        "skipped": whole.skipped,
+        "tokens": whole.tokens,
+        "cut_texts": whole.cut_texts,
+        "cut_tokens": whole.cut_tokens,
+    }
+
 
 RUN = Kind("run", MARKER, FORMAT_KEY, 1, "--out", "run the detection again", sealed=False)
 SCORES, METRICS, HEAT, CONTROLS = "scores.parquet", "metrics.json", "heat.json", "controls.parquet"
@@ -271,3 +330,107 @@ def _heat(content: bytes) -> tuple[Heat, ...]:
                 f"{text.id!r} has {len(text.pieces)} pieces and {len(text.logp)} log-probabilities"
             )
     return found
+
+
+# Histograms as counts, made where all values are at hand, so that a report can draw those of very many texts.
+
+
+LARGEST = 1e100
+"""Values beyond it are drawn at it."""
+_FEWEST, _MOST = 12, 40
+_P_BARS = 20
+
+
+def axis_range(values: Doubles) -> tuple[float, float]:
+    """Where the axis of a distribution starts and ends: all values, but at most three quartile ranges beyond
+    the middle half, so that one outlier does not press the rest into a single bar."""
+    values = np.clip(values, -LARGEST, LARGEST)
+    # The line between drawing and statistics: these quartiles place an axis and are printed nowhere.
+    first, third = np.percentile(values, [25, 75])
+    low, high = float(values.min()), float(values.max())
+    if third > first:
+        low = max(low, float(first - 3 * (third - first)))
+        high = min(high, float(third + 3 * (third - first)))
+    size = max(abs(low), abs(high))
+    if high - low > max(1e-9 * size, 1e-12):
+        return low, high
+    # Narrower than this, floats run out of room for the bars' edges.
+    pad = 1e-3 * size if size > 1e-9 else 0.5
+    return low - pad, high + pad
+
+
+def score_bars(scores: Doubles, chosen: Bools, known: Doubles) -> Bars:
+    """The scores of the texts in question, of the flagged ones among them, and of the known ones."""
+    low, high = axis_range(np.concatenate((scores, known)))
+    if chosen.any():  # which lie far out by their nature, and are what the figure is about
+        high = max(high, float(np.quantile(scores[chosen], 0.9)))
+    number = int(np.clip(2 * np.sqrt(min(len(scores), len(known))), _FEWEST, _MOST))
+    edges = np.linspace(low, high, number + 1)
+    return Bars(low, high, _counts(scores, edges), _counts(scores[chosen], edges), _counts(known, edges))
+
+
+def p_bars(p: Doubles, chosen: Bools) -> Bars:
+    """The p-values of the documents in question, and of the flagged ones among them."""
+    edges = np.linspace(0, 1, _P_BARS + 1)
+    return Bars(0.0, 1.0, _counts(p, edges), _counts(p[chosen], edges))
+
+
+def _counts(values: Doubles, edges: Doubles) -> tuple[int, ...]:
+    counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
+    return tuple(counts.tolist())
+
+
+# Runs side by side on disk: `comparison.json`, which holds everything, and `table.csv`, a row a run and score.
+
+
+COMPARISONS = Kind(
+    "comparison", COMPARISON, COMPARISON_KEY, 1, "pretrace runs compare", "make the comparison again"
+)
+TABLE = "table.csv"
+_SIDE_COLUMNS = (
+    "run", "folder", "model", "corpus", "score", "texts", "median", "auc", "auc_low", "auc_high", "tpr", "tpr_low",
+    "tpr_high", "blind", "blind_auc", "blind_auc_low", "blind_auc_high", "placebo_auc", "placebo_auc_low",
+    "placebo_auc_high", "lead", "lead_low", "lead_high", "survives", "shuffled_auc", "shuffled_auc_low",
+    "shuffled_auc_high",
+)  # fmt: skip
+_FIELDS = ("runs", "scores", "differences")
+
+
+def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | None = None) -> None:
+    """Write runs side by side to `folder`, in place of an earlier comparison there; on failure nothing has changed.
+
+    `rendered` is what is made from it (a report). OutputError where `folder` cannot be written.
+    """
+    content = {name: to_plain(getattr(found, name), name) for name in _FIELDS}
+    parts: dict[str, Write] = {
+        TABLE: lambda path: write_csv(path, _SIDE_COLUMNS, _rows_side_by_side(found), quoted=True),
+    }
+    write_folder(COMPARISONS, folder, content, parts=parts, rendered=rendered)
+
+
+def load_side_by_side(folder: Path) -> SideBySide:
+    """What `save_side_by_side` wrote to `folder`, to the last bit.
+
+    OutputError, naming the file, where there is none, or where it is damaged or was changed.
+    """
+    return read_folder(COMPARISONS, folder, _load_side_by_side)
+
+
+def _load_side_by_side(opened: Opened) -> SideBySide:
+    opened.part(TABLE, len)
+    plain = {name: opened.content[name] for name in _FIELDS}
+    return from_plain(SideBySide, plain, "comparison")
+
+
+def _rows_side_by_side(found: SideBySide) -> Iterator[tuple[Any, ...]]:
+    for run in found.runs:
+        for one in run.scores:
+            yield (
+                run.number, run.folder, run.model, run.corpus, one.score, one.texts, one.median, *_cells(one.auc),
+                *_cells(one.tpr), run.blind_name or None, *_cells(run.blind), *_cells(one.placebo), *_cells(one.lead),
+                one.survives, *_cells(one.shuffled),
+            )  # fmt: skip
+
+
+def _cells(found: Estimate | None) -> tuple[float | None, ...]:
+    return (None, None, None) if found is None else (found.value, found.low, found.high)

@@ -14,10 +14,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pretrace.results.folder import Kind, Opened, Rendered, Write, read_folder, write_folder
+from pretrace.results.folder import (
+    Kind,
+    Opened,
+    Rendered,
+    Write,
+    read_csv,
+    read_folder,
+    write_csv,
+    write_folder,
+)
 from pretrace.results.output_checks import AUDIT_KEY, FLAGS, FLAGS_KEY, RESULT, RESULT_KEY, VERDICT
 from pretrace.results.serialization import expect, from_plain, to_plain
-from pretrace.results.tables import read_csv, write_csv
 from pretrace.types import Bools, Outcome, Table, Verdict
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from pretrace.errors import OutputError, TextsError
 from pretrace.results.atomic import atomic_text, write_atomically
-from pretrace.results.tables import write_csv
+from pretrace.results.folder import write_csv
 from pretrace.scan.corpus import BLOCK_BYTES, CorpusFile, opened
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SLIGHT, Searching, parts_of

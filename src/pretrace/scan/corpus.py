@@ -7,6 +7,7 @@ is an `Unread`, and what was read of it counts.
 
 from __future__ import annotations
 
+import filecmp
 import gzip
 import io
 import json
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -35,10 +36,11 @@ DATE_NAMES = ("date", "timestamp", "created", "added", "published")
 PACKED = (".gz", ".zst")
 ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", ".warc", ".wet")
 _NESTED = ("meta", "metadata")
+INDEX = "infini-gram:"
+"""How the address of an index begins, which is asked and not read (`scan.index`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What is known of a document of the corpus, "" where nothing is."""
 
     id: str = ""
@@ -64,7 +66,8 @@ class Documents:
 
 @dataclass(frozen=True, slots=True)
 class CorpusFile:
-    """One file of the corpus, by the address that fsspec opens, and its size in bytes (0 where it is not known)."""
+    """One file of the corpus, by the address that fsspec opens, and its size in bytes (0 where it is not known); or an
+    index of it."""
 
     address: str
     size: int
@@ -76,6 +79,11 @@ class CorpusFile:
         for one in PACKED:
             name = name.removesuffix(one)
         return next((one for one in ENDINGS if name.endswith(one)), "")
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it is asked, and not read."""
+        return self.address.startswith(INDEX)
 
 
 class Unread(Exception):  # noqa: N818 - no error of the caller: what was read before it counts
@@ -265,10 +273,13 @@ class Reader:
 
 
 def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
-    """The files that sources name, each once, in order: files, folders with all below them, patterns, addresses.
+    """What sources name, each once, in order: files, folders with all below them, patterns, addresses, indexes.
     TextsError for a source with no file of a format that is read."""
     found: dict[str, CorpusFile] = {}
     for source in sources:
+        if source.startswith(INDEX):
+            found.setdefault(source, CorpusFile(source, 0))
+            continue
         mine = [one for one in _listed(source) if one.ending]
         if not mine:
             raise TextsError(
@@ -441,6 +452,16 @@ def _facts(line: bytes) -> Facts:
     return Facts(_first(both, ID_NAMES), _first(both, URL_NAMES), _first(both, DATE_NAMES))
 
 
+def facts_of(metadata: str) -> Facts:
+    """What an index keeps beside a document: what its line said, and the file where it said nothing of itself."""
+    facts = _facts(metadata.encode("utf-8", "replace"))
+    if facts == Facts():
+        with suppress(ValueError, RecursionError, AttributeError):
+            item = json.loads(metadata)
+            return Facts(url=_said(item.get("path")))
+    return facts
+
+
 def _first(item: dict[str, Any], names: Sequence[str]) -> str:
     for name in names:
         if name in item:
@@ -459,9 +480,13 @@ def _said(value: object) -> str:
 
 
 def holds(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
-    """The files of the corpus that are the file of the texts itself."""
+    """The files of the corpus that are the file of the texts itself, or a copy of it."""
     try:
-        own = Path(path).resolve()
-        return tuple(one for one in files if "://" not in one.address and Path(one.address).resolve() == own)
+        own = Path(path).resolve(strict=True)
+        size = own.stat().st_size if own.is_file() else -1
+        return tuple(
+            one for one in files
+            if "://" not in one.address and one.size == size and filecmp.cmp(one.address, own, shallow=False)
+        )  # fmt: skip
     except OSError:
         return ()

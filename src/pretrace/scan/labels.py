@@ -15,7 +15,7 @@ import numpy as np
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.columns import USUAL
-from pretrace.corpora.streams import Tell
+from pretrace.corpora.opening import OnUnreadable
 from pretrace.errors import TextsError
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import RESULT
@@ -80,7 +80,7 @@ class LabelledStream(TextStream):
             f"{kinds.count(None):,} texts are neither and were left out."
         )
 
-    def texts(self, tell: Tell | None = None) -> Iterator[Text]:
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts that have a label, in order; TextsError for one that the scan did not look for."""
         for text in self._stream.texts(tell):
             self._scanned.check(text, self.source)

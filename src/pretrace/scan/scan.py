@@ -25,10 +25,10 @@ import numpy as np
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
-from pretrace.scan.corpus import CorpusFile, Reader, Unread, holds
+from pretrace.scan.corpus import INDEX, CorpusFile, Reader, Unread, holds
 from pretrace.scan.folding import folded, has_numba
 from pretrace.scan.searching import AT, COMMON, RUN, Search, Table
-from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_text, merged
+from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_texts, merged
 from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option
@@ -114,17 +114,27 @@ class ScanSettings:
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
     """What a scan would read: its files and their bytes (packed, as they lie there), and the seconds that this machine
-    takes, from what was read of the first files; None where nothing could be read."""
+    takes, from what was read of the first files; None where nothing could be read. And the questions to indexes, with
+    their seconds."""
 
     files: int
     bytes: int
     probed: int
     seconds: float | None
     fast: bool
+    questions: int = 0
+    asking: float = 0.0
 
     @property
     def words(self) -> str:
         """The plan in one sentence or two."""
+        asked = (
+            f"About {self.questions:,} questions are asked of an index, which takes about {spoken(self.asking)}."
+            if self.questions
+            else ""
+        )
+        if not self.files:
+            return asked
         took = (
             ""
             if self.seconds is None
@@ -135,7 +145,8 @@ class ScanPlan:
             if self.fast
             else " numba is not installed, so the search is slower: pip install 'pretrace[scan]'."
         )
-        return f"{self.files:,} files of {self.bytes / 1e6:,.0f} MB are read once.{took}{slow}"
+        read = f"{self.files:,} files of {self.bytes / 1e6:,.0f} MB are read once.{took}{slow}"
+        return f"{read} {asked}".strip()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,6 +172,11 @@ class Texts:
         return made
 
     @property
+    def written(self) -> list[str]:
+        """The texts as they are given."""
+        return [one.text for one in (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))]
+
+    @property
     def starts(self) -> list[int]:
         """The first byte of each text among all, each behind a byte of its own."""
         return [int(one) for one in np.cumsum([0, *(len(one) + 1 for one in self.contents)])[:-1]]
@@ -183,6 +199,18 @@ class Searching:
     files: tuple[CorpusFile, ...]
     settings: ScanSettings
     sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.indexes and (not self.texts.exact or self.settings.near or self.settings.overlap):
+            raise ExpressionError(
+                "an index of infini-gram is asked for texts as they are written: it goes with `pretrace scan … --match "
+                "exact`, and without --near and --overlap."
+            )
+
+    @property
+    def indexes(self) -> tuple[CorpusFile, ...]:
+        """What of the corpus is asked, and not read."""
+        return tuple(one for one in self.files if one.is_index)
 
     @property
     def mine(self) -> list[CorpusFile]:
@@ -224,7 +252,18 @@ Watch = Callable[[int, int, int, int], object]
 
 def plan_scan(asked: Searching) -> ScanPlan:
     """What a scan would read, timed on the first 50 MB; nothing is kept."""
-    fast, files = has_numba(), asked.files
+    fast, files = has_numba(), [one for one in asked.files if not one.is_index]
+    questions, asking = 0, 0.0
+    for one in asked.indexes:
+        from pretrace.scan.index import seconds_for
+
+        try:
+            more, longer = seconds_for(one, asked.texts.written)
+        except Unread as error:
+            raise TextsError(f"{one.address} cannot be asked: {error}") from None
+        questions, asking = questions + more, asking + longer
+    if not files:
+        return ScanPlan(0, 0, 0, None, fast, questions, asking)
     tables, reader = asked.tables(), asked.reader()
     search = Search(tables.blocks, fast=fast)
     words = WordsFound("", tables.words, fast=fast) if tables.words else None
@@ -245,7 +284,7 @@ def plan_scan(asked: Searching) -> ScanPlan:
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
-    return ScanPlan(len(files), size, read, seconds, fast)
+    return ScanPlan(len(files), size, read, seconds, fast, questions, asking)
 
 
 class Crew(Protocol):
@@ -276,15 +315,25 @@ def scan(
                 write_atomically(_path(parts, file), part.save)
                 progress.read(file.size)
                 progress.done()
-    found = [one for one in (_part(parts, file) for file in asked.files) if one is not None]
-    if len(found) < len(asked.files):
-        return None
-    return _verdict(asked, merged(found), time.perf_counter() - began)
+    whole = found_in(asked, parts)
+    return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
 
-def found_in(asked: Searching, parts: Path) -> Part:
-    """What was found in all files, once each has a part."""
-    return merged([one for one in (_part(parts, file) for file in asked.files) if one is not None])
+def found_in(asked: Searching, parts: Path) -> Part | None:
+    """What was found in all files; None where one has no part yet."""
+    complete = True
+
+    def each() -> Iterator[Part]:  # one at a time: a part holds much where much was found
+        nonlocal complete
+        for file in asked.files:
+            part = _part(parts, file)
+            if part is None:
+                complete = False
+                return
+            yield part
+
+    whole = merged(each())
+    return whole if complete else None
 
 
 def search_file(
@@ -294,9 +343,15 @@ def search_file(
     *,
     read: Callable[[int], object] | None = None,
     stop: threading.Event | None = None,
+    kept: Path | None = None,
 ) -> Part | None:
-    """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile."""
+    """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile. What
+    an index answers is kept in the file `kept`."""
     texts = asked.texts
+    if file.is_index:
+        from pretrace.scan.index import ask_index
+
+        return ask_index(file, texts.written, texts.starts, kept, stop)
     search, reader = Search(tables.blocks, fast=has_numba()), asked.reader()
     words = WordsFound(file.address, tables.words, fast=has_numba()) if tables.words else None
     gathering = Gathering(file.address, texts.starts, [len(one) for one in texts.contents])
@@ -326,9 +381,12 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress
     tables, stop = asked.tables(), threading.Event()
 
     def one(file: CorpusFile) -> None:
-        part = search_file(asked, tables, file, read=progress.read, stop=stop)
+        kept = _path(parts, file).with_suffix(".answers")
+        part = search_file(asked, tables, file, read=progress.read, stop=stop, kept=kept)
         if part is not None:
             write_atomically(_path(parts, file), part.save)
+            if _whole(part):
+                kept.unlink(missing_ok=True)
             progress.done()
 
     _each(files, one, asked.workers(len(files)), stop)
@@ -397,7 +455,7 @@ def parts_of(out: Path) -> Path:
 
 def forget(parts: Path) -> None:
     """Delete the parts of a scan that was concluded; what stands there beside them stays."""
-    for one in [*parts.glob("*.npz"), parts / "scan.txt"]:
+    for one in [*parts.glob("*.npz"), *parts.glob("*.answers"), parts / "scan.txt"]:
         one.unlink(missing_ok=True)
     with suppress(OSError):
         parts.rmdir()
@@ -421,7 +479,7 @@ def _claimed(parts: Path, digest: str) -> None:
 def _path(parts: Path, file: CorpusFile) -> Path:
     """The part of a file: a file that changed has another one."""
     changed = 0
-    if "://" not in file.address:
+    if "://" not in file.address and not file.is_index:
         changed = Path(file.address).stat().st_mtime_ns
     name = hashlib.sha256(
         f"{file.address}\n{file.size}\n{changed}".encode("utf-8", "surrogatepass")
@@ -469,10 +527,7 @@ def state_of(found: FoundText) -> str:
 def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
     texts, files = asked.texts, asked.files
     suspect = len(texts.corpus)
-    found = [
-        found_text(whole, i, np.frombuffer(content, dtype=np.uint8), start)
-        for i, (content, start) in enumerate(zip(texts.contents, texts.starts, strict=True))
-    ]
+    found = found_texts(whole, texts.contents, texts.starts)
     states = [state_of(one) for one in found]
     overlap = _overlap(asked, whole)
     counted = {name: states[:suspect].count(name) for name in ("whole", "part", "common", "no", "too short")}
@@ -483,7 +538,9 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
     )
     usable = [one for one, state in zip(found[:suspect], states, strict=False) if state != "too short"]
     coverage = float(np.mean([one.coverage for one in usable]))
-    documents, size = sum(one.documents for one in whole.files), sum(one.bytes for one in whole.files)
+    read = [one for one in whole.files if not one.file.startswith(INDEX)]
+    documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
+    number = len(files) - len(asked.indexes)
     beside = list(zip(found[suspect:], states[suspect:], strict=True))
     own = holds(files, texts.corpus.source)
     return Verdict(
@@ -491,7 +548,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         corpus=texts.corpus.name,
         model="",
         outcome=outcome,
-        statement=_statement(counted, outcome, texts, unread),
+        statement=_statement(counted, outcome, asked, unread),
         level=0.0,
         exact=True,
         assumption="Nothing is assumed: what is found was compared letter by letter.",
@@ -500,8 +557,8 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         p=None,
         units=len(usable),
         unit="text",
-        question=f"Do the texts of {texts.corpus.name} stand in this corpus?",
-        compared=(*_compared(texts, files, documents, size), *_compared_words(asked.settings)),
+        question=f"Do the texts of “{texts.corpus.name}” stand in this corpus?",
+        compared=(*_compared(asked, documents, size), *_compared_words(asked.settings)),
         trust=_trust(beside),
         effect=Estimate(coverage, coverage, coverage),
         effect_unit="of a text's characters found, on average",
@@ -509,14 +566,21 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         advice=_advice(outcome, texts, unread, own),
         notes=(
             *texts.corpus.notes,
-            f"{len(files):,} files with {documents:,} documents were read, {size / 1e6:,.0f} MB as they lie there.",
+            *(
+                [
+                    f"{number:,} files with {documents:,} documents were read, {size / 1e6:,.0f} MB as they lie there."
+                ]
+                if number
+                else []
+            ),
         ),
         figures={
             "found": counted,
             "mean coverage": coverage,
             "documents read": documents,
             "documents that could not be read": sum(one.unreadable for one in whole.files),
-            "files": len(files),
+            "files": number,
+            **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
             "bytes": size,
             **(
                 {
@@ -572,8 +636,15 @@ def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles
     return tuple(said)
 
 
-def _statement(counted: Mapping[str, int], outcome: str, texts: Texts, unread: Sequence[FileFacts]) -> str:
-    total, name = len(texts.corpus), texts.corpus.name
+def _statement(
+    counted: Mapping[str, int], outcome: str, asked: Searching, unread: Sequence[FileFacts]
+) -> str:
+    total, name, alone = (
+        len(asked.texts.corpus),
+        asked.texts.corpus.name,
+        len(asked.indexes) == len(asked.files),
+    )
+    read = "asked" if alone else "read and asked" if asked.indexes else "read"
     if outcome == "found":
         parts = []
         if counted["whole"]:
@@ -582,25 +653,42 @@ def _statement(counted: Mapping[str, int], outcome: str, texts: Texts, unread: S
             )
         if counted["part"]:
             parts.append(f"{counted['part']:,} of {total:,} texts stand in it in part")
-        ending = " Not all of the corpus could be read, so there may be more." if unread else ""
+        ending = f" Not all of the corpus could be {read}, so there may be more." if unread else ""
         return f"Found: {', and '.join(parts)}.{ending}"
     if outcome == "inconclusive":
-        return f"Inconclusive: no text of {name} was found, but not all of the corpus could be read."
-    return f"Not found: no text of {name} stands in what was read, and all of the corpus was read."
+        return f"Inconclusive: no text of {name} was found, but not all of the corpus could be {read}."
+    if alone:
+        return f"Not found: no text of {name} stands in the corpus, as far as its index can tell."
+    return f"Not found: no text of {name} stands in what was {read}, and all of the corpus was {read}."
 
 
-def _compared(texts: Texts, files: Sequence[CorpusFile], documents: int, size: int) -> tuple[str, ...]:
+def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
+    texts, files, indexes = asked.texts, len(asked.files) - len(asked.indexes), asked.indexes
     how = (
         "Every letter had to agree."
         if texts.exact
         else "Capital letters and the kind of white space made no difference; every other sign had to agree."
     )
-    return (
-        f"{len(texts.corpus):,} texts were looked for in {documents:,} documents of {len(files):,} files "
-        f"({size / 1e6:,.0f} MB). The whole corpus was read; nothing was sampled.",
-        f"A passage counts where {RUN} or more characters stand in a document in the same order. {how} Each "
-        "passage was compared letter by letter, so none was found by mistake, and none of this length was missed.",
-    )
+    said = []
+    if files:
+        said += [
+            f"{len(texts.corpus):,} texts were looked for in {_many(documents, 'document')} of "
+            f"{_many(files, 'file')} ({_megabytes(size)}). The whole corpus was read; nothing was sampled.",
+            f"A passage counts where {RUN} or more characters stand in a document in the same order. {how} Each "
+            "passage was compared letter by letter, so none was found by mistake, and none of this length was missed.",
+        ]
+    if indexes:
+        named = ", ".join(one.address for one in indexes)
+        said += [
+            f"{'They' if files else f'{len(texts.corpus):,} texts'} were {'also ' if files else ''}looked for in "
+            f"{'an index' if len(indexes) == 1 else f'{len(indexes)} indexes'} of infini-gram, which was asked and not "
+            f"read ({named}). It says at how many places whole words stand exactly as they are written. A passage "
+            f"counts where {RUN} or more characters do.",
+            "An index cuts texts into tokens, so it can miss a passage of which the corpus cuts the first or the last "
+            "word in another way, such as at the beginning of a line. It counts places and not documents, names a few "
+            "documents at most, and does not say where in them a passage stands.",
+        ]
+    return tuple(said)
 
 
 def _compared_words(settings: ScanSettings) -> tuple[str, ...]:
@@ -666,7 +754,9 @@ def _advice(
     outcome: str, texts: Texts, unread: Sequence[FileFacts], own: Sequence[CorpusFile]
 ) -> tuple[str, ...]:
     said = []
-    if any(one.unread for one in unread):
+    if any(one.unread and one.file.startswith(INDEX) for one in unread):
+        said.append("Ask the index again with the same command: what it has answered is kept.")
+    if any(one.unread and not one.file.startswith(INDEX) for one in unread):
         said.append(
             "Fetch the files that could not be read anew, and run the same command: only they are read again."
         )
@@ -674,13 +764,21 @@ def _advice(
         said.append("Take the file of the texts out of the corpus: every text is found there.")
     if texts.heldout is None and outcome == "found":
         said.append(
-            "Name control texts with --heldout: how much of them is found says what texts of this kind share."
+            "Name control texts: how much of them is found says what texts of this kind share. [--heldout]"
         )
     if outcome == "absent":
         said.append(
-            "To learn more of a model whose training data are not open, test it: pretrace advise says how."
+            "To learn more of a model whose training data are not open, test the model. [pretrace advise]"
         )
     return tuple(said)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB" if size >= 1e6 else "less than 1 MB"
 
 
 def _tables(
@@ -719,7 +817,7 @@ def _tables(
             "document id": tuple(row[3].facts.id for row in hits),
             "url": tuple(row[3].facts.url for row in hits),
             "date": tuple(row[3].facts.date for row in hits),
-            "offset": np.array([float(row[3].at) for row in hits]),
+            "offset": np.array([float(row[3].at) if row[3].at >= 0 else np.nan for row in hits]),
             "bytes": np.array([float(row[3].covered) for row in hits]),
         },
     )

@@ -78,7 +78,7 @@ class Table:
         counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
         shifts = ends - BLOCK - sizes - stride * (np.cumsum(counts) - counts)
         kind = np.int32 if len(joined) < 1 << 31 else np.int64
-        places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum())).astype(kind)
+        places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum()), dtype=kind)
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
         words = _words(joined)

@@ -7,11 +7,12 @@ order to the same numbers, so a scan may be killed, divided over machines, and g
 from __future__ import annotations
 
 import json
+import zlib
 from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,7 @@ EVERYWHERE = 1000
 """Documents from which on a passage is common in any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(NamedTuple):
     """A document that holds part of a text: `covered` bytes of it, from `start` to `end` of the text over all runs,
     beginning at byte `at` of the folded document."""
 
@@ -85,51 +85,49 @@ class Part:
             "documents": self.documents,
             "wholes": self.wholes,
             "longest": self.longest,
-            "best": {text: [_plain(one) for one in some] for text, some in self.best.items()},
+            "best": self.best,
             "near": self.near,
-            "nearest": {text: [_plain(one) for one in some] for text, some in self.nearest.items()},
+            "nearest": self.nearest,
         }
-        written = np.frombuffer(
-            json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass"), dtype=np.uint8
-        )
+        written = json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        changes, grams = _packed(self.changes.tobytes()), _packed(self.grams.tobytes())
         with path.open("wb") as file:
-            np.savez_compressed(file, plain=written, changes=self.changes, grams=self.grams)
+            np.savez(file, plain=_packed(written), changes=changes, grams=grams)
 
     @classmethod
     def load(cls, path: Path) -> Part:
         """What `save` wrote; ValueError or OSError where it is damaged."""
         with np.load(path) as found:
-            plain: dict[str, Any] = json.loads(found["plain"].tobytes().decode("utf-8", "surrogatepass"))
-            changes, grams = found["changes"], found["grams"]
+            written, changes, grams = (zlib.decompress(found[name]) for name in ("plain", "changes", "grams"))
+        plain: dict[str, Any] = json.loads(written.decode("utf-8", "surrogatepass"))
         documents, wholes, longest, near = (
             {int(text): int(number) for text, number in plain[name].items()}
             for name in ("documents", "wholes", "longest", "near")
         )
         best = {
-            int(text): [Sighting(**{**one, "facts": Facts(**one["facts"])}) for one in some]
+            int(text): [Sighting._make((*one, Facts._make(facts))) for *one, facts in some]
             for text, some in plain["best"].items()
         }
         nearest = {
-            int(text): [NearCopy(**{**one, "facts": Facts(**one["facts"])}) for one in some]
+            int(text): [NearCopy._make((*one, Facts._make(facts))) for *one, facts in some]
             for text, some in plain["nearest"].items()
         }
         return cls(
             tuple(FileFacts(**one) for one in plain["files"]),
-            changes,
+            np.frombuffer(changes, dtype=np.int64).reshape(-1, 2),
             documents,
             wholes,
             longest,
             best,
             near,
             nearest,
-            grams,
+            np.frombuffer(grams, dtype=np.uint64),
         )
 
 
-def _plain(one: Sighting | NearCopy) -> dict[str, Any]:
-    """As `asdict`, which takes most of the time of a scan that finds much."""
-    made = {name: getattr(one, name) for name in type(one).__dataclass_fields__}
-    return {**made, "facts": {"id": one.facts.id, "url": one.facts.url, "date": one.facts.date}}
+def _packed(raw: bytes) -> Bytes:
+    """Bytes in fewer, quickly."""
+    return np.frombuffer(zlib.compress(raw, 1), dtype=np.uint8)
 
 
 class Gathering:
@@ -259,11 +257,9 @@ def merged(parts: Iterable[Part]) -> Part:
         for text, size in part.longest.items():
             whole.longest[text] = max(whole.longest.get(text, 0), size)
         for text, some in part.best.items():
-            both = [*whole.best.get(text, []), *some]
-            whole.best[text] = sorted(both, key=lambda one: one.order)[:KEPT]
+            whole.best[text] = _first(whole.best.get(text, []), some, KEPT)
         for text, copies in part.nearest.items():
-            alike = [*whole.nearest.get(text, []), *copies]
-            whole.nearest[text] = sorted(alike, key=lambda one: one.order)[:NEAREST]
+            whole.nearest[text] = _first(whole.nearest.get(text, []), copies, NEAREST)
         grams.append(part.grams)
         if len(changes) > 64:
             changes, grams = [added_up(changes)], [np.unique(np.concatenate(grams))]
@@ -272,6 +268,25 @@ def merged(parts: Iterable[Part]) -> Part:
     whole.changes = added_up(changes)
     whole.files = tuple(sorted(files, key=lambda one: one.file))
     return whole
+
+
+class _Ordered(Protocol):
+    @property
+    def order(self) -> Any: ...
+
+
+_One = TypeVar("_One", bound=_Ordered)
+
+
+def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
+    """The first of two lists that are in order each, up to so many."""
+    if not mine:
+        return more[:most]
+    if len(mine) == most and mine[-1].order < more[0].order:
+        return mine
+    both = [*mine, *more]
+    both.sort(key=lambda one: one.order)
+    return both[:most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,24 +321,43 @@ class FoundText:
         return self.coverage - self.common
 
 
-def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
-    """What was found of one text, whose folded bytes begin at `start` of all texts."""
+def found_texts(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
+    """What was found of each text, whose folded bytes begin at `starts` of all texts."""
+    places = np.ascontiguousarray(whole.changes[:, 0])
+    ends = np.array(starts, dtype=np.int64) + np.array([len(one) for one in contents], dtype=np.int64) + 1
+    edges = zip(np.searchsorted(places, starts).tolist(), np.searchsorted(places, ends).tolist(), strict=True)
+    return [
+        _found_text(whole, text, content, whole.changes[first:last] - (start, 0))
+        if last > first
+        else _not_found(whole, text, content)
+        for text, (content, start, (first, last)) in enumerate(zip(contents, starts, edges, strict=True))
+    ]
+
+
+def _not_found(whole: Part, text: int, content: bytes) -> FoundText:
+    """A text of which no passage was found, as most."""
+    total = len(content) if content.isascii() else len(_letters(content))
+    passages: tuple[Passage, ...] = (Passage(0, total, 0),) if total else ()
+    near, nearest = whole.near.get(text, 0), tuple(whole.nearest.get(text, ()))
+    return FoundText(total, 0.0, 0.0, 0, 0, 0, passages, (), near, nearest)
+
+
+def _letters(content: bytes) -> npt.NDArray[np.intp]:
+    """The bytes at which characters begin."""
+    return np.flatnonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)
+
+
+def _found_text(whole: Part, text: int, content: bytes, mine: npt.NDArray[np.int64]) -> FoundText:
+    """What was found of one text, whose own changes are `mine`, from its first byte on."""
     size = len(content)
-    first, last = np.searchsorted(whole.changes[:, 0], [start, start + size + 1])
-    if first == last:  # as most texts
-        total = int(np.count_nonzero(content & 0xC0 != 0x80))
-        whole_text: tuple[Passage, ...] = (Passage(0, total, 0),) if total else ()
-        near, nearest = whole.near.get(text, 0), tuple(whole.nearest.get(text, ()))
-        return FoundText(total, 0.0, 0.0, 0, 0, 0, whole_text, (), near, nearest)
-    mine = whole.changes[first:last]
-    letters = np.concatenate([[0], np.cumsum(content & 0xC0 != 0x80)])
-    total = int(letters[-1])
-    edges = [0, *(mine[:, 0] - start).tolist(), size]
+    edges = [0, *mine[:, 0].tolist(), size]
+    letters = edges if content.isascii() else np.searchsorted(_letters(content), edges).tolist()
+    total = letters[-1]
     counts = [0, *np.cumsum(mine[:, 1]).tolist()]
     passages = tuple(
-        Passage(int(letters[one]), int(letters[other]), int(number))
-        for one, other, number in zip(edges[:-1], edges[1:], counts, strict=True)
-        if letters[other] > letters[one]
+        Passage(one, other, number)
+        for one, other, number in zip(letters[:-1], letters[1:], counts, strict=True)
+        if other > one
     )
     covered = [one for one in passages if one.documents]
     found = sum(one.end - one.start for one in covered)
@@ -346,11 +380,10 @@ def found_text(whole: Part, text: int, content: Bytes, start: int) -> FoundText:
 def common_bytes(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Which bytes of all texts stand in common passages, each text at its own first byte."""
     made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
-    for text, (content, start) in enumerate(zip(contents, starts, strict=True)):
-        letters = np.frombuffer(content, dtype=np.uint8)
-        found = found_text(whole, text, letters, start).passages
+    for content, start, text in zip(contents, starts, found_texts(whole, contents, starts), strict=True):
+        found = text.passages
         usual = _rare_quarter([one for one in found if one.documents])
-        first = np.append(np.flatnonzero(letters & 0xC0 != 0x80), len(letters))
+        first = np.append(_letters(content), len(content))
         for one in found:
             if one.documents and is_common(one.documents, usual):
                 made[start + first[one.start] : start + first[one.end]] = True

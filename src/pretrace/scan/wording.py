@@ -12,6 +12,7 @@ import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -170,8 +171,7 @@ class Wording:
         return cls(held(SHINGLE) if near else None, held(GRAM) if overlap else None)
 
 
-@dataclass(frozen=True, slots=True)
-class NearCopy:
+class NearCopy(NamedTuple):
     """A document that is nearly a text: the Jaccard index of their sequences of 5 words, and where it stands."""
 
     jaccard: float

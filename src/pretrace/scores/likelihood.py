@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, scores
-from pretrace.types import Evidence, Floats, Needs, Quantity, View
+from pretrace.types import Doubles, Evidence, Floats, Needs, Quantity, Stack, Text, Trace, View
 
 FLOOR = 1e-6
 """What a denominator is kept away from 0 by."""
@@ -27,8 +28,15 @@ def mean_logp(logp: Floats) -> float:
 
 
 def mean_of(values: npt.NDArray[np.floating[Any]]) -> float:
-    """The mean, summed in float64: `values.mean(dtype=np.float64)` in half its time, which counts for short texts."""
-    return float(np.add.reduce(values, dtype=np.float64)) / len(values)
+    """The mean, summed in float64."""
+    return float(means(values))
+
+
+def means(values: npt.NDArray[np.floating[Any]]) -> Doubles:
+    """The means of the last axis, summed in float64: `values.mean(-1, dtype=np.float64)` in half its time, which counts
+    for short texts."""
+    found: Doubles = np.add.reduce(values, axis=-1, dtype=np.float64) / values.shape[-1]
+    return found
 
 
 def ppl_ratio(own: float, other: float) -> float:
@@ -64,7 +72,11 @@ class Loss:
     needs = Needs(Quantity.LOGP)
 
     def __call__(self, evidence: Evidence, /) -> float:
-        return mean_logp(evidence.plain.logp)
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """The score of each text."""
+        return means(traces.logp)
 
 
 @scores.add("ppl")
@@ -104,8 +116,12 @@ class Zlib:
         require(0 <= self.level <= 9, f"zlib: level must be from 0 to 9, found {self.level}.")
 
     def __call__(self, evidence: Evidence, /) -> float:
-        size = len(zlib.compress(evidence.text.text.encode("utf-8", "replace"), self.level))
-        return mean_logp(evidence.plain.logp) / size
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """The score of each text."""
+        sizes = [len(zlib.compress(text.text.encode("utf-8", "replace"), self.level)) for text in texts]
+        return means(traces.logp) / np.array(sizes, np.float64)
 
 
 @scores.add("lowercase")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, scores
-from pretrace.scores.likelihood import mean_of
-from pretrace.types import Evidence, Needs, Quantity
+from pretrace.scores.likelihood import means
+from pretrace.types import Doubles, Evidence, Needs, Quantity, Stack, Text, Trace
 
 Numbers = npt.NDArray[np.floating[Any]]
 
@@ -19,21 +20,21 @@ TINY_STD = 1e-6
 
 
 def lowest(values: Numbers, k: float) -> Numbers:
-    """The lowest max(1, int(k·n)) values, in no particular order.
+    """The lowest max(1, int(k·n)) values of the last axis, in no particular order.
 
     >>> sorted(lowest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
     [-9.0, -4.0]
     """
-    count = max(1, int(k * len(values)))
-    if count >= len(values):
+    count = max(1, int(k * values.shape[-1]))
+    if count >= values.shape[-1]:
         return values
     found = values.copy()
     found.partition(count - 1)
-    return found[:count]
+    return found[..., :count]
 
 
 def highest(values: Numbers, k: float) -> Numbers:
-    """The highest max(1, int(k·n)) values, in no particular order.
+    """The highest max(1, int(k·n)) values of the last axis, in no particular order.
 
     >>> sorted(highest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
     [-3.0, -1.0]
@@ -60,7 +61,11 @@ class MinK:
         require(0 < self.k <= 1, f"min_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
 
     def __call__(self, evidence: Evidence, /) -> float:
-        return mean_of(lowest(evidence.plain.logp, self.k))
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """The score of each text."""
+        return means(lowest(traces.logp, self.k))
 
 
 @scores.add("max_k")
@@ -82,7 +87,11 @@ class MaxK:
         require(0 < self.k <= 1, f"max_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
 
     def __call__(self, evidence: Evidence, /) -> float:
-        return mean_of(highest(evidence.plain.logp, self.k))
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """The score of each text."""
+        return means(highest(traces.logp, self.k))
 
 
 @scores.add("min_k_plus_plus")
@@ -109,8 +118,11 @@ class MinKPlusPlus:
         )
 
     def __call__(self, evidence: Evidence, /) -> float:
-        trace = evidence.plain
-        assert trace.mean is not None  # `needs` asked for both
-        assert trace.std is not None
-        z = (trace.logp - trace.mean) / np.maximum(trace.std, TINY_STD)
-        return mean_of(lowest(z, self.k))
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """The score of each text."""
+        assert traces.mean is not None  # `needs` asked for both
+        assert traces.std is not None
+        z = (traces.logp - traces.mean) / np.maximum(traces.std, TINY_STD)
+        return means(lowest(z, self.k))

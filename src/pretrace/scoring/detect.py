@@ -2,21 +2,316 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pretrace.cache.location import text_key
 from pretrace.corpora import Texts, corpus_of
-from pretrace.errors import TextsError
-from pretrace.scoring.evidence import Progress, Silent
+from pretrace.errors import PretraceError, TextsError
+from pretrace.rewrites import Selective
+from pretrace.scoring.evidence import CHUNK, Progress, Silent
 from pretrace.scoring.holdout import check_disjoint
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import FittedScores, Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
-from pretrace.scoring.scored import Scored
-from pretrace.types import Backend, Control, Corpus, Ints, Run, Text
+from pretrace.types import (
+    Backend,
+    Control,
+    Corpus,
+    Doubles,
+    Evidence,
+    Heat,
+    Ints,
+    Missing,
+    Run,
+    Score,
+    Skipped,
+    Stack,
+    Stackable,
+    Text,
+    Trace,
+    View,
+)
+
+# Rows of scores as they come from evidence: one a text, or the reason why it has none.
+
+
+# The texts a report shows token by token: the most and the least member-like ones.
+
+
+SHOWN = 3
+"""Texts from each end of the first score."""
+PIECES = 400
+"""Tokens shown of a text."""
+
+_Ranked = tuple[float, int, Text, Trace]
+
+
+class Extremes:
+    """Keeps the texts with the highest and the lowest score as they come by, with their traces."""
+
+    def __init__(self, shown: int = SHOWN) -> None:
+        self.shown = shown
+        self.seen = 0
+        self._high: list[_Ranked] = []
+        self._low: list[_Ranked] = []
+
+    def offer(self, score: float, text: Text, trace: Trace) -> None:
+        """One text with its score; equal scores rank in the order they come."""
+        ranked = (-score, self.seen, text, trace)
+        self.seen += 1
+        if self.seen <= 2 * self.shown or score > -self._high[-1][0]:
+            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * self.shown]
+        if self.seen <= 2 * self.shown or score <= -self._low[0][0]:
+            self._low = sorted([*self._low, ranked], key=_rank)[-self.shown :]
+
+    @property
+    def ends(self) -> list[tuple[float, int, Text, Trace]]:
+        """Every text that is kept, with its score and its place among those seen, from 0; highest score first."""
+        kept = {ranked[1]: ranked for ranked in (*self._high, *self._low)}
+        return [
+            (-score, place, text, trace) for score, place, text, trace in sorted(kept.values(), key=_rank)
+        ]
+
+    def heat(self, backend: Backend) -> tuple[Heat, ...]:
+        """Heat maps, highest score first: all texts where they are few, else so many from each end."""
+        many = self.seen > 2 * self.shown
+        best = self._high[: self.shown] if many else self._high
+        places = list(enumerate(best, start=1))
+        if many:
+            places += enumerate(self._low, start=self.seen - self.shown + 1)
+        return tuple(
+            heat_of(text, trace, backend, note=f"rank {place} of {self.seen} by score, {label_words(text)}")
+            for place, (_, _, text, trace) in places
+        )
+
+
+def heat_of(
+    text: Text, trace: Trace, backend: Backend, *, note: str = "", limit: int | None = PIECES
+) -> Heat:
+    """One text as pieces with their log-probabilities; what lies beyond `limit` tokens is left out and said."""
+    spans = backend.spans(text.text)
+    read = len(spans) - trace.cut
+    unpredicted = max(0, read - len(trace))  # the first token, where no start token stands before it
+    values = [None] * unpredicted + [float(value) for value in trace.logp]
+    shown = read if limit is None else min(read, limit)
+    pieces = [text.text[start:end] for start, end in spans[:shown]]
+    if shown < len(spans):
+        note = f"{note}; first {shown} of {len(spans)} tokens shown".removeprefix("; ")
+    return Heat(text.id, tuple(pieces), tuple(values[:shown]), note)
+
+
+def _rank(ranked: _Ranked) -> tuple[float, int]:
+    return ranked[:2]
+
+
+def label_words(text: Text) -> str:
+    """What is known of a text, in words."""
+    return {True: "a known member", False: "a known non-member", None: "not labelled"}[text.member]
+
+
+_PLAIN = View()
+NOTHING = "no text has something to predict for both the target and the placebo model."
+
+
+class Row(NamedTuple):
+    """A text that has a score: its scores in the plan's order, those fitted on shuffled labels, its tokens, and how
+    many of them the limit dropped."""
+
+    text: Text
+    values: list[float]
+    shuffled: list[list[float]]
+    tokens: int
+    cut: int
+
+
+class Named(NamedTuple):
+    """A score with its expression, the views that it compares, and the fewest tokens that it takes."""
+
+    name: str
+    score: Score
+    views: frozenset[View]
+    fewest: int = 0
+
+    @classmethod
+    def of(cls, name: str, score: Score) -> Named:
+        """The score with its views."""
+        return cls(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
+
+    def value(self, evidence: Evidence, empty: frozenset[View]) -> float:
+        """The score of a text; NaN where one of the views that it compares has nothing in it, or too little."""
+        if (empty and empty & self.views) or (self.fewest and len(evidence.plain) < self.fewest):
+            return float("nan")
+        value = self.score(evidence)
+        if not math.isfinite(value):
+            raise self._mistake(value, evidence.text)
+        return value
+
+    def values(self, some: Block) -> Doubles:
+        """The score of each text, as `value` gives it."""
+        if not isinstance(self.score, Stackable) or self.views != {_PLAIN}:
+            pairs = zip(some.evidence, some.empty, strict=True)
+            return np.array([self.value(evidence, empty) for evidence, empty in pairs], dtype=np.float64)
+        found = np.full(len(some.evidence), np.nan)
+        for places, stack in some.stacks:
+            if stack.logp.shape[1] >= self.fewest:
+                texts = [some.evidence[i].text for i in places]
+                found[places] = values = self.score.over(stack, texts)
+                if not np.isfinite(values).all():
+                    wrong = int(np.flatnonzero(~np.isfinite(values))[0])
+                    raise self._mistake(float(values[wrong]), texts[wrong])
+        return found
+
+    def _mistake(self, value: float, text: Text) -> PretraceError:
+        return PretraceError(
+            f"{self.name} gave {value} for text {text.id!r}; this is a mistake in the score."
+        )
+
+
+class Block:
+    """Texts that are scored together: what models said of them, the views without a prediction, and the traces of those
+    that have one, stacked by their numbers of tokens, with where they stand."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self.evidence = evidence
+        self.empty = [one.empty for one in evidence]
+        traces = [one.views[_PLAIN][0] for one in evidence]
+        self.stacks = list(_stacked(traces))
+
+
+def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
+    lengths = np.array([len(trace.logp) for trace in traces], dtype=np.int64)
+    order = np.argsort(lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    if not len(order):
+        return
+    some = [traces[i] for i in order.tolist()]
+    logp = np.concatenate([trace.logp for trace in some])
+    means = [trace.mean for trace in some if trace.mean is not None]
+    stds = [trace.std for trace in some if trace.std is not None]
+    moments = (np.concatenate(means), np.concatenate(stds)) if len(means) == len(stds) == len(some) else None
+    begin = 0
+    for places in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
+        shape = len(places), int(lengths[places[0]])
+        part = slice(begin, begin := begin + shape[0] * shape[1])
+        mean, std = (None, None) if moments is None else (moments[0][part], moments[1][part])
+        yield (
+            places,
+            Stack(
+                logp[part].reshape(shape),
+                None if mean is None else mean.reshape(shape),
+                None if std is None else std.reshape(shape),
+            ),
+        )
+
+
+@dataclass(slots=True)
+class Scored:
+    """What one set of models said of texts, in their order: rows, and what has none."""
+
+    scores: FittedScores
+    plan: ScorePlan
+    rows: list[Row] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    extremes: Extremes = field(default_factory=Extremes)
+    _ready: list[Named] = field(init=False)
+    _shuffled: list[list[Named]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ready = [Named.of(name, score) for name, score in self.scores.ready.items()]
+        self._shuffled = [
+            [Named.of(name, score) for score in repeats] for name, repeats in self.scores.shuffled.items()
+        ]
+
+    @property
+    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The scores of the rows, float64 [texts, scores]; NaN where a text has no value of one."""
+        return np.array([row.values for row in self.rows], dtype=np.float64)
+
+    def read(self, evidence: Iterable[Evidence]) -> Scored:
+        """This, with the rows of all the evidence."""
+        left = iter(evidence)
+        while some := list(islice(left, CHUNK)):
+            block = Block(some)
+            values = np.column_stack([one.values(block) for one in self._ready]).tolist()
+            for one, empty, row in zip(some, block.empty, values, strict=True):
+                self._add(one, empty, row)
+        return self
+
+    def _add(self, evidence: Evidence, empty: frozenset[View], values: list[float]) -> None:
+        """The text's row, or the reason why it has none."""
+        text = evidence.text
+        if (empty or any(map(math.isnan, values))) and not self._told(evidence, values, empty):
+            return
+        shuffled = [[one.value(evidence, empty) for one in repeats] for repeats in self._shuffled]
+        plain = evidence.views[_PLAIN][0]
+        self.rows.append(Row(text, values, shuffled, len(plain), plain.cut))
+        if values[0] == values[0]:
+            self.extremes.offer(values[0], text, plain)
+
+    def _told(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
+        """Note what the text lacks; False where it has no row."""
+        lost = [one for one, value in zip(self._ready, values, strict=True) if math.isnan(value)]
+        reasons = {one.name: self._why(one, evidence, empty & one.views) for one in lost}
+        if _PLAIN in empty or len(lost) == len(values):
+            tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
+            why = self._why(lost[0], evidence, empty) if lost else _reason(evidence, empty, self.plan)
+            self.skipped.append(Skipped(evidence.text.id, why, tokens))
+            return False
+        self.missing.extend(Missing(evidence.text.id, name, reason) for name, reason in reasons.items())
+        return True
+
+    def _why(self, one: Named, evidence: Evidence, empty: frozenset[View]) -> str:
+        """Why the text has no value of this score."""
+        if empty:
+            return _reason(evidence, empty, self.plan)
+        return f"the text has {len(evidence.plain):,} tokens, and {one.name} takes {one.fewest:,} or more"
+
+    def held_against(self, placebo: Scored, *, required: bool = True) -> tuple[Control, ...]:
+        """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
+        `missing`. TextsError where the placebo has no value for any text and one is `required`."""
+        other = {row.text.id: row.values for row in placebo.rows}
+        reasons = {(one.id, one.score): one.reason for one in placebo.missing}
+        skipped = {one.id: one.reason for one in placebo.skipped}
+        nothing = [float("nan")] * len(self.scores.ready)
+        matrix = np.array([other.get(row.text.id, nothing) for row in self.rows], dtype=np.float64)
+        if required and np.isnan(matrix).all():
+            raise TextsError(NOTHING)
+        for row, values in zip(self.rows, matrix.tolist(), strict=True):
+            for name, value, mine in zip(self.scores.ready, values, row.values, strict=True):
+                if math.isnan(value) and not math.isnan(mine):
+                    why = reasons.get((row.text.id, name)) or skipped[row.text.id]
+                    self.missing.append(Missing(row.text.id, name, f"under the placebo model: {why}"))
+        return tuple(Control(name, "placebo", matrix[:, [i]]) for i, name in enumerate(self.scores.ready))
+
+    @property
+    def shuffled(self) -> tuple[Control, ...]:
+        """The scores of the rows that were fitted on shuffled labels."""
+        return tuple(
+            Control(name, "shuffled", np.array([row.shuffled[i] for row in self.rows], dtype=np.float64))
+            for i, name in enumerate(self.scores.shuffled)
+        )
+
+
+def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
+    """Why a text has no score, or none of some scores: `empty` are the views that lack a prediction."""
+    if not evidence.text.text.strip():
+        return "the text is empty"
+    if len(evidence.empty) == len(evidence.views):
+        return "a single token: without a start token there is nothing to predict"
+    lacking = [view for view in evidence.views if view in empty]
+    formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
+    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Selective))
+    first = lacking[0]
+    return (
+        "; ".join(reasons) or f"its {first.rewrite} form under the {first.model} model has nothing to predict"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +351,7 @@ def detect(
     for some in (models, models.placebo):
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
             plan.check(some)
-            check_leaks(corpus, some)
+            _check_leaks(corpus, some)
     found = _over(corpus.texts, models, plan, options)
     if not found.rows:
         raise TextsError(
@@ -137,7 +432,7 @@ def leaks(models: Models) -> tuple[Leak, ...]:
     return tuple(found)
 
 
-def check_leaks(corpus: Corpus, models: Models) -> None:
+def _check_leaks(corpus: Corpus, models: Models) -> None:
     """LeakError where a text to be scored was tuned or fitted on."""
     for leak in leaks(models):
         leak.check(corpus)

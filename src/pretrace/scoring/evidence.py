@@ -194,11 +194,21 @@ def trace(
 
     Batches are planned over all the texts given, whatever the store holds, and stored whole: a run that
     was killed and starts again sees the same batches, so it ends with the same numbers to the last bit.
+    A text that is there several times is read once.
     """
     progress = progress or Silent()
     want = want if isinstance(want, Want) else Want(want)
-    encoded = encoded_for(backend, texts, want, after)
     keys = [text_key(text, after) for text in texts]
+    different = dict(zip(keys, texts, strict=True))
+    if len(different) < len(texts):
+        again = len(texts) - len(different)
+        if isinstance(progress, Weighed):
+            progress.weigh(again, 0)
+        once = trace(backend, list(different.values()), want, store=store, progress=progress, after=after)
+        progress.advance(again, 0, 0.0, False)
+        found = dict(zip(different, once, strict=True))
+        return [found[key] for key in keys]
+    encoded = encoded_for(backend, texts, want, after)
     traces = store.get(keys, want.quantity, want.states)
     lengths = [e.length for e in encoded]
     known = [i for i, found in enumerate(traces) if found is not None]

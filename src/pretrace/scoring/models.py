@@ -10,9 +10,7 @@ from pretrace.backends.serving.address import served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.holdout import Parts
-from pretrace.scoring.placebos import check_placebos
-from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import ModelsSettings, Target
+from pretrace.scoring.plan import Models, ModelsSettings, Target, check_placebos
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.methods import methods

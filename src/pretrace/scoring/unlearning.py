@@ -7,10 +7,8 @@ from dataclasses import replace
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.scoring.control_findings import survival
-from pretrace.scoring.figures import listed, shown
-from pretrace.scoring.findings import others
-from pretrace.scoring.settings import RETRAINED
+from pretrace.scoring.findings import listed, others, shown, survival
+from pretrace.scoring.plan import RETRAINED
 from pretrace.statistics.controls import PLACEBO
 from pretrace.types import Evaluation, Unlearned
 

@@ -20,7 +20,7 @@ from pretrace.statistics.documents import Grouping
 from pretrace.statistics.resampling import Spread, group_bootstrap, paired_difference
 from pretrace.types import Bools, Comparison, Estimate, Measure, Run
 
-USUAL_BASELINE = "loss"
+_USUAL_BASELINE = "loss"
 
 
 def compare(
@@ -105,7 +105,7 @@ def adjusted(pairs: Sequence[Pair], baseline: str, *, measure: Measure) -> tuple
 
 def usual_baseline(scores: Sequence[str]) -> str:
     """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
-    return USUAL_BASELINE if USUAL_BASELINE in scores else scores[0]
+    return _USUAL_BASELINE if _USUAL_BASELINE in scores else scores[0]
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -18,7 +18,7 @@ from pretrace.types import Bools, Curve, Doubles
 
 Indices = npt.NDArray[np.int32]
 
-CURVE_POINTS = 400
+_CURVE_POINTS = 400
 """The most points a thinned curve keeps: finer than a plot can show."""
 
 
@@ -116,7 +116,7 @@ def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
     turn = np.diff(true)[:-1] * np.diff(false)[1:] - np.diff(true)[1:] * np.diff(false)[:-1]
     corners[1:-1] = turn != 0
     fpr, tpr = false[corners] / false[-1], true[corners] / true[-1]
-    keep = _thinned(fpr, tpr) if len(fpr) > CURVE_POINTS else slice(None)
+    keep = _thinned(fpr, tpr) if len(fpr) > _CURVE_POINTS else slice(None)
     return Curve(tuple(fpr[keep].tolist()), tuple(tpr[keep].tolist()))
 
 

@@ -26,7 +26,7 @@ EXACT_RANKS = 200
 """Up to so many documents the distribution of the signed-rank sum is exact; above it is taken as normal."""
 STEPS = 20
 """Halvings of the interval that a Γ or a shift lies in, which leave a millionth of it."""
-WIDEST = 1e9
+_WIDEST = 1e9
 """No Γ above it is looked for."""
 
 
@@ -91,7 +91,7 @@ def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
     if not rejects(1):
         return None
     high = 2.0
-    while high < WIDEST and rejects(high):
+    while high < _WIDEST and rejects(high):
         high *= 2
     return _last(rejects, high / 2, high)
 

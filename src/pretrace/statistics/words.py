@@ -6,9 +6,12 @@ Words are runs of letters and digits in lower case; in scripts without spaces a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 UNSPACED = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -39,3 +42,99 @@ def shared_words(pairs: Iterable[tuple[str, str]]) -> float | None:
     sets = [(set(words_of(one)), set(words_of(two))) for one, two in pairs]
     found = [len(one & two) / len(one | two) for one, two in sets if one | two]
     return float(np.mean(found)) if found else None
+
+
+# What two texts have in common, word for word: runs of words, and the edit distance of characters.
+
+
+RUN = 5
+"""Words of a run that counts: shorter ones are common in any two texts of one language."""
+_ALONE = "぀-ヿ㐀-䶿一-鿿"  # of Japanese and Chinese, written without spaces: each sign counts as a word
+_WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
+
+_Grams = frozenset[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """The words of a text in lower case, and where each stands: characters [start, end)."""
+
+    words: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, text: str) -> Worded:
+        """The words of a text: letters and digits in a row, without punctuation."""
+        found = list(_WORD.finditer(text))
+        return cls(tuple(one.group().lower() for one in found), tuple(one.span() for one in found))
+
+    @property
+    def grams(self) -> _Grams:
+        """All runs of `RUN` words."""
+        return frozenset(zip(*(self.words[i:] for i in range(RUN)), strict=False))
+
+
+def covered(text: Worded, others: Iterable[_Grams]) -> npt.NDArray[np.bool_]:
+    """Which words of a text lie in a run of `RUN` words or more that stands in one of the others, bool [words]."""
+    known: set[tuple[str, ...]] = set().union(*others)
+    found = np.zeros(len(text.words), dtype=np.bool_)
+    for start in range(len(text.words) - RUN + 1):
+        if text.words[start : start + RUN] in known:
+            found[start : start + RUN] = True
+    return found
+
+
+def share_covered(text: Worded, others: Iterable[_Grams]) -> float:
+    """The share of a text's words that `covered` finds; 0 for a text without words.
+
+    >>> text = Worded.of("One two three four five. Six")
+    >>> round(share_covered(text, [Worded.of("and one, two, three: four five!").grams]), 3)
+    0.833
+    """
+    found = covered(text, others)
+    return float(found.mean()) if len(found) else 0.0
+
+
+def longest_run(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """The length of the longest run of items that stands in both.
+
+    >>> longest_run("a b c d".split(), "x b c y".split())
+    2
+    """
+    numbers: dict[Any, int] = {}
+    first, second = (np.array([numbers.setdefault(w, len(numbers)) for w in words]) for words in (one, other))
+    if not len(first) or not len(second):
+        return 0
+    best, row = 0, np.zeros(len(second) + 1, dtype=np.int64)
+    for word in first:
+        row[1:] = np.where(second == word, row[:-1] + 1, 0)
+        best = max(best, int(row.max()))
+    return best
+
+
+def edit_distance(one: str, other: str) -> int:
+    """The fewest characters to put in, take out or replace that turn one text into the other (Levenshtein 1966).
+
+    >>> edit_distance("kitten", "sitting")
+    3
+    """
+    second = np.array([ord(c) for c in other], dtype=np.int64)
+    places = np.arange(len(second) + 1)
+    row = places.copy()
+    for i, character in enumerate(one, 1):
+        least = np.minimum(row[1:] + 1, row[:-1] + (second != ord(character)))
+        # one more put in for every step to the right
+        row = np.minimum.accumulate(np.concatenate([[i], least]) - places) + places
+    return int(row[-1])
+
+
+def common_runs(text: str, others: Iterable[_Grams]) -> list[tuple[int, int]]:
+    """Where in the text the runs stand that `covered` finds: characters [start, end), in order."""
+    worded = Worded.of(text)
+    found = covered(worded, others)
+    runs: list[tuple[int, int]] = []
+    for i, (start, end) in enumerate(worded.spans):
+        if found[i]:
+            start = runs.pop()[0] if i and found[i - 1] else start
+            runs.append((start, end))
+    return runs

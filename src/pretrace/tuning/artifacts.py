@@ -17,7 +17,7 @@ from pretrace.backends.adapters import FORMAT, WEIGHTS, read_card
 from pretrace.cache.location import text_key
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.results.atomic import new_folder
-from pretrace.results.folder import file_hashes
+from pretrace.results.folder import file_hashes, read_lines, write_lines
 from pretrace.results.output_checks import (
     ADAPTER,
     ADAPTER_CARD,
@@ -27,7 +27,6 @@ from pretrace.results.output_checks import (
     FILES_KEY,
     PLANTED,
 )
-from pretrace.results.tables import read_lines, write_lines
 from pretrace.tuning.methods import Method, methods
 from pretrace.types import Corpus, Text
 

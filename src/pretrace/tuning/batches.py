@@ -150,7 +150,7 @@ def _indivisible(corpus: Corpus, documents: int) -> str:
 
 # Sequences are sorted by length within buckets of so many batches: wide enough that little is padded,
 # narrow enough that the batches of an epoch stay a random draw.
-BUCKET_BATCHES = 16
+_BUCKET_BATCHES = 16
 
 
 def epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: int) -> list[list[int]]:
@@ -166,8 +166,8 @@ def epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: 
     generator = np.random.default_rng([plan.seed, epoch])
     order = generator.permutation(len(lengths))
     batches: list[list[int]] = []
-    for start in range(0, len(order), plan.batch * BUCKET_BATCHES):
-        bucket = order[start : start + plan.batch * BUCKET_BATCHES]
+    for start in range(0, len(order), plan.batch * _BUCKET_BATCHES):
+        bucket = order[start : start + plan.batch * _BUCKET_BATCHES]
         bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
         batches += [bucket[i : i + plan.batch].tolist() for i in range(0, len(bucket), plan.batch)]
     return [batches[i] for i in generator.permutation(len(batches))]

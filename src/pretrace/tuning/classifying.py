@@ -27,18 +27,18 @@ from pretrace.backends.weights import locate
 from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
-from pretrace.tuning.checkpoint import trainable
 from pretrace.tuning.classifier_plan import SUREST, NewClassifier, TunedClassifier, check_kinds
 from pretrace.tuning.plan import TrainingPlan
+from pretrace.tuning.training import trainable
 from pretrace.types import Bools, Doubles
 
 Place = Callable[[], AbstractContextManager[Any]]
 
 
-class TextJudge:
+class _TextJudge:
     """A trained classifier: texts to the probability of the label it was trained to call True."""
 
-    def __init__(self, network: Network, reader: Reader, place: Place) -> None:
+    def __init__(self, network: _Network, reader: Reader, place: Place) -> None:
         self._network, self._reader, self._place = network, reader, place
 
     @torch.inference_mode()
@@ -57,7 +57,7 @@ class TextJudge:
         return sum(encoded.cut > 0 for encoded in self._reader.tokens.encode(texts))
 
 
-def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, seed: int) -> TextJudge:
+def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, seed: int) -> _TextJudge:
     """A transformer trained from scratch on the texts; its tokenizer is learnt on them too, without labels.
 
     The same texts, labels, settings and seed give the same weights on one machine with the same number of
@@ -74,9 +74,9 @@ def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, see
         tokens = Tokens(tokenizer, start="never", max_tokens=settings.max_tokens)
         reader = Reader(tokens, [int(tokenizer.eos_token_id)], plan.at_once)
         body = _gpt2(settings, len(tokenizer)).to(device_of("auto"))
-        network = Network(body)
+        network = _Network(body)
         _learn(network, reader.read(texts), labels, plan)
-    return TextJudge(network, reader, nullcontext)
+    return _TextJudge(network, reader, nullcontext)
 
 
 def fit_pretrained(
@@ -86,7 +86,7 @@ def fit_pretrained(
     settings: TunedClassifier,
     *,
     seed: int,
-) -> TextJudge:
+) -> _TextJudge:
     """A model that was trained before, tuned to tell the texts apart: causal or BERT-like.
 
     `model` is a hub id, a folder, a `.gguf` file, "smollm2", or an opened back end, which gives the same
@@ -97,17 +97,17 @@ def fit_pretrained(
         body, tokens = _opened(model, settings)
         plan = settings.plan(seed)
         reader = Reader(tokens, [], plan.at_once)
-        network = Network(body)
+        network = _Network(body)
         sequences = reader.read(texts)
         if settings.method == "full":
             network.requires_grad_(True)
             _learn(network, sequences, labels, plan)
-            return TextJudge(network, reader, nullcontext)
+            return _TextJudge(network, reader, nullcontext)
         from pretrace.backends.adapters import inserted
 
         with inserted(body, functools.partial(_adapted, rank=settings.rank)) as made:
             _learn(network, sequences, labels, plan)
-    return TextJudge(network, reader, made.layers.in_place)
+    return _TextJudge(network, reader, made.layers.in_place)
 
 
 class Reader(NamedTuple):
@@ -123,7 +123,7 @@ class Reader(NamedTuple):
         return [[*e.prefix.tolist(), *e.tokens.tolist(), *self.end] or [0] for e in encoded]
 
 
-class Network(torch.nn.Module):
+class _Network(torch.nn.Module):
     """A transformer without its output layer, and a linear layer on the mean of its last hidden states."""
 
     def __init__(self, body: Any) -> None:
@@ -151,7 +151,7 @@ class Network(torch.nn.Module):
         return self.body(input_ids=ids, attention_mask=mask, **self._options).last_hidden_state, mask
 
 
-def _learn(network: Network, sequences: Sequence[Sequence[int]], labels: Bools, plan: TrainingPlan) -> None:
+def _learn(network: _Network, sequences: Sequence[Sequence[int]], labels: Bools, plan: TrainingPlan) -> None:
     """Train what requires a gradient by cross-entropy, and leave the network in eval mode."""
     weights = [weight for _, weight in trainable(network)]
     optimiser = torch.optim.AdamW(
@@ -235,8 +235,8 @@ def _adapted(body: Any, *, rank: int) -> Any:
     """The body with a new adapter, as peft makes it for a model that only reads."""
     from peft import get_peft_model
 
+    from pretrace.tuning.adapters import peft_settings
     from pretrace.tuning.methods import Lora
-    from pretrace.tuning.targets import peft_settings
 
     how = peft_settings(Lora(rank=rank), body, steps=0)
     how.task_type = "FEATURE_EXTRACTION"

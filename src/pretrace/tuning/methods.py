@@ -15,7 +15,7 @@ from pretrace.tuning.plan import AT_ONCE, Precision, Schedule, TrainingPlan
 
 On = Literal["nonmembers", "members", "all"]
 
-HIGHEST_RANK = 4096
+_HIGHEST_RANK = 4096
 """Beyond this an adapter is larger than the layers of most models."""
 
 
@@ -155,6 +155,6 @@ _SIDES = "tuning: on must be 'nonmembers', 'members' or 'all', found {!r}."
 
 def _check_matrices(name: str, rank: int, alpha: float, dropout: float) -> None:
     require(rank >= 1, f"{name}: rank must be at least 1, found {rank}.")
-    require(rank <= HIGHEST_RANK, f"{name}: rank must be at most {HIGHEST_RANK:,}, found {rank:,}.")
+    require(rank <= _HIGHEST_RANK, f"{name}: rank must be at most {_HIGHEST_RANK:,}, found {rank:,}.")
     require(alpha > 0, f"{name}: alpha must be above 0, found {alpha}.")
     require(0 <= dropout < 1, f"{name}: dropout must be at least 0 and below 1, found {dropout}.")

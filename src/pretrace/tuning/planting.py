@@ -198,7 +198,7 @@ def _trained(
     if adapter is None:
         return train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
     from pretrace.backends.adapters import inserted
-    from pretrace.tuning.targets import new_adapter
+    from pretrace.tuning.adapters import new_adapter
 
     with inserted(model, new_adapter(adapter, steps=0, seed=plan.seed)) as made:
         history = train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)

@@ -1,27 +1,213 @@
 """The plain training loop: next-token loss, AdamW, one process. Planting, FSD's tuning and the
 generators of dataset inference go through it.
 
+Here too stand what it is made of: the number format it computes in, the loss of the next token and its gradient, and
+the state on disk from which a killed training goes on.
+
 A sequence is a list of token ids; the model learns to predict each from those before it. Sequences are
 never packed together and never see each other; padding is on the right and counts for nothing.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import math
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, cast
+from pickle import UnpicklingError
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.functional import cross_entropy
 
+from pretrace.backends.precision import machine
+from pretrace.cache.measured import Choice, Round, interleaved, measured_once
 from pretrace.errors import ModelError, TextsError
-from pretrace.tuning.batches import epoch_batches, pieces, rate
-from pretrace.tuning.checkpoint import Checkpoint, Position, identity, trainable
-from pretrace.tuning.next_token import NextToken
-from pretrace.tuning.plan import History, OnStep, TrainingPlan, TrainingStep
+from pretrace.results.atomic import explained
+from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
+from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, TrainingStep
+
+# The loss of the next token and its gradient, with the logits of a few hundred positions at a time.
+#
+# A vocabulary of 49,152 makes the logits of 2,048 tokens 0.4 GB, and a loss over all of them at once keeps and
+# copies them several times. Here each slice is taken through the output layer, to its loss and back to the
+# hidden states; the body of the model is then taken back once. Padding never reaches the output layer. The
+# sums are the same but for their order.
+
+
+IGNORED = -100
+"""The label of a position that is no target: cross_entropy leaves it out."""
+_CPU_ROWS, _GPU_ROWS = 256, 4096
+
+Head = Callable[[torch.Tensor], torch.Tensor]
+
+
+class _NextToken:
+    """The next-token loss of a causal language model, computed in `precision` on the device of its weights."""
+
+    def __init__(self, model: torch.nn.Module, device: torch.device, precision: Precision) -> None:
+        self.model: Any = model
+        self.device, self.precision = device, precision
+        self.head = output_layer(model, device)
+        self.rows = _CPU_ROWS if device.type == "cpu" else _GPU_ROWS
+
+    def add_gradient(self, sequences: Sequence[Sequence[int]], count: int) -> torch.Tensor:
+        """The loss summed over every predicted token, in nats (a scalar without gradient).
+
+        The gradient of that sum over `count` is added to those of the weights.
+        """
+        ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
+        if self.head is None:
+            return self._whole(ids, mask, count)
+        with self._autocast():
+            # No mask: under the causal one a token never attends to the padding on its right.
+            hidden = self.model.base_model(input_ids=ids, use_cache=False)[0]
+        known = mask[:, 1:].bool()
+        before, targets = hidden[:, :-1][known], ids[:, 1:][known]
+        inner = before.detach()
+        total = torch.zeros((), device=self.device)
+        gradient = torch.empty_like(inner)
+        for start in range(0, len(inner), self.rows):
+            part = inner[start : start + self.rows].requires_grad_(before.requires_grad)
+            with self._autocast():
+                logits = self.head(part)
+            loss = cross_entropy(logits.float(), targets[start : start + self.rows], reduction="sum")
+            (loss / count).backward()
+            total += loss.detach()
+            if part.grad is not None:
+                gradient[start : start + self.rows] = part.grad
+        if before.requires_grad:
+            before.backward(gradient)
+        return total
+
+    def _whole(self, ids: torch.Tensor, mask: torch.Tensor, count: int) -> torch.Tensor:
+        """The same for a model that does more to its logits than its output layer: all of them at once."""
+        with self._autocast():
+            logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1]
+        labels = ids.masked_fill(mask == 0, IGNORED)[:, 1:]
+        loss = cross_entropy(
+            logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+        (loss / count).backward()
+        return loss.detach()
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16")
+
+
+@torch.no_grad()
+def output_layer(model: Any, device: torch.device) -> Head | None:
+    """The output layer, where it behind the body really gives the model's logits; None where it does not.
+
+    It does for most families; some scale or cap their logits. The model is left in eval mode.
+    """
+    model.eval()
+    try:
+        head, vocabulary = model.get_output_embeddings(), model.config.get_text_config().vocab_size
+        ids = torch.arange(1, 11, device=device).reshape(2, 5) % vocabulary
+        whole = model(input_ids=ids, use_cache=False).logits.float()
+        apart = head(model.base_model(input_ids=ids, use_cache=False)[0]).float()
+    except (RuntimeError, TypeError, AttributeError, LookupError):
+        return None
+    tolerance = 1e-3 if next(model.parameters()).dtype == torch.float32 else 2e-2
+    same = apart.shape == whole.shape and bool(
+        (apart - whole).abs().max() <= tolerance * (whole.abs().max() + 1)
+    )
+    return cast(Head, head) if same else None
+
+
+# The state of a training on disk, so that a killed training goes on where it was saved.
+
+
+@dataclass
+class Position:
+    """How far a training has come: steps taken, and loss and tokens summed over each epoch so far."""
+
+    step: int = 0
+    seconds: float = 0.0
+    sums: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One file that holds weights, optimiser, position and random state of the training `identity` names.
+
+    The file is replaced whole. One that belongs to another training, or is damaged, is not continued.
+    """
+
+    path: Path
+    identity: str
+
+    def save(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer, position: Position) -> None:
+        """Write the state beside the file, then put it in its place; OutputError where there is no room for it."""
+        state = {
+            "identity": self.identity,
+            "weights": dict(trainable(model)),
+            "optimiser": optimiser.state_dict(),
+            "position": asdict(position),
+            "random": torch.get_rng_state(),
+            "random_cuda": torch.cuda.get_rng_state_all(),
+        }
+        beside = self.path.with_name(self.path.name + ".part")
+        with explained(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with beside.open("wb") as file:
+                torch.save(state, file)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+
+    def restore(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> Position:
+        """The saved position, with the model and the optimiser put back there; a new one without a file."""
+        state = self._read()
+        if state is None:
+            return Position()
+        with torch.no_grad():
+            for name, weight in trainable(model):
+                weight.copy_(state["weights"][name])
+        optimiser.load_state_dict(state["optimiser"])
+        torch.set_rng_state(state["random"])
+        if torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(state["random_cuda"])
+        return Position(**state["position"])
+
+    def remove(self) -> None:
+        """Take the file away, once the result of the training is safe."""
+        self.path.unlink(missing_ok=True)
+        self.path.with_name(self.path.name + ".part").unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            state = torch.load(self.path, map_location="cpu", weights_only=True)
+        except (FileNotFoundError, EOFError, RuntimeError, UnpicklingError):
+            return None
+        return state if isinstance(state, dict) and state.get("identity") == self.identity else None
+
+
+def trainable(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
+    """The parameters that learn, by name: all of them, or an adapter's alone."""
+    return ((name, weight) for name, weight in model.named_parameters() if weight.requires_grad)
+
+
+def identity(model: torch.nn.Module, sequences: Sequence[Sequence[int]], plan: TrainingPlan) -> str:
+    """A hash of the starting weights, the sequences and the plan: what makes two trainings the same."""
+    digest = hashlib.sha256(repr(replace(plan, save_minutes=0.0)).encode())
+    for sequence in sequences:
+        digest.update(len(sequence).to_bytes(8, "little"))
+        digest.update(np.asarray(sequence, dtype=np.int64).tobytes())
+    for name, weight in model.named_parameters():
+        digest.update(name.encode())
+        flat = weight.detach().to("cpu", torch.float32).reshape(-1).numpy()
+        digest.update(flat.data)  # not copied: an embedding may be a fifth of all the weights
+    return digest.hexdigest()
 
 
 class Companion(Protocol):
@@ -77,7 +263,7 @@ class _Training:
         if not self.weights:
             raise ModelError("the model has no trainable weights: all of them are frozen.")
         self.device = self.weights[0].device
-        self.loss = NextToken(model, self.device, plan.precision)
+        self.loss = _NextToken(model, self.device, plan.precision)
         self.optimiser = _optimiser(self.weights, plan)
         self.each_epoch = math.ceil(len(sequences) / plan.batch)
         self.steps = self.each_epoch * plan.epochs
@@ -206,3 +392,97 @@ def _recomputing(model: torch.nn.Module, what: str) -> Callable[..., None]:
             f"{type(model).__name__} cannot recompute its activations; train it with recompute=False."
         )
     return cast(Callable[..., None], method)
+
+
+# In which number format a training computes: the fastest on the device at hand, found by a probe.
+#
+# A training forgives rounding that a score would not. Bfloat16 is several times as fast where a processor has
+# matrix units for it and several times as slow where it has none, so "auto" is settled by running both. The
+# format is settled before an adapter is trained; it is in the adapter's card and in the name it is kept under.
+
+
+KIND = "training-format"
+"""The folder of the cache that holds the choices."""
+ROUNDS, REPEATS = 2, 3
+_FASTER = 0.8
+"""Times float32's seconds, in every round, below which bfloat16 is taken: float32 is the exact one."""
+_ROWS, _WIDTH, _INNER = 128, 576, 1536  # the feed-forward blocks of SmolLM2-135M, over 128 tokens
+
+
+def settled(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
+    """The format a training on this device computes in: `wanted`, or for "auto" the fastest one."""
+    return fastest_format(device.type) if wanted == "auto" else wanted
+
+
+@functools.cache
+def fastest_format(device: str = "cpu") -> Precision:
+    """The fastest format for training on a kind of device, such as "cpu" or "cuda".
+
+    A GPU that computes in bfloat16 does so. A CPU is measured once and the figures are kept in the cache; it
+    takes about a second. Any other device gets float32.
+    """
+    if device == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    if device != "cpu":
+        return "float32"
+    choice = measured_once(KIND, machine(f"rows {_ROWS} width {_WIDTH}"), lambda: decided(_measured()))
+    return "bfloat16" if choice.chosen == "bfloat16" else "float32"
+
+
+def decided(rounds: Sequence[Round]) -> Choice:
+    """The format these seconds (float32, bfloat16) speak for: bfloat16 only if clearly faster in every round."""
+    ratios = [narrow / wide for wide, narrow in rounds]
+    figures = {
+        "seconds_by_round": [list(pair) for pair in rounds],
+        "bfloat16_over_float32": [round(ratio, 3) for ratio in ratios],
+    }
+    chosen = "bfloat16" if len(ratios) >= 2 and max(ratios) < _FASTER else "float32"
+    told = " and ".join(f"{ratio:.2f}" for ratio in ratios)
+    return Choice(chosen, f"a step in bfloat16 took {told} times as long as one in float32", figures)
+
+
+def _measured() -> tuple[Round, ...]:
+    """Seconds of a step forward and backward through a stand-in, in float32 and in bfloat16."""
+    wide, narrow = _step(torch.float32), _step(torch.bfloat16)
+    return interleaved(wide, narrow, rounds=ROUNDS, repeats=REPEATS, clock=time.perf_counter)
+
+
+def _step(dtype: torch.dtype) -> Callable[[], None]:
+    """A forward and backward pass through two frozen blocks, whose input alone has a gradient: as under LoRA."""
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randn(_ROWS, _WIDTH, generator=generator).to(dtype).requires_grad_()
+    up = torch.randn(_INNER, _WIDTH, generator=generator).to(dtype)
+    down = torch.randn(_WIDTH, _INNER, generator=generator).to(dtype)
+
+    def step() -> None:
+        with torch.enable_grad():
+            hidden = tokens
+            for _ in range(2):
+                inner = torch.nn.functional.silu(torch.nn.functional.linear(hidden, up))
+                hidden = torch.nn.functional.linear(inner, down) / _INNER
+            hidden.sum().backward()
+        tokens.grad = None
+
+    return step
+
+
+@contextmanager
+def computing(model: torch.nn.Module, precision: Precision) -> Iterator[None]:
+    """The model ready to compute in `precision`: narrower weights as float32 while the context lasts.
+
+    Bfloat16 itself comes from autocast and needs nothing done. Afterwards each frozen weight is its former
+    tensor again, to the last bit; weights that learn stay as they are, wide enough already.
+    """
+    narrow = (torch.bfloat16, torch.float16)
+    weights = [w for w in model.parameters() if w.dtype in narrow and not w.requires_grad]
+    if precision != "float32" or not weights:
+        yield
+        return
+    before = [weight.data for weight in weights]
+    try:
+        for weight in weights:
+            weight.data = weight.data.float()
+        yield
+    finally:
+        for weight, own in zip(weights, before, strict=True):
+            weight.data = own

@@ -1,4 +1,4 @@
-"""The nouns of pretrace: texts → traces → scores → statistics → report. Imports no other room.
+"""The nouns of pretrace: texts → traces → scores → statistics → report. Imports errors and settings alone.
 
 Sampling alone declares options, with `pretrace.settings`.
 
@@ -26,14 +26,15 @@ from pretrace.types.audit import (
     Status,
     TextClassifier,
 )
-from pretrace.types.flagging import Bars, SetTest
 from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Streaming, Tuned, Written
 from pretrace.types.results import (
     EXTREMES,
     ByCopies,
+    ComparedRun,
     Comparison,
     Control,
     Curve,
+    Difference,
     Estimate,
     Evaluation,
     Heat,
@@ -41,17 +42,30 @@ from pretrace.types.results import (
     Measured,
     Missing,
     Run,
+    RunScore,
+    SideBySide,
     Skipped,
     Survival,
     TablePart,
     Unlearned,
     Whole,
 )
-from pretrace.types.scoring import Fitted, Recipe, Reference, Rewrite, Score, Selective, TokenTable
-from pretrace.types.side_by_side import ComparedRun, Difference, RunScore, SideBySide
-from pretrace.types.texts import Card, Corpus, Text
+from pretrace.types.scoring import (
+    Fitted,
+    Recipe,
+    Reference,
+    Rewrite,
+    Score,
+    Selective,
+    Stack,
+    Stackable,
+    TokenTable,
+)
 from pretrace.types.traces import (
     Bools,
+    Card,
+    Continued,
+    Corpus,
     Doubles,
     Drawn,
     Evidence,
@@ -64,11 +78,12 @@ from pretrace.types.traces import (
     Quantity,
     State,
     States,
+    Text,
     Trace,
     View,
     quantity_of,
 )
-from pretrace.types.verdicts import Situation, Table, Verdict, VerdictTest
+from pretrace.types.verdicts import Bars, SetTest, Situation, Table, Verdict, VerdictTest
 
 __all__ = [
     "EXTREMES",
@@ -83,6 +98,7 @@ __all__ = [
     "Check",
     "ComparedRun",
     "Comparison",
+    "Continued",
     "Control",
     "Corpus",
     "Curve",
@@ -131,6 +147,8 @@ __all__ = [
     "SideBySide",
     "Situation",
     "Skipped",
+    "Stack",
+    "Stackable",
     "State",
     "States",
     "Status",

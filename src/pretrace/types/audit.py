@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.errors import PretraceError
 from pretrace.settings import option
 from pretrace.types.results import Estimate
 from pretrace.types.traces import Doubles
@@ -233,6 +234,14 @@ class AuditPlan:
     seconds: float | None = None
     notes: tuple[str, ...] = ()
     parameters: float = 0.0
+
+
+class DesignError(PretraceError):
+    """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it."""
+
+    def __init__(self, plan: AuditPlan) -> None:
+        self.plan = plan
+        super().__init__(" ".join((f"this audit could not have answered. {plan.why}", *plan.cures)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Encoded:
     @property
     def predicted(self) -> int:
         """Tokens the model predicts: all of them after a start token, all but the first without."""
-        return max(0, self.length - max(1, len(self.prefix)))
+        return len(self.tokens) if len(self.prefix) else max(0, len(self.tokens) - 1)
 
 
 class Backend(Protocol):

@@ -5,12 +5,55 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
-from pretrace.types.offered import Shown, Tabular
 from pretrace.types.traces import Bools, Doubles, Ints
+
+# Methods of results whose work is done in rooms above: as a table of another library, and as HTML in a notebook.
+#
+# What does it is named here by its place and imported when it is asked for, so that this room imports none of
+# those.
+
+
+_PLACES = {
+    "arrow": ("pretrace.results.export", "to_arrow"),
+    "pandas": ("pretrace.results.export", "to_pandas"),
+    "html": ("pretrace.report.notebook", "html"),
+}
+"""Module and function; `_repr_html_` draws, so it is imported when a notebook asks."""
+
+
+def _offered(what: Literal["arrow", "pandas", "html"], result: Any) -> Any:
+    module, name = _PLACES[what]
+    return getattr(import_module(module), name)(result)
+
+
+class Tabular:
+    """A result with a row a text or document."""
+
+    __slots__ = ()
+
+    def to_arrow(self) -> Any:
+        """The rows as a `pyarrow.Table`, with the columns of the table on disk; of a large run those of its sample."""
+        return _offered("arrow", self)
+
+    def to_pandas(self) -> Any:
+        """The same as a `pandas.DataFrame`; MissingPackageError without pandas."""
+        return _offered("pandas", self)
+
+
+class Shown:
+    """A result that a notebook shows as HTML."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """A small table of a run; the first page of the report of anything else."""
+        return str(_offered("html", self))
+
 
 Measure = Literal["auc", "tpr"]
 Survival = Literal["yes", "no", "not shown", "not above chance"]
@@ -112,7 +155,7 @@ class ByCopies:
     auc: Estimate
 
 
-Forgotten = Literal["still known", "over-unlearned", "as retrained", "inconclusive"]
+_Forgotten = Literal["still known", "over-unlearned", "as retrained", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +168,7 @@ class Unlearned:
     difference: Estimate
 
     @property
-    def reading(self) -> Forgotten:
+    def reading(self) -> _Forgotten:
         """Two-sided. "as retrained" where the whole interval lies within the margin (two one-sided tests at 2.5% each);
         else "still known" or "over-unlearned" where it lies above or below 0; else "inconclusive"."""
         low, high = self.difference.low, self.difference.high
@@ -353,3 +396,89 @@ class Run(Shown, Tabular):
         more = len(self.scores) - _NAMED
         listed = ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
         return f"{head}\n    {'AUC ' if auc else ''}{listed or 'none'})"
+
+
+# Several runs on one page: models by corpora, and the settings in which the runs differ.
+
+
+@dataclass(frozen=True, slots=True)
+class RunScore:
+    """What one run says of one score.
+
+    `auc` and `tpr` (at 5% false positives) are None for a run without an evaluation; `median` is that of the
+    texts, None where none has the score. `texts` have the score. `placebo` and `shuffled` are the AUCs of its controls,
+    `lead` and `survives` as in `Measured`; None where there is no such control.
+    """
+
+    score: str
+    texts: int
+    median: float | None
+    auc: Estimate | None = None
+    tpr: Estimate | None = None
+    placebo: Estimate | None = None
+    lead: Estimate | None = None
+    survives: Survival | None = None
+    shuffled: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One of the runs, numbered from 1: where it lies, its place in the table (`model` and `corpus`, told apart where
+    two share a name), its texts, its strongest blind control (None without one), and its scores.
+
+    Of a large run, medians are those of `sampled` texts; 0 for a run that holds all of its texts.
+    """
+
+    number: int
+    folder: str
+    model: str
+    corpus: str
+    texts: int
+    members: int
+    nonmembers: int
+    sampled: int
+    blind_name: str
+    blind: Estimate | None
+    scores: tuple[RunScore, ...]
+
+    def score(self, name: str) -> RunScore | None:
+        """What the run says of the score of this name; None where it does not have it."""
+        return next((one for one in self.scores if one.score == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting in which runs differ: each value with the numbers of its runs, and what follows from that.
+
+    `compares` says whether numbers of these runs can still be held against each other.
+    """
+
+    setting: str
+    values: tuple[tuple[str, tuple[int, ...]], ...]
+    compares: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Runs side by side, in the order given. `scores` are those that are shown; `differences` begin with those that
+    forbid a comparison."""
+
+    runs: tuple[ComparedRun, ...]
+    scores: tuple[str, ...]
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The rows of the table."""
+        return tuple(dict.fromkeys(run.model for run in self.runs))
+
+    @property
+    def corpora(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return tuple(dict.fromkeys(run.corpus for run in self.runs))
+
+    def cell(self, model: str, corpus: str, score: str) -> tuple[tuple[ComparedRun, RunScore], ...]:
+        """What the runs of this model and corpus say of a score: often one, none where there is no such run."""
+        here = [run for run in self.runs if (run.model, run.corpus) == (model, corpus)]
+        return tuple((run, found) for run in here if (found := run.score(score)) is not None)

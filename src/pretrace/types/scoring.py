@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pretrace.types.models import Proposer
-from pretrace.types.traces import Doubles, Evidence, Needs
+from pretrace.types.traces import Doubles, Evidence, Floats, Needs, Text, Trace
 
 
 class Score(Protocol):
@@ -17,6 +17,27 @@ class Score(Protocol):
     def needs(self) -> Needs: ...
 
     def __call__(self, evidence: Evidence, /) -> float: ...
+
+
+class Stack(NamedTuple):
+    """The traces of texts that have equally many tokens, float32 [texts, tokens]; moments None where not all have
+    them."""
+
+    logp: Floats
+    mean: Floats | None
+    std: Floats | None
+
+
+@runtime_checkable
+class Stackable(Protocol):
+    """A score of the text as it stands, with a formula that also takes many texts of one length at once.
+
+    `over` a trace and its text gives the score, over a stack and its texts one a text, equal to the last bit.
+    """
+
+    def __call__(self, evidence: Evidence, /) -> float: ...
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles: ...
 
 
 class TokenTable(Protocol):

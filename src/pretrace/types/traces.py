@@ -10,7 +10,67 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.types.texts import Text
+# What is asked about: texts, and corpora of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One text to be judged.
+
+    `member` is True for a known member, False for a known non-member, None where nobody knows.
+    `group` names the document (or author) the text was cut from; statistics resample groups, since
+    pieces of one document are not independent. Without a group a text is its own. `meta` are further columns, by
+    name (`Columns.more`), a list in one as JSON.
+    """
+
+    id: str
+    text: str
+    member: bool | None = None
+    group: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def document(self) -> str:
+        """The group, or the text's own id where it has none."""
+        return self.group or self.id
+
+    @property
+    def copies(self) -> int | None:
+        """Documents of a searched corpus that hold the text, where a scan counted them: the column `copies`."""
+        return int(self.meta["copies"]) if "copies" in self.meta else None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known of a benchmark beside its texts, in sentences a report can print.
+
+    `size` is the published one; `flaws` say what a figure on it does not show, each with its source; `home` is
+    a hub id or an address; `licence` is what its authors state, or that they state none.
+    """
+
+    title: str
+    what: str
+    size: str
+    licence: str
+    citation: str
+    home: str
+    flaws: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Texts under one name. `source` says where they came from; `notes` what was done on the way
+    (bytes replaced, lines skipped), in sentences a report can print; `card` is that of a published benchmark."""
+
+    name: str
+    texts: tuple[Text, ...]
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    card: Card | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -61,7 +121,30 @@ class Peak:
     [predicted tokens]. Where the text's own token is the likeliest it equals `Trace.logp` to the last bit."""
 
 
-State = Firing | Hidden | Drawn | Peak
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What the model writes in the place of a text's end: token ids, int32 [samples, n − read(n)] for n predicted
+    tokens, of which the first `read(n)`, a `share` of them and one at least, stay as they are and are read.
+
+    Each token is drawn at `temperature` among all that are not special, by numbers that depend on what stands before
+    the end, on `seed` and on the sample. With one predicted token there is no end.
+    """
+
+    samples: int = 8
+    share: float = 0.5
+    temperature: float = 1.0
+    seed: int = 0
+
+    def read(self, predicted: int) -> int:
+        """How many of so many predicted tokens stay as they are.
+
+        >>> Continued(share=0.5).read(5), Continued(share=0.1).read(3)
+        (2, 1)
+        """
+        return min(predicted, max(1, int(self.share * predicted)))
+
+
+State = Firing | Hidden | Drawn | Peak | Continued
 
 
 States = frozenset[State]
@@ -84,6 +167,8 @@ class Quantity(Flag):
     """How likely each token is to be drawn among the likeliest (`Drawn`)."""
     PEAK = auto()
     """Log-probability of the likeliest token (`Peak`)."""
+    CONTINUED = auto()
+    """What the model writes in the place of the text's end (`Continued`)."""
 
 
 class View(NamedTuple):
@@ -234,4 +319,6 @@ def quantity_of(state: State) -> Quantity:
         return Quantity.DRAWN
     if isinstance(state, Peak):
         return Quantity.PEAK
+    if isinstance(state, Continued):
+        return Quantity.CONTINUED
     return Quantity.NEURONS if isinstance(state, Firing) else Quantity.HIDDEN

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from pretrace.cache.generated import Draw
+from pretrace.cache.traces import Draw
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
-from pretrace.statistics.overlap import Worded
+from pretrace.statistics.words import Worded
 from pretrace.types import Backend, Check, Sampling, Written
 
 TOKENS = 80

@@ -16,11 +16,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import TextsError
+from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
-from pretrace.statistics.lots import centred, lot_test
 from pretrace.statistics.permutation import share_reached
+from pretrace.statistics.ranks import centred, lot_test
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
 from pretrace.verdicts.answering import (
     Continues,
@@ -172,12 +174,14 @@ def blind_check(strings: Sequence[Found], seed: int) -> Check:
     if seen:
         words += (
             "They tell the strings of the texts from others by "
-            + " and by ".join(f"{name} (p = {p:.2g})" for name, p in seen.items())
+            + " and by ".join(f"{name} (p = {p_value(p)})" for name, p in seen.items())
             + ". So these strings were not drawn at random, or what stands before them gives them away, and a model "
             "may prefer them without having seen them."
         )
     else:
-        words += f"None tells them from others of their format (the smallest p is {min(found.values()):.2g})."
+        words += (
+            f"None tells them from others of their format (the smallest p is {p_value(min(found.values()))})."
+        )
     return Check(
         "blind",
         "Without a model, nothing tells the strings from others",
@@ -319,7 +323,7 @@ def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
     first = sum(float(row[0]) > float(np.median(row[1:])) for row in rows)
     words = (
         f"{first:,} of {len(rows):,} strings lie above the middle of their alternatives; by chance about half do. With "
-        f"ranks in the place of values, where each string counts alike, p = {p:.3g}."
+        f"ranks in the place of values, where each string counts alike, p = {p_value(p)}."
     )
     return Check(
         "few",
@@ -380,7 +384,7 @@ def words_of(corpus: str, model: str, settings: CanarySettings) -> Words:
     return Words(
         unit="string",
         of=f"texts that hold these random strings, which are those of {corpus} or others",
-        question=f"Was {model} trained on texts with the random strings of {corpus}?",
+        question=f"Was {model} trained on texts with the random strings of “{corpus}”?",
         compared=_COMPARED,
         hypothesis="The strings that stand in the texts are no likelier to the model than others of their format.",
         assumption=_ASSUMPTION + (_OWN if settings.pattern else ""),
@@ -500,7 +504,7 @@ class _Canaries(ByLot):
         )
 
     def words(self, values: Rows) -> Words:
-        return words_of(self.corpus.name, self.models.target.name, self.settings)
+        return words_of(self.corpus.name, called(self.models.target.name), self.settings)
 
     def shown(self, values: Rows) -> Shown:
         strings, effects = self.found.strings, self.effects(values)
@@ -515,7 +519,9 @@ class _Canaries(ByLot):
         }
         cut, notes = self._cut.get(self.models.target.name, 0), self.found.notes
         if cut:
-            notes += (f"{cut:,} strings stand beyond what the model reads: read less with --context.",)
+            notes += (
+                f"{cut:,} strings stand beyond what the model reads: let it read less before each. [--context]",
+            )
         return Shown(
             figures={
                 "strings": len(strings),

@@ -22,13 +22,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.baselines.classifiers import SURFACE, surface_features
 from pretrace.baselines.classifiers import Words as TextWords
-from pretrace.baselines.text_features import SURFACE, surface_features
 from pretrace.building.reading import days
-from pretrace.cache.generated import Draw
 from pretrace.cache.location import text_key
+from pretrace.cache.traces import Draw
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
+from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import LARGEST, option
@@ -57,9 +58,8 @@ from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import Beyond, Shown, Test, Tested, Words, beyond_by_rank, verdict, watched
 from pretrace.verdicts.outcome import null_histogram
 from pretrace.verdicts.planting import planted_shift, rank_power
-from pretrace.verdicts.reading import Reader, Watched, score_of_all
+from pretrace.verdicts.reading import Reader, Watched, check_references, score_of_all
 from pretrace.verdicts.record import listed
-from pretrace.verdicts.references import check_references
 from pretrace.verdicts.settings import TEST, TestSettings
 
 # Settings
@@ -642,12 +642,12 @@ def alike_check(columns: dict[str, Doubles], level: float) -> Check:
     if found.p > level:
         words = (
             "By length, words, spread and the like it is not the odd one out: of all collections a share of "
-            f"{found.p:.2g} lies at least as far from the middle."
+            f"{p_value(found.p)} lies at least as far from the middle."
         )
         return Check(ALIKE, _TITLE, "passed", words, figures=_finite(figures))
     words = (
-        f"It stands apart from the others by {_SAID[most]} (p = {found.p:.2g}). So its result may have another reason "
-        "than training, in either direction."
+        f"It stands apart from the others by {_SAID[most]} (p = {p_value(found.p)}). So its result may have another "
+        "reason than training, in either direction."
     )
     return Check(ALIKE, _TITLE, "failed", words, _CURE, _finite(figures))
 
@@ -981,7 +981,7 @@ class _Collections(Test[Doubles]):
         return Words(
             unit="collection",
             of=f"the texts of {name}",
-            question=f"Was the collection {name} used to train {model}?",
+            question=f"Was the collection “{name}” used to train {model}?",
             compared=self.story.compared(found),
             hypothesis=HYPOTHESIS,
             assumption=ASSUMPTION,

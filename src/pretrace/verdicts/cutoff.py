@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines.text_features import surface_features, topic_components
+from pretrace.baselines.classifiers import surface_features, topic_components
 from pretrace.errors import TextsError
+from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.settings import option
 from pretrace.statistics.documents import linked
@@ -50,9 +51,8 @@ from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import Beyond, Shown, Test, Tested, Words, beyond_by_rank, verdict, watched
 from pretrace.verdicts.outcome import null_histogram
 from pretrace.verdicts.planting import planted_shift, rank_power
-from pretrace.verdicts.reading import Reader, score_of_all
+from pretrace.verdicts.reading import Reader, check_references, score_of_all
 from pretrace.verdicts.record import listed
-from pretrace.verdicts.references import check_references
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 
 Days = npt.NDArray[np.int64]
@@ -563,7 +563,7 @@ def texts_check(found: Windows, features: Doubles, level: float) -> Check:
         "Do the texts stay as they are at the cut-off?",
         "failed" if ranked.p <= level else "passed",
         "The length of the texts, how well they compress and their main subjects were compared before and after every "
-        f"date. The largest change at the cut-off has rank p = {ranked.p:.3g} among all dates"
+        f"date. The largest change at the cut-off has rank p = {p_value(ranked.p)} among all dates"
         + ("; the texts themselves change at the cut-off." if ranked.p <= level else "."),
         "Use texts of one source and kind, whose length, layout and subjects did not change around the cut-off.",
         {"p": ranked.p},
@@ -574,7 +574,7 @@ def apart_check(found: Apart, level: float) -> Check:
     """Whether the change at the cut-off stands out from those on each side alone, and in its season alone."""
     parts = {"before it": found.before, "after it": found.after, "at its time of year": found.season}
     alike = [name for name, p in parts.items() if p > level / 2]
-    shown = ", ".join(f"{name} p = {p:.3g}" for name, p in parts.items())
+    shown = ", ".join(f"{name} p = {p_value(p)}" for name, p in parts.items())
     words = f"The change at the cut-off was compared with those of one part of the series alone: {shown}."
     if alike:
         words += (
@@ -586,8 +586,8 @@ def apart_check(found: Apart, level: float) -> Check:
         "Does the change stand out from earlier ones, later ones and those of its season, each alone?",
         "failed" if alike else "passed",
         words,
-        "Give texts of a longer time on both sides of the cut-off, or reference models with other cut-offs "
-        "(--reference-model): they take off what makes texts of one time easier.",
+        "Give texts of a longer time on both sides of the cut-off, or reference models with other cut-offs: "
+        "they take off what makes texts of one time easier. [--reference-model]",
         {"before": found.before, "after": found.after, "season": found.season},
     )
 
@@ -600,8 +600,8 @@ def breakdown_check(own: Jumps) -> Check:
         "passed" if own.breakdown > 1 else "failed",
         f"The change at the cut-off is {own.breakdown:.2f} times the largest change at another date, in standard "
         "errors (M*). A trend that bends by that much more than it ever did elsewhere could explain it.",
-        "Add reference models with other cut-offs (--reference-model): they take off what makes texts of one "
-        "time easier.",
+        "Add reference models with other cut-offs: they take off what makes texts of one time easier. "
+        "[--reference-model]",
         {"M": own.breakdown},
     )
 
@@ -639,9 +639,9 @@ def ranked_words(own: Jumps) -> str:
     others = len(own.values) - 1
     larger = round(own.p * (others + 1)) - 1
     return (
-        f"Of {others:,} other dates, {larger:,} show a drop at least as large as the cut-off (p = {own.p:.3g}), and "
-        f"the change at the cut-off is {own.breakdown:.2f} times the largest change elsewhere, each in its standard "
-        f"errors (M* = {own.breakdown:.2f})."
+        f"Of {others:,} other dates, {larger:,} show a drop at least as large as the cut-off (p = {p_value(own.p)}), "
+        f"and the change at the cut-off is {own.breakdown:.2f} times the largest change elsewhere, each in its "
+        f"standard errors (M* = {own.breakdown:.2f})."
     )
 
 

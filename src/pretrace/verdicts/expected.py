@@ -192,7 +192,7 @@ def chance(test: str, has: Situation, units: int | None = None) -> str:
         return f"{comparison(found, noun=test)} {found.basis}"
     one = needed()[test]
     if one.documents(1) == UNMEASURED:
-        return "How likely it finds a single reading was not measured."
+        return "How likely this test finds a single reading was not measured."
     have = "" if units is None else f" Here there are {units:,}."
     if one.one is None:
         most = one.documents(1).removeprefix("more than ")

@@ -33,12 +33,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.scoring.placebos import check_placebos, weights_of
-from pretrace.scoring.plan import Models
+from pretrace.results.rounding import p_value
+from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.lots import centred, lot_effects, lot_test
-from pretrace.statistics.ranks import rank_p
+from pretrace.statistics.ranks import centred, lot_effects, lot_test, rank_p
 from pretrace.types import (
     Backend,
     Check,
@@ -58,8 +58,8 @@ from pretrace.verdicts.audit.watch import Timed, Unwatched, Watch
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift
+from pretrace.verdicts.reading import check_references
 from pretrace.verdicts.record import record
-from pretrace.verdicts.references import check_references
 from pretrace.verdicts.settings import TestSettings
 
 V = TypeVar("V")
@@ -279,7 +279,7 @@ def verdict(
     power = test.power(values) if settings.power and found.p is not None else None
     said = conclude(
         Found(
-            model=models.target.name,
+            model=called(models.target.name),
             of=words.of,
             level=settings.level,
             p=found.p,
@@ -434,9 +434,7 @@ def _second(test: Test[V], values: V, words: Words) -> Check | None:
     is enough."""
     models, level = test.models.placebos, test.settings.level
     title = "A model that cannot have seen the texts does not find the same"
-    cure = (
-        "Name a model that cannot have seen the texts with --placebo: an older one, or one of another family."
-    )
+    cure = "Name a model that cannot have seen the texts: an older one, or one of another family. [--placebo]"
     if not models:
         said = "No such model was asked."
         return Check(SECOND, title, "not run", said, cure) if test.second else None
@@ -467,7 +465,7 @@ def _second(test: Test[V], values: V, words: Words) -> Check | None:
 
 def _asked_words(name: str, p: float, words: Words, level: float) -> str:
     finds = "so it prefers it as well" if p <= level else "so it does not prefer it"
-    return f"{name} was asked whether it prefers {words.preferred}, too: p = {p:.3g}, {finds}."
+    return f"{name} was asked whether it prefers {words.preferred}, too: p = {p_value(p)}, {finds}."
 
 
 def _beyond_words(name: str, rest: Beyond, level: float) -> str:
@@ -478,7 +476,7 @@ def _beyond_words(name: str, rest: Beyond, level: float) -> str:
         )
     left = "so its preference is beyond it" if rest.p <= level else "so its preference is not beyond it"
     against = f"{rest.dose:.1f} times what {name} shows"
-    return f"The model in question was then held against {against}: p = {rest.p:.3g}, {left}."
+    return f"The model in question was then held against {against}: p = {p_value(rest.p)}, {left}."
 
 
 def _registered(test: Test[V], p: float | None, outcome: str) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ import numpy as np
 
 from pretrace.building.reading import days
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.scoring.placebos import weights_of
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.results.rounding import recorded_p
+from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.settings import option
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.audit.watch import Watch
@@ -219,7 +219,7 @@ def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mappi
     if not differing:
         return Check(TRIES, title, "passed", f"{words} None was made in another way.")
     told = "; ".join(
-        f"{one.get('time')}: score {one.get('score')}, p = {one.get('p')}" for one in differing[:5]
+        f"{one.get('time')}: score {one.get('score')}, {recorded_p(one.get('p'))}" for one in differing[:5]
     )
     words += (
         f" {len(differing):,} had another score, another reference model or other answers ({told}). Whoever tries "
@@ -285,8 +285,8 @@ TRUST = (
     "variant of a text only by chance, whatever the model is and whatever the texts are about."
 )
 KNOWN = (
-    "The result says that the published versions reached the model. It does not say by which way: a copy of them, a "
-    "quotation, or another site that took them over would give the same result."
+    "A result that speaks for training says that the published versions reached the model. It does not say by which "
+    "way: a copy of them, a quotation, or another site that took them over would give the same result."
 )
 
 
@@ -398,7 +398,7 @@ class _Marks(ByLot):
         return Words(
             unit="text",
             of=f"the published texts of {self.seal.name}",
-            question=f"Was {name} trained on the published texts of {self.seal.name}?",
+            question=f"Was {name} trained on the published texts of “{self.seal.name}”?",
             compared=_compared(self.seal, name),
             hypothesis="The values of the variants do not depend on which of them were drawn and published.",
             assumption=assumption(self.seal),

@@ -21,14 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import require
+from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.lots import lot_effects, lot_test
-from pretrace.statistics.overlap import Worded
-from pretrace.statistics.words import words_of
+from pretrace.statistics.ranks import lot_effects, lot_test
+from pretrace.statistics.words import Worded, words_of
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Text, Verdict
 from pretrace.verdicts.answering import (
     Continues,
@@ -895,7 +896,7 @@ def order_check(values: Mapping[str, Sequence[Doubles]], *, cure: str, seed: int
     words = (
         f"Without any model, the published order was compared with random ones, by {_and(list(p))}. "
         + (f"It stands out by {_and(out)}" if out else "It stands out by none of these")
-        + f" (the smallest p is {min(p.values()):.3g}; {bound:.3g} and less stands out)."
+        + f" (the smallest p is {p_value(min(p.values()))}; {bound:.3g} and less stands out)."
     )
     return Check("order", title, "failed" if out else "passed", words, cure if out else "", {"p": p})
 
@@ -1028,7 +1029,7 @@ ROWS = Kind(
     statistic="sum over shards of the log-probability of the published order less the mean over the orders read",
     hypothesis="The log-probability of a shard does not depend on which of its orders was published.",
     cure="The order carries meaning, and any model may find it likelier, or less likely, than another. Where it only "
-    "carries a date, topic or split, name that column with --block-column: rows then change places within it.",
+    "carries a date, topic or split, name that column: rows then change places within it. [--block-column]",
     unseen="Training on the same rows in another order, or on each row by itself, leaves nothing that it could find.",
 )
 OPTIONS = Kind(
@@ -1227,7 +1228,7 @@ class _Order(ByLot):
         return Words(
             unit=kind.unit,
             of=f"{corpus} with its {kind.parts} in the published order",
-            question=f"Was {self.models.target.name} trained on {corpus}?",
+            question=f"Was {called(self.models.target.name)} trained on “{corpus}”?",
             compared=compared(kind, corpus, self.asked, answers=bool(self.settings.answer)),
             hypothesis=kind.hypothesis,
             assumption=assumption(self.settings.stated.strip(), kind, self.lot),
@@ -1381,7 +1382,7 @@ class _InText(ByLot):
         return Words(
             unit=kind.unit,
             of=f"{corpus} with its {kind.parts} in the published order",
-            question=f"Was {self.models.target.name} trained on {corpus}?",
+            question=f"Was {called(self.models.target.name)} trained on “{corpus}”?",
             compared=compared_in_text(kind, corpus, self.questions, chat=chats(self.models.target)),
             hypothesis=f"What the model answers does not depend on which of the {kind.parts} was published there.",
             assumption=assumption(self.settings.stated.strip(), kind, self.lot),
@@ -1483,7 +1484,7 @@ def right_check(settings: OrderSettings) -> Check:
     if settings.answer:
         return Check("right", title, "passed", f"They were named by the column {settings.answer}.")
     said = "They were not named. A model that knows them may name them where authors like to put them."
-    return Check("right", title, "failed", said, "Name the column of the right answers with --answer.")
+    return Check("right", title, "failed", said, "Name the column of the right answers. [--answer]")
 
 
 def compared_in_text(kind: Kind, corpus: str, asked: Sequence[Question], *, chat: bool) -> tuple[str, ...]:
@@ -1530,9 +1531,9 @@ def lot_check(lot: str, settings: OrderSettings, kind: Kind) -> Check:
         "that continue each other move a model that never saw them as those that it has read do."
     )
     cure = (
-        "Find out how the order was drawn, and name the way to shuffle and its seed with --shuffled-with, and the file "
-        f"as it was before with --shuffled-from. For a set of your own, put the {kind.parts} in order by their hash "
-        "before you publish it (--shuffled-with sha256)."
+        "Find out how the order was drawn, and name the way to shuffle, its seed, and the file as it was before. For a "
+        f"set of your own, put the {kind.parts} in order by their hash before you publish it. [--shuffled-with, "
+        "--shuffled-from]"
     )
     return Check("lot", title, "failed", words, cure)
 

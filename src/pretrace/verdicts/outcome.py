@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pretrace.statistics.permutation import PermutationTest
+from pretrace.results.rounding import p_value
+from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Doubles, Estimate, Null, Outcome, Power
 from pretrace.verdicts.audit.checks import times
 
@@ -22,7 +23,7 @@ ENOUGH = 0.8
 SECOND = "second"
 """The name of the check that the same test, made with a model that cannot have seen the texts, finds less."""
 BINS = 60
-POWER = "Run the {} with --power, which measures what it would have seen."
+POWER = "Measure what the {} would have seen: a copy of the model is trained on some of the texts. [--power]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +136,13 @@ def null_of(test: PermutationTest, level: float, statistic: str) -> Null:
 
 
 def null_histogram(drawn: Doubles, observed: float, critical: float, statistic: str) -> Null:
-    """A histogram of the values that a statistic has for texts that were not used, `drawn` [draws]."""
-    low, high = float(drawn.min()), float(drawn.max())
+    """A histogram of the values that a statistic has for texts that were not used, `drawn` [draws]. Values without a
+    scale (`STEEPEST`), of draws in which nothing varies, stand in its first and last bar."""
+    usual = drawn[np.abs(drawn) < 0.99 * STEEPEST]
+    low, high = (float(usual.min()), float(usual.max())) if len(usual) else (0.0, 0.0)
     if not low < high:
         low, high = low - 0.5, high + 0.5
-    counts, edges = np.histogram(drawn, BINS, (low, high))
+    counts, edges = np.histogram(np.clip(drawn, low, high), BINS, (low, high))
     return Null(statistic, observed, critical, tuple(map(float, edges)), tuple(map(int, counts)))
 
 
@@ -194,11 +197,10 @@ def _excluded(power: Power, found: Found) -> str:
 def _tested(found: Found) -> str:
     if found.p is None:
         return "No test could be made."
-    word, effect = "at or below" if found.p <= found.level else "above", ""
-    if found.effect is not None:
-        one = found.effect
-        effect = f" The effect is {one.value:.4f} {found.effect_unit} [{one.low:.4f}, {one.high:.4f}]."
-    return f"The test gave p = {found.p:.3g}, {word} the level of {found.level:g} that was set beforehand.{effect}"
+    word = "at or below" if found.p <= found.level else "above"
+    return (
+        f"The test gave p = {p_value(found.p)}, {word} the level of {found.level:g} that was set beforehand."
+    )
 
 
 def _missed(found: Found) -> str:
@@ -209,14 +211,12 @@ def _missed(found: Found) -> str:
             f"What this {found.noun} could have missed was not measured. A p-value above the level does not show that "
             "the texts were not used."
         )
-    planted, chance = power.effect, power.probability
+    chance = power.probability
     often = (
         f"Training was tried: {exposure(power, found.unit)}. Such training is found in {chance.value:.0%} "
         f"[{chance.low:.0%}, {chance.high:.0%}] of such {found.noun}s"
     )
     often += "." if found.powered else f": an all-clear takes {ENOUGH:.0%}, so it could have been missed."
-    moved = (
-        f" It moved the copy by {planted.value:.4f} [{planted.low:.4f}, {planted.high:.4f}] {found.effect_unit}. The "
-        f"effect that was found is at most {effect.high:.4f}, which is "
-    )
-    return often + moved + ("less." if found.bounded else "not less: such training could have been missed.")
+    if found.bounded:
+        return f"{often} The effect that was found is smaller than what it left."
+    return f"{often} The effect that was found is not smaller than what it left: such training could have been missed."

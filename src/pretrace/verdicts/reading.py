@@ -10,10 +10,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import TextsError
+from pretrace.errors import ModelError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Corpus, Doubles, Text
 from pretrace.verdicts.settings import ALONE, BESIDE
@@ -95,3 +95,21 @@ def score_of_all(score: str, models: Models, references: Sequence[Backend]) -> s
     for one in (*models.placebos, *references):
         ScorePlan.parse(chosen).check(replace(alone, target=one))
     return chosen
+
+
+# Reference models of a test: models beside the target whose scores predict its own.
+
+
+def check_references(models: Models, references: Sequence[Backend]) -> None:
+    """ModelError where a reference model is the target, a placebo, or named twice: it would take everything off."""
+    known = {weights_of(models.target): "the target"}
+    known |= {weights_of(one): f"the placebo {one.name}" for one in models.placebos}
+    for one in references:
+        found = known.get(weights_of(one))
+        if found:
+            raise ModelError(
+                f"the reference model {one.name} is {found}, so nothing would be left of its scores: name another "
+                "model, each once."
+            )
+        known[weights_of(one)] = f"the reference model {one.name}, given twice"
+    check_placebos(models.target, models.placebos)

@@ -19,8 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError, TextsError
+from pretrace.results.rounding import p_value
 from pretrace.scores.extraction import tries_for
 from pretrace.scoring.evidence import Progress, Want, trace
 from pretrace.scoring.plan import Models
@@ -28,8 +30,8 @@ from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
-from pretrace.statistics.overlap import Worded, common_runs, edit_distance, longest_run, share_covered
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
+from pretrace.statistics.words import Worded, common_runs, edit_distance, longest_run, share_covered
 from pretrace.types import (
     Backend,
     Check,
@@ -497,7 +499,7 @@ class _Recite(Test[Recited]):
         said = f"{number:,} control documents have windows; the test takes {FEWEST}."
         if self.controls is None:
             said = "No control documents were given, so nothing shows how much of such texts the model prints anyway."
-        cure = "Give texts of the same kind that the model cannot have read with --heldout."
+        cure = "Give texts of the same kind that the model cannot have read. [--heldout]"
         return Check("controls", title, "passed" if good else "failed", said, "" if good else cure)
 
     def _formulaic(self) -> Check:
@@ -516,12 +518,12 @@ class _Recite(Test[Recited]):
                 return Check("formulaic", title, "not run", said)
             found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
         level = GATE / len(found)
-        seen = [f"{name} (p = {p:.2g})" for name, p in found.items() if p <= level]
+        seen = [f"{name} (p = {p_value(p)})" for name, p in found.items() if p <= level]
         said = f"{len(found)} scores that see no model compared the ends of the texts with those of the controls. "
         said += (
             f"The texts stand out by {' and by '.join(seen)}, so a model may print more of them without training."
             if seen
-            else f"None finds the texts easier (the smallest p is {min(found.values()):.2g})."
+            else f"None finds the texts easier (the smallest p is {p_value(min(found.values()))})."
         )
         cure = "Give controls that are as regular as the texts: of the same kind, with as many lists and figures."
         return Check(
@@ -565,7 +567,7 @@ class _Recite(Test[Recited]):
         return Words(
             unit="document",
             of=f"{self.corpus.name}",
-            question=f"Does {self.models.target.name} print the texts of {self.corpus.name}?",
+            question=f"Does {called(self.models.target.name)} print the texts of “{self.corpus.name}”?",
             compared=tuple(compared),
             hypothesis="The model prints the ends of the windows no further than ends of other documents, or no "
             "further than it prints those of control documents.",

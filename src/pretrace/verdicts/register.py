@@ -16,6 +16,7 @@ from typing import Any
 
 from pretrace.cache.location import cache_folder
 from pretrace.results.atomic import explained
+from pretrace.results.rounding import p_value, recorded_p
 from pretrace.verdicts.draws import texts_hash
 
 FILE = "audits.jsonl"
@@ -77,10 +78,10 @@ class Kth:
         if p is None:
             return said
         if p <= self.each:
-            return f"{said} p = {p:.3g} lies at or below both."
+            return f"{said} p = {p_value(p)} lies at or below both."
         if p <= self.level:
-            return f"{said} p = {p:.3g} lies at or below the level of one test, and above that of {self.number:,}."
-        return f"{said} p = {p:.3g} lies above both."
+            return f"{said} p = {p_value(p)} lies at or below the level of one test, and above that of {self.number:,}."
+        return f"{said} p = {p_value(p)} lies above both."
 
 
 def kth(entry: Entry, level: float, folder: Path | None = None) -> Kth:
@@ -166,6 +167,5 @@ def _told(line: Mapping[str, Any]) -> str:
     """A test of the register in one line."""
     test = line.get("test") or line.get("procedure") or "audit"
     model = line.get("name") or f"weights {str(line.get('weights'))[:12]}"
-    p = line.get("p")
-    shown = f"p = {p:.3g}" if isinstance(p, int | float) else "no p"
+    shown = recorded_p(line.get("p"))
     return f"{line.get('time', 'no date')}: {test} of {model}, {shown}, {line.get('outcome', 'no outcome')}"

@@ -18,7 +18,7 @@ from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.intervals import share_interval
-from pretrace.statistics.lots import chance_of_hits
+from pretrace.statistics.ranks import chance_of_hits
 from pretrace.types import Check, Corpus, Estimate, Situation, Table, Verdict
 from pretrace.verdicts.frame import UNREGISTERED
 from pretrace.verdicts.marking.sealed import Marked, Seal
@@ -167,7 +167,11 @@ def _verdict(
     share = share_interval(hits.number, number)
     effect = Estimate(*(value - expected / number for value in (share.value, share.low, share.high)))
     of, unit = f"the published texts of {seal.name}", "of the sentences more than by chance"
-    result = conclude(Found(model, of, settings.level, hits.p, effect, unit, accusing=(TRIES, OLDER)), checks)
+    result = conclude(
+        # A model that is not here cannot be trained to see what a test would have found.
+        Found(model, of, settings.level, hits.p, effect, unit, accusing=(TRIES, OLDER), trainable=False),
+        checks,
+    )
     return Verdict(
         test="triggers",
         corpus=seal.name,
@@ -182,15 +186,14 @@ def _verdict(
         p=hits.p,
         units=number,
         unit="sentence",
-        question=f"Was {model} trained on the published texts of {seal.name}?",
+        question=f"Was {model} trained on the published texts of “{seal.name}”?",
         compared=_compared(seal),
         trust=(_TRUST.format(number=number, expected=expected, hits=hits.number), KNOWN),
         effect=effect,
         effect_unit=unit,
         checks=checks,
         reasons=result.reasons,
-        # A model that is not here cannot be trained to see what a test would have found.
-        advice=tuple(one for one in result.advice if "--power" not in one),
+        advice=result.advice,
         notes=(*seal.notes, *_unanswered_note(hits)),
         figures=_figures(hits, settings.level),
         tables=(_table(hits), _chance(hits)),

@@ -1,8 +1,8 @@
 """What lies in an upload: checked against what its name says, unpacked where it is a zip.
 
-Everything here runs in the process that looks into an upload, whose time and memory are limited
-(`pretrace.web.inspection`). A zip is read entry by entry and never past the limits, whatever its table of contents
-says. Its names become paths inside the upload's own folder or the whole upload is refused.
+A zip is opened by the process that looks into an upload, whose time and memory are limited (`pretrace.web.inspection`).
+It is read entry by entry and never past the limits, whatever its table of contents says. The names in a zip, and those
+of a folder's files, become paths inside the upload's own folder or the whole upload is refused (`places`).
 """
 
 from __future__ import annotations
@@ -12,24 +12,33 @@ import lzma
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from pretrace.web.limits import Limits
+from pretrace.corpora.documents import DOCUMENTS
+from pretrace.corpora.formats import FORMATS
+from pretrace.corpora.webpages import FEEDS
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, slug
 
-TEXT_FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
-TAKEN = "a .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), or a .zip of .txt files"
+TAKEN = (
+    "a table (.jsonl, .csv, .tsv, .parquet), a text (.txt, .md, .html, .docx, .pdf) or a saved feed (.rss, .atom, "
+    ".xml), each also with .gz; a folder of texts, or a .zip of one"
+)
+OF_A_FOLDER = (".txt", *DOCUMENTS)
+"""Files that are one text each in a folder or a zip."""
+_PACKED_INSIDE = (".docx", ".pdf")  # no plain text; their readers say what is wrong with one
 _HEAD = 65_536
 _PIECE = 1 << 20
+_LONGEST_PART = 200
 
 
 def ending_of(name: str) -> str:
     """The ending of a file that can be taken, as it is written; RequestError for a name of another kind."""
     low = name.lower()
-    for ending in (*TEXT_FILES, ".parquet"):
+    for ending in (*FORMATS, *DOCUMENTS, *FEEDS):
         for whole in (ending, f"{ending}.gz"):
             if low.endswith(whole):
                 return name[-len(whole) :]
@@ -40,8 +49,9 @@ def ending_of(name: str) -> str:
     )
 
 
-def opened(file: Path, name: str, limits: Limits) -> tuple[Path, int]:
-    """The file or folder of texts, beside `file`, and the number of files in it; a zip is unpacked and deleted.
+def opened(file: Path, name: str, limits: Limits) -> tuple[Path, int, int]:
+    """The file or folder of texts, beside `file`, the number of files in it, and of those that were left out as they
+    are no texts; a zip is unpacked and deleted.
 
     RequestError where it is not what its name says, or holds too much.
     """
@@ -49,11 +59,11 @@ def opened(file: Path, name: str, limits: Limits) -> tuple[Path, int]:
     with _readable(name):
         if ending.lower() != ".zip":
             _check(file, name, ending, limits)
-            return file, 1
+            return file, 1, 0
         folder = file.with_name(slug(name.removesuffix(ending)))
-        files = _unpacked(file, folder, name, limits)
+        files, left_out = _unpacked(file, folder, name, limits)
     file.unlink()
-    return folder, files
+    return folder, files, left_out
 
 
 @contextmanager
@@ -83,11 +93,10 @@ def _check(place: Path, name: str, ending: str, limits: Limits) -> None:
             else "is no parquet file: choose another"
         )
         raise RequestError(f"{name} {said}.")
+    if low in _PACKED_INSIDE:
+        return
     if not parquet and b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise RequestError(
-            f"{name} holds no plain text, whatever its ending says: upload {TAKEN}. Word and PDF files must be "
-            "saved as text first."
-        )
+        raise RequestError(f"{name} holds no plain text, whatever its ending says: upload {TAKEN}.")
 
 
 def _drained(file: gzip.GzipFile | IO[bytes], name: str, limits: Limits) -> None:
@@ -106,34 +115,62 @@ def _check_size(size: int, name: str, limits: Limits) -> None:
         )
 
 
-def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> int:
-    """The number of .txt files of a zip, which lie in `folder` afterwards."""
+def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[int, int]:
+    """The number of texts of a zip, which lie in `folder` afterwards, and of files that are none."""
     folder.mkdir()
     with zipfile.ZipFile(archive) as opened:
-        entries = [one for one in opened.infolist() if not one.is_dir() and not _litter(one.filename)]
-        places = [_place(one, folder, name, limits) for one in entries]
-        if not places:
-            raise RequestError(f"{name} holds no files: put .txt files into it.")
-        names = {str(place).lower() for place in places}
-        folders = {str(up).lower() for one in places for up in one.parents if up.is_relative_to(folder)}
-        if len(names) < len(places) or names & folders:
-            raise RequestError(
-                f"{name} holds two files, or a file and a folder, of the same name: rename one of them."
-            )
-        if len(names | folders) - 1 > limits.entries:
-            raise RequestError(
-                f"{name} holds {len(names | folders) - 1:,} files and folders, and {limits.entries:,} is the most: "
-                "upload the texts as one .jsonl file, one text a line."
-            )
+        entries = [one for one in opened.infolist() if not one.is_dir()]
+        for one in entries:
+            _check_entry(one, name)
+        found = places([one.filename for one in entries], folder, name, limits)
         size = 0
-        for entry, place in zip(entries, places, strict=True):
+        for entry in entries:
+            place = found.get(entry.filename)
+            if place is None:
+                continue
             place.parent.mkdir(parents=True, exist_ok=True)
             with opened.open(entry) as source, place.open("xb") as file:
                 while piece := source.read(_PIECE):
                     size += len(piece)
                     _check_size(size, name, limits)
                     file.write(piece)
-    return len(places)
+    return len(found), sum(not _litter(one.filename) for one in entries) - len(found)
+
+
+def places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> dict[str, Path]:
+    """Where the texts among the files of a zip, or of a folder that a visitor calls `whole`, go inside `folder`, by
+    their names; files of other kinds are left out, and so is the folder that all lie in.
+
+    RequestError where nothing is left, where there are too many or two of a name, and for a name that lies too deep or
+    would leave the folder.
+    """
+    parts = {name: _parts(name, whole, limits) for name in names if not _litter(name)}
+    if len(parts) < sum(not _litter(name) for name in names):
+        raise _same_name(whole)
+    above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
+    texts = {
+        name: folder.joinpath(*one[1:] if len(above) == 1 else one)
+        for name, one in parts.items()
+        if name.lower().endswith(OF_A_FOLDER)
+    }
+    if not texts:
+        raise RequestError(f"{whole} holds no texts: put files that end in {', '.join(OF_A_FOLDER)} into it.")
+    found = {str(place).lower() for place in texts.values()}
+    folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
+    if len(found) < len(texts) or found & folders:
+        raise _same_name(whole)
+    if len(found | folders) - 1 > limits.entries:
+        raise RequestError(
+            f"{whole} holds {len(found | folders) - 1:,} files and folders, and {limits.entries:,} is the most: "
+            "upload the texts as one .jsonl file, one text a line."
+        )
+    return texts
+
+
+def _same_name(whole: str) -> RequestError:
+    return RequestError(
+        f"{whole} holds two files, or a file and a folder, of the same name: rename one of them."
+    )
 
 
 def _litter(name: str) -> bool:
@@ -142,27 +179,29 @@ def _litter(name: str) -> bool:
     return "__MACOSX" in parts or (bool(parts) and parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini"))
 
 
-def _place(entry: zipfile.ZipInfo, folder: Path, archive: str, limits: Limits) -> Path:
-    """Where an entry goes; RequestError for one that is no text, is locked or a link, lies too deep, or would leave the
-    folder."""
-    name = entry.filename
-    shown = f"{archive}: {name[:100]}"
-    parts = PurePosixPath(name).parts
-    if name.startswith("/") or ".." in parts or "\\" in name or ":" in name:
-        raise RequestError(
-            f"{shown} names a place outside of the archive: make the zip anew from the folder."
-        )
+def _check_entry(entry: zipfile.ZipInfo, archive: str) -> None:
+    """RequestError for an entry of a zip that is locked, or a link."""
+    shown = f"{archive}: {entry.filename[:100]}"
     if entry.flag_bits & 1:
         raise RequestError(f"{shown} is locked with a password: make the zip without one.")
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise RequestError(f"{shown} is a link and no file: put the file itself into the zip.")
-    if not name.lower().endswith(".txt"):
-        raise RequestError(f"{shown} is no .txt file: a zip may hold nothing but .txt files, one text each.")
-    if any(len(part.encode()) > 200 for part in parts):
+
+
+def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
+    """The parts of the path of a file; RequestError for one that is too long, too deep, or would leave its folder."""
+    shown = f"{whole}: {name[:100]}"
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in name or "\0" in name:
+        raise RequestError(
+            f"{shown} names a place outside of it, or holds a sign that not every system has in names: rename the "
+            "file, or make the zip anew from the folder."
+        )
+    if any(len(part.encode("utf-8", "replace")) > _LONGEST_PART for part in parts):
         raise RequestError(f"{shown} has too long a name: shorten it.")
     if len(parts) - 1 > limits.depth:
         raise RequestError(
             f"{shown} lies in {len(parts) - 1:,} folders inside each other, and {limits.depth} is the most: put the "
             "files into fewer folders."
         )
-    return folder.joinpath(*parts)
+    return parts

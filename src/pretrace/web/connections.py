@@ -16,7 +16,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pretrace.web.guard import CONNECTION, App, Receive, Scope, Send
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 
 BACKLOG = 64
 """Connections that wait to be taken; so many may be open beyond the limit for a moment."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.documents import DOCUMENTS, ending_of
 from pretrace.corpora.formats import rows_of
 from pretrace.corpora.reading import Reading
 from pretrace.errors import TextsError
@@ -17,7 +18,7 @@ from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import Names
 from pretrace.verdicts.looking import look
 from pretrace.web.languages import languages
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
 LETTERS_READ = 2_000_000
@@ -164,9 +165,13 @@ class _Names(Reading):
 def _columns(path: Path, limits: Limits) -> tuple[tuple[str, ...], str]:
     """The columns of a table's first row, none of a folder or a .txt file; and that with the longest texts in the first
     rows, "" where none is long. RequestError where there are too many columns, rows, or characters in them."""
-    table = not path.is_dir() and path.name.lower().endswith(_TABLES) and ".txt" not in path.suffixes
+    table = path.name.lower().endswith(_TABLES) and ".txt" not in path.suffixes
     names: tuple[str, ...] = ()
     size = 0
+    if (
+        path.is_dir() or ending_of(path.name) in DOCUMENTS
+    ):  # a text a file: what it may hold was checked as it came
+        return names, ""
     number, lengths = 0, Counter[str]()
     for number, row in enumerate(rows_of(path, _Names(Columns(), str(path))), start=1):
         if number == 1 and table:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from pretrace.backends import check_model
+from pretrace.corpora.opening import found
+from pretrace.errors import MissingPackageError, ModelError
 from pretrace.verdicts.advise import Advised
 from pretrace.verdicts.choices import Choice
 from pretrace.web.facts import Facts
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
 FieldKind = Literal[
@@ -73,34 +75,40 @@ class Models:
     listed: tuple[str, ...] = ()
     free: bool = True
 
-    def check(self, label: str, written: str) -> None:
-        """RequestError for a model that may not be chosen, and on a page of this machine alone for a folder or file
-        that is not there: elsewhere nobody looks whether there is such a one."""
-        if self.free:
-            self._check_place(label, written)
-        if self.free or written in self.listed:
-            return
-        if not self.listed:
+    def check(self, label: str, written: str, field: str = "model") -> None:
+        """RequestError, about that field of the form, for a model that may not be chosen."""
+        if not self.free and not self.listed:
             raise RequestError(
                 "No model can be chosen on this page: whoever serves it lists some with pretrace serve --model.",
                 403,
+                field=field,
             )
-        raise RequestError(
-            f"{label} is one of {', '.join(self.listed)}: no other can be chosen on this page.", 403
-        )
+        if not self.free and written not in self.listed:
+            raise RequestError(
+                f"{label} is one of {', '.join(self.listed)}: no other can be chosen on this page.",
+                403,
+                field=field,
+            )
 
-    @staticmethod
-    def _check_place(label: str, written: str) -> None:
-        """RequestError for what can be nothing but a path, and is none."""
-        path = Path(written).expanduser()
-        named = written.startswith(("/", "./", "../", "~")) or written.endswith(".gguf")
-        with suppress(OSError, ValueError):
-            if named and "\0" not in written and not path.exists():
-                raise RequestError(
-                    f"{label}: there is no folder or file {written[:200]} on this machine. Mend the path, or name a "
-                    "hub id, smollm2 or a server.",
-                    422,
-                )
+    def find(self, label: str, written: str, field: str = "model") -> None:
+        """As `check`, and RequestError for a model that can be seen not to be there; nobody looks whether there is one
+        that may not be chosen."""
+        self.check(label, written, field)
+        try:
+            _check_place(written)
+            check_model(written)
+        except (ModelError, MissingPackageError) as error:
+            raise RequestError(f"{label}: {error}", 422, field=field) from error
+
+
+def _check_place(written: str) -> None:
+    """ModelError for what can be nothing but a path, and is none."""
+    named = written.startswith(("/", "./", "../", "~"))
+    if named and not found(Path(written).expanduser()):
+        raise ModelError(
+            f"there is no folder or file {written[:200]} on this machine. Mend the path, or name a hub id, smollm2 or "
+            "a server."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +123,13 @@ class Field:
     choices: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
+
+    def written(self, values: Values) -> list[str]:
+        """What stands in the field, without what is empty."""
+        found = [one.strip() for one in values.get(self.name, ()) if one.strip()]
+        if self.kind in ("lines", "models"):
+            return [line.strip() for one in found for line in one.splitlines() if line.strip()]
+        return found
 
     @property
     def label(self) -> str:
@@ -184,21 +199,26 @@ class Form:
         """
         made: list[str] = []
         for field in self.fields:
-            written = [one.strip() for one in values.get(field.name, ()) if one.strip()]
-            if field.kind in ("lines", "models"):
-                written = [line.strip() for one in written for line in one.splitlines() if line.strip()]
+            written = field.written(values)
             if field.required and not written:
-                raise RequestError(f"{field.label} is needed: {field.words}", 422)
+                raise RequestError(f"{field.label} is needed: {field.words}", 422, field=field.name)
             if field.kind == "switch":
                 made += [f"--{field.name}"] if written else []
                 continue
             for one in written:
                 _check(field, one)
                 if field.kind in ("model", "models") and one != field.default:
-                    models.check(field.label, one)
+                    models.check(field.label, one, field.name)
                 value = path_of(one) if field.kind in ("texts", "several texts") else one
                 made.append(f"--{field.name}={value}")
         return made
+
+    def find_models(self, values: Values, models: Models) -> None:
+        """RequestError, naming the field, for a model that can be seen not to be there, before anything is started."""
+        for field in self.fields:
+            for one in field.written(values) if field.kind in ("model", "models") else ():
+                if one != field.default:
+                    models.find(field.label, one, field.name)
 
 
 def check_part(label: str, written: str) -> None:
@@ -215,7 +235,7 @@ def check_part(label: str, written: str) -> None:
 def _check(field: Field, written: str) -> None:
     check_part(field.label, written)
     if field.kind == "choice" and written not in field.choices:
-        raise RequestError(f"{field.label} is one of {', '.join(field.choices)}.", 422)
+        raise RequestError(f"{field.label} is one of {', '.join(field.choices)}.", 422, field=field.name)
     if field.kind != "number":
         return
     try:
@@ -226,7 +246,9 @@ def _check(field: Field, written: str) -> None:
     high = math.inf if field.most is None else field.most
     if not low <= number <= high:
         bounds = [f"{low:g} or more"] * (low > -math.inf) + [f"{high:g} at most"] * (high < math.inf)
-        raise RequestError(f"{field.label} is a number{', ' + ', '.join(bounds) if bounds else ''}.", 422)
+        raise RequestError(
+            f"{field.label} is a number{', ' + ', '.join(bounds) if bounds else ''}.", 422, field=field.name
+        )
 
 
 def prefilled(form: Form, row: Advised, facts: Facts, given: Mapping[str, str]) -> Form:

@@ -22,12 +22,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pretrace.corpora import open_corpus
 from pretrace.errors import PretraceError
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.web.archives import opened
 from pretrace.web.facts import Facts, look_into
-from pretrace.web.limits import Limits
-from pretrace.web.settings import ServeSettings
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError
 
 BUSY = 503
@@ -46,11 +46,13 @@ _SMALL = {
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What was found in an upload: its file or folder of texts, the number of files, and what was seen in them."""
+    """What was found in an upload: its file or folder of texts, the number of files, what was seen in them, and how
+    many files of a zip were left out."""
 
     path: Path
     files: int
     facts: Facts
+    left_out: int
 
 
 class _Turns:
@@ -109,7 +111,17 @@ def inspected(
     if "refused" in answer:
         raise RequestError(str(answer["refused"]), int(answer["status"]))
     facts: Facts = from_plain(Facts, answer["facts"], "facts")
-    return Inspected(Path(answer["path"]), int(answer["files"]), facts)
+    return Inspected(Path(answer["path"]), int(answer["files"]), facts, int(answer["left_out"]))
+
+
+def text_of_document(file: Path, name: str, limits: Limits) -> str:
+    """The text of a file that is one text, such as a PDF; errors as in `inspected`."""
+    request = {"file": str(file), "name": name, "whole": True, "limits": asdict(limits)}
+    with _turns.turn(limits.looks, limits.look_wait):
+        answer = _answer(request, name, limits)
+    if "refused" in answer:
+        raise RequestError(str(answer["refused"]), int(answer["status"]))
+    return str(answer["text"])
 
 
 def _answer(request: dict[str, Any], name: str, limits: Limits) -> dict[str, Any]:
@@ -160,17 +172,26 @@ def answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """What is seen, or why nothing is: whatever the readers of archives, tables and texts raise is an answer."""
     name = str(request["name"])
     try:
-        path, files = Path(request["file"]), 1
+        path, files, left_out = Path(request["file"]), 1, 0
+        if request.get("whole"):
+            path, _, _ = opened(path, name, limits)
+            return {"text": open_corpus(path).texts[0].text}
         if request["unpack"]:
-            path, files = opened(path, name, limits)
+            path, files, left_out = opened(path, name, limits)
         facts = look_into(path, name, str(request["text_column"]), limits)
-        return {"path": str(path), "files": files, "facts": to_plain(facts, "facts")}
+        return {
+            "path": str(path),
+            "files": files,
+            "left_out": left_out,
+            "facts": to_plain(facts, "facts"),
+        }
     except Exception as error:  # noqa: BLE001 - readers of files raise anything
         if _is_memory(error):
             return {"refused": _too_much(name, limits), "status": 413}
         if isinstance(error, PretraceError):
             status = error.status if isinstance(error, RequestError) else 422
-            return {"refused": str(error)[:_LONGEST_SENTENCE], "status": status}
+            said = str(error).replace(str(request["file"]), name)
+            return {"refused": said[:_LONGEST_SENTENCE], "status": status}
         said = f"{type(error).__name__}: {error}".rstrip(".: ").replace(str(request["file"]), name)
         return {
             "refused": f"{name} cannot be read ({' '.join(said.split())[:_LONGEST_SENTENCE]}): mend it, or leave "

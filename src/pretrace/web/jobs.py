@@ -24,8 +24,7 @@ import psutil
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
 from pretrace.runs import MARKERS
-from pretrace.web.limits import Limits
-from pretrace.web.settings import ServeSettings
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
 
 PROGRESS_VARIABLE = "PRETRACE_PROGRESS"

@@ -10,22 +10,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from pretrace.errors import OutputError
+from pretrace.report import wording
 from pretrace.results.atomic import atomic_text
 from pretrace.runs import load_run
 from pretrace.types import Doubles, Run
+from pretrace.web.charts import Chart, Mark, Row, thinned
+from pretrace.web.forms import Models
 from pretrace.web.jobs import Jobs, State
 from pretrace.web.uploads import facts_of, texts_of, upload_of
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
 
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
-MOST_DRAWN = 400
-"""Known non-members that are drawn; of more, evenly many of the sorted ones."""
 FEW_KNOWN = 20
 """Known non-members below which a rank says next to nothing."""
 _TITLE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a text: a model, scores (the usual ones where empty), and an upload of known non-members."""
+
+    model: str
+    scores: str = ""
+    known: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +56,15 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """One known non-member on the line: where it stands, from 0 to 1, its name and its value."""
-
-    at: float
-    name: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
 class Place:
     """Where a text stands in one score among known non-members: its value, how many of `known` are at least as high,
-    the positions of them and of the text on a line from 0 to 1, their least and greatest value, and the ticks of the
-    line, each with its value."""
+    and all of them on one axis."""
 
     score: str
     value: float
     known: int
     above: int
-    dots: tuple[Dot, ...]
-    own: float
-    ends: tuple[float, float]
-    ticks: tuple[tuple[float, float], ...]
+    chart: Chart
 
     @property
     def share(self) -> float:
@@ -81,8 +77,10 @@ class Place:
         return (self.above + 1) / (self.known + 1)
 
 
-def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
-    """A look at a text, whose jobs wait for their turn; RequestError for an empty text or model."""
+def begin(jobs: Jobs, text: str, asked: Asked, models: Models) -> Look:
+    """A look at a text, whose jobs wait for their turn; RequestError for an empty text, and for a model that is not
+    there."""
+    model, scores, known = asked.model, asked.scores or SCORES, asked.known
     workspace, most = jobs.workspace, jobs.limits.text_characters
     if not text.strip():
         raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
@@ -94,7 +92,9 @@ def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
         )
     if not model.strip():
         raise RequestError(
-            "No model is named: give smollm2, a hub id, a folder, a .gguf file or a server.", 422
+            "No model is named: give smollm2, a hub id, a folder, a .gguf file or a server.",
+            422,
+            field="model",
         )
     title = " ".join(text.split())[:_TITLE]
     made = fresh("text")
@@ -105,9 +105,10 @@ def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
     jobs.check_room(2 if known_upload else 1)
     workspace.check_room("looks", jobs.limits.kept)
     workspace.check_room("jobs", jobs.limits.kept - bool(known))
+    models.find("Model", model)
     folder.mkdir()
     atomic_text(folder / "text.jsonl", json.dumps({"id": "the text", "text": text}) + "\n")
-    options = (f"--model={model}", f"--scores={scores or SCORES}")
+    options = (f"--model={model}", f"--scores={scores}")
     out = f"looks/{made}/run"
     paths = (str(folder / "text.jsonl"), f"--out={workspace.folder / out}")
     job = jobs.add(f"Look at “{title}”", ("score", *paths, *options), out)
@@ -120,7 +121,7 @@ def begin(jobs: Jobs, text: str, model: str, scores: str, known: str) -> Look:
         title,
         len(text),
         model,
-        scores or SCORES,
+        scores,
         time.time(),
         job.id,
         known,
@@ -195,13 +196,7 @@ def places(run: Run, known: Run) -> tuple[Place, ...]:
 
 
 def _placed(score: str, value: float, others: Doubles, names: Sequence[str]) -> Place:
-    low, high = min(value, float(others.min())), max(value, float(others.max()))
-    spread = (high - low) or 1.0
-    drawn = np.argsort(others, kind="stable")[:: max(1, len(others) // MOST_DRAWN)]
-    dots = tuple(Dot(float((others[i] - low) / spread), names[i], float(others[i])) for i in drawn)
-    ticks = MaxNLocator(nbins=6, steps=[1, 2, 5, 10]).tick_values(low, high)
-    marked = tuple((float((one - low) / spread), float(one)) for one in ticks if low <= one <= high)
-    ends = (float(others.min()), float(others.max()))
-    return Place(
-        score, value, len(others), int((others >= value).sum()), dots, (value - low) / spread, ends, marked
-    )
+    own = Mark(value, f"the text: {wording.significant(value)}", "own")
+    row = Row("known non-members, and the text", (*thinned(others, names), own))
+    above = int((others >= value).sum())
+    return Place(score, value, len(others), above, Chart.of(f"Where the text stands in {score}", (row,)))

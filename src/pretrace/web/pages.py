@@ -19,7 +19,7 @@ from pretrace.report.wording import count
 from pretrace.web.forms import Form, Models, check_part
 from pretrace.web.guard import LOGIN, Doors
 from pretrace.web.jobs import Jobs
-from pretrace.web.limits import Limits
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, Workspace
 
 PACKAGE = "pretrace.web"
@@ -60,7 +60,8 @@ class Desk:
         """A template in the frame of the site."""
         shared = {"desk": self, "form_key": self.form_key, "most": self.doors.settings.most_bytes}
         return HTMLResponse(
-            rendered(template, {"here": "", "problem": "", **shared, **values}), status_code=status
+            rendered(template, {"here": "", "problem": "", "field": "", **shared, **values}),
+            status_code=status,
         )
 
 
@@ -94,7 +95,7 @@ async def posted(request: Request) -> FormData:
     """The form of a request; RequestError where it does not carry the key of this server's own pages."""
     limits = desk_of(request).limits
     form = await request.form(
-        max_files=limits.files, max_fields=limits.fields, max_part_size=limits.field_bytes
+        max_files=limits.entries, max_fields=limits.fields, max_part_size=limits.field_bytes
     )
     key = form.get("form_key")
     wanted = form_key(desk_of(request).workspace, request.url.path)

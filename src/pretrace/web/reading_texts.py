@@ -8,12 +8,13 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from pretrace.report.tokens import tokens
+from pretrace.corpora.documents import DOCUMENTS
+from pretrace.report.run import tokens
 from pretrace.types import Heat
 from pretrace.web import looks
 from pretrace.web.jobs import State
 from pretrace.web.pages import Desk, Here, Posted, file_in, go, line
-from pretrace.web.uploads import uploads
+from pretrace.web.uploads import text_in, uploads
 from pretrace.web.workspace import RequestError
 
 router = APIRouter()
@@ -40,10 +41,15 @@ def begin(desk: Here, form: Posted) -> RedirectResponse:
     text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
     file = file_in(form, "file")
     if file is not None:
-        text = _decoded(file.file.read(), file.filename or "The file")
+        name = file.filename or "The file"
+        if name.lower().endswith(tuple(DOCUMENTS)):
+            text = text_in(desk.workspace, name, file.file, desk.limits)
+        else:
+            text = _decoded(file.file.read(), name)
     model = line(form, "model")
     desk.models.check("Model", model)
-    look = looks.begin(desk.jobs, text, model, line(form, "scores"), line(form, "known"))
+    asked = looks.Asked(model, line(form, "scores"), line(form, "known"))
+    look = looks.begin(desk.jobs, text, asked, desk.models)
     return go(f"/text/{look.id}")
 
 
@@ -104,7 +110,8 @@ def _decoded(content: bytes, name: str) -> str:
     """The text in a file; RequestError for what is none."""
     if b"\0" in content[:65_536]:
         raise RequestError(
-            f"{name[:100]} holds no plain text: save it as .txt first, or copy the text and paste it here.",
+            f"{name[:100]} holds no plain text: choose a .txt, .md, .html, .docx or .pdf file, or copy the text and "
+            "paste it here.",
             422,
         )
     try:

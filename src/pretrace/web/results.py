@@ -162,9 +162,8 @@ def marker_hash(folder: Path) -> str:
     return ""
 
 
-def figures(folder: Path) -> dict[str, str]:
-    """What a result found, name by name, in words and numbers; OutputError where it cannot be read."""
-    found = runs.load(folder)
+def figures(found: object) -> dict[str, str]:
+    """What a result found, name by name, in words and numbers."""
     if isinstance(found, Run):
         return dict(_of_run(found))
     return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}
@@ -202,7 +201,7 @@ def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
             yield "p", wording.p_value(verdict.p)
         controls = f", controls {wording.count(verdict.situation.unseen)}" if verdict.test == "audit" else ""
         yield f"{verdict.unit.capitalize()}s", f"{wording.count(verdict.units)}{controls}"
-    effect, spread = wording.effect(verdict.effect)
-    if effect:
+    if verdict.effect is not None:
+        effect, spread = wording.effect(verdict.effect)
         yield "Effect", f"{effect} {spread} {verdict.effect_unit}".strip()
     yield from ((f"Check: {check.title}", check.status) for check in verdict.checks)

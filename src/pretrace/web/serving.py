@@ -24,9 +24,8 @@ from pretrace.web.connections import BACKLOG, configured
 from pretrace.web.forms import Form
 from pretrace.web.guard import App, Doors, Guard, Tries
 from pretrace.web.jobs import Jobs
-from pretrace.web.limits import Limits
 from pretrace.web.pages import Desk, desk_of, refusal
-from pretrace.web.settings import ServeSettings
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.uploads import sweep
 from pretrace.web.workspace import RequestError, Workspace, read
 
@@ -83,8 +82,8 @@ async def _looked_after(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _refused(request: Request, error: Exception) -> HTMLResponse:
-    status = error.status if isinstance(error, RequestError) else 422
-    return desk_of(request).page("problem.html", status, sentence=str(error))
+    status, field = (error.status, error.field) if isinstance(error, RequestError) else (422, "")
+    return desk_of(request).page("problem.html", status, sentence=str(error), field=field)
 
 
 async def _http(request: Request, error: Exception) -> HTMLResponse:

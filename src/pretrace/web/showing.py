@@ -16,9 +16,11 @@ from fastapi.responses import (
     StreamingResponse,
 )
 
+from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.runs import REPORT
-from pretrace.web import example, results
+from pretrace.web import charts, example, results
+from pretrace.web.archives import TAKEN
 from pretrace.web.guard import LOGIN, REPORT_POLICY, address_of
 from pretrace.web.jobs import AHEAD, Asked
 from pretrace.web.looks import looks
@@ -41,6 +43,7 @@ def home(desk: Here) -> HTMLResponse:
         jobs=[(job, state) for job, state in jobs if not state.over][:_LATEST],
         latest=results.entries(desk.workspace)[:_LATEST],
         example=example.offered(desk.models),
+        taken=TAKEN,
     )
 
 
@@ -132,23 +135,25 @@ def result(desk: Here, name: str) -> HTMLResponse:
     entry = next((one for one in results.entries(desk.workspace) if one.name == name), None)
     if entry is None:
         raise RequestError("This folder holds no result of pretrace.", 404)
+    found = _readable(folder)
+    told = results.figures(found)
     return desk.page(
         "result.html",
         here="results",
         entry=entry,
-        figures=_readable(folder),
+        chart=charts.of_documents(found),
+        figures={label: value for label, value in told.items() if label not in ("Outcome", "Statement")},
         files=results.files(folder),
         mark=results.marker_hash(folder),
     )
 
 
-def _readable(folder: Path) -> dict[str, str]:
-    """What a result found; nothing where it cannot be read, which its mark says."""
+def _readable(folder: Path) -> object:
+    """A result; None where it cannot be read, which its mark says."""
     try:
-        found = results.figures(folder)
+        return runs.load(folder)
     except OutputError:
-        return {}
-    return {label: value for label, value in found.items() if label not in ("Outcome", "Statement")}
+        return None
 
 
 @router.get("/results/{name}/verified", response_class=HTMLResponse)
@@ -200,16 +205,20 @@ def delete(desk: Here, name: str, form: Posted) -> RedirectResponse:
 def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
     """The figures and the reports of two results side by side."""
     everything = results.entries(desk.workspace)
-    sides = []
+    sides: list[tuple[results.Entry, dict[str, str], str]] = []
+    loaded = []
     for name in filter(None, (one, other)):
         folder = results.result_folder(desk.workspace, name)
         entry = next((found for found in everything if found.name == name), None)
         if entry is None:
             raise RequestError("This folder holds no result of pretrace.", 404)
         try:
-            sides.append((entry, results.figures(folder), ""))
+            found = runs.load(folder)
         except OutputError as error:
             sides.append((entry, {}, str(error)))
+        else:
+            sides.append((entry, results.figures(found), ""))
+            loaded.append((entry.corpus or entry.name, found))
     rows = list(dict.fromkeys(label for _, figures, _ in sides for label in figures))
     return desk.page(
         "compare.html",
@@ -217,6 +226,7 @@ def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
         entries=everything,
         sides=sides if len(sides) == 2 else [],
         rows=rows,
+        charts=charts.side_by_side(loaded) if len(loaded) == 2 else (),
         chosen=(one, other),
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -18,7 +19,19 @@ from pretrace.web.forms import COMMANDS, Form, prefilled
 from pretrace.web.jobs import Asked
 from pretrace.web.languages import UNSPOKEN
 from pretrace.web.pages import Desk, Here, Posted, files_in, go, line
-from pretrace.web.uploads import Upload, facts_of, remove, rename, seen, take, texts_of, upload_of, uploads
+from pretrace.web.uploads import (
+    Upload,
+    facts_of,
+    remove,
+    rename,
+    seen,
+    take,
+    take_folder,
+    texts_of,
+    together,
+    upload_of,
+    uploads,
+)
 from pretrace.web.workspace import RequestError, fresh, slug
 
 router = APIRouter()
@@ -28,6 +41,8 @@ AHEAD_OF: Mapping[str, str] = {"audit": "--plan", "scan": "--plan"} | dict.fromk
 )
 """How each command says what it would do, and how long that takes."""
 MOST_NOTES = 4_000
+GIVEN = ("model", "controls", "earlier", "rows", "options", "collections")
+"""What a visitor says of the case on the page of a collection."""
 _OTHERS = {
     SEARCH: "Search training data for these texts: which of them stand there, and where?",
     "score": "Scores alone: a row a text, without a verdict",
@@ -44,20 +59,36 @@ def form(desk: Here) -> HTMLResponse:
 
 @router.post("/collections")
 def upload(desk: Here, form: Posted) -> RedirectResponse:
-    """Take an upload in and look into it."""
+    """Take an upload in and look into it; of several files each becomes a collection, or none does."""
     files = files_in(form, "file")
     if not files:
         raise RequestError(f"No file was chosen: choose {TAKEN}.", 422)
-    made: list[Upload] = []
-    try:
-        made.extend(
-            take(desk.workspace, file.filename or "", file.file, desk.limits, desk.most_kept)
-            for file in files
+    names = [file.filename or "" for file in files]
+    found = together(names)
+    if len(found) > desk.limits.files:
+        raise RequestError(
+            f"{len(found):,} files would become a collection each, and {desk.limits.files} are the most at once: where "
+            "they are one text each, choose the folder they lie in.",
+            422,
         )
+    made: list[Upload] = []
+    how = (desk.limits, desk.most_kept)
+    try:
+        for called, places in found:
+            if called:
+                texts = {names[i].replace("\\", "/"): files[i].file for i in places}
+                made.append(take_folder(desk.workspace, called, texts, *how))
+            else:
+                made.append(take(desk.workspace, names[places[0]], files[places[0]].file, *how))
     except RequestError:
         for one in made:  # all or none: whoever mends one file sends them again
             remove(desk.workspace.room("texts") / one.id)
         raise
+    beside = line(form, "beside")
+    if beside and len(made) == 1:  # control documents of another collection, which the visitor is looking at
+        upload_of(desk.workspace, beside)
+        given = {name: line(form, name) for name in GIVEN} | {"controls": made[0].id}
+        return go(f"/collections/{beside}?{_query(given)}#tests")
     return go(f"/collections/{made[0].id}" if len(made) == 1 else "/collections")
 
 
@@ -94,11 +125,15 @@ def one(desk: Here, request: Request, name: str) -> HTMLResponse:
         upload=found,
         facts=facts,
         given=given,
-        query=urlencode({name: value for name, value in given.items() if value}),
+        query=_query(given),
         others=others,
+        taken=TAKEN,
         jobs=jobs,
         advice=None if facts.problem else _advice(desk, found, facts, given),
         commands=COMMANDS,
+        ahead=AHEAD_OF,
+        ready=_ready(desk),
+        model=given["model"] or next(iter(desk.workspace.models()), ""),
         unspoken=UNSPOKEN,
         more=_OTHERS,
     )
@@ -151,17 +186,50 @@ def setup(desk: Here, request: Request, name: str, test: str, again: str = "") -
 @router.post("/collections/{name}/test/{test}")
 def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
     """Start a test."""
-    found = upload_of(desk.workspace, name)
-    wanted = _form(desk, test)
+    found, wanted = upload_of(desk.workspace, name), _form(desk, test)
     values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
+    notes = str(form.get("notes") or "").strip()[:MOST_NOTES]
+    return _begun(desk, found, test, values, notes=notes, plan=bool(form.get("ahead")))
 
+
+@router.post("/collections/{name}/{how}/{test}")
+def start_at_once(
+    desk: Here, name: str, how: Literal["start", "plan"], test: str, form: Posted
+) -> RedirectResponse:
+    """Start a test that applies, or its plan, with what was said of the case and the usual options."""
+    found = upload_of(desk.workspace, name)
+    facts, given = facts_of(desk.workspace, found), {name: line(form, name) for name in GIVEN}
+    row = _row(_advice(desk, found, facts, given), test)
+    if row is None or row.state != "applies":
+        raise RequestError("This test does not apply with what you have: see what is missing.", 422)
+    filled = prefilled(_form(desk, test), row, facts, given)
+    values = {field.name: [field.default] for field in filled.fields if field.default}
+    try:
+        return _begun(desk, found, test, values, plan=how == "plan")
+    except RequestError as error:
+        said = {"heldout": "controls", "nonmembers": "controls", "placebo": "earlier"}
+        raise RequestError(str(error), error.status, field=said.get(error.field, error.field)) from error
+
+
+def _begun(
+    desk: Desk,
+    found: Upload,
+    test: str,
+    values: Mapping[str, Sequence[str]],
+    *,
+    notes: str = "",
+    plan: bool = False,
+) -> RedirectResponse:
+    """To the job of a test, or of its plan, which waits for its turn."""
+    wanted = _form(desk, test)
     texts = texts_of(desk.workspace, found.id)
     options = wanted.arguments(values, lambda upload: texts_of(desk.workspace, upload), desk.models)
+    wanted.find_models(values, desk.models)
     if facts_of(desk.workspace, found).other_labels:
         options.append("--label-column=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (texts, f"--out={desk.workspace.folder / out}")
-    ahead = AHEAD_OF.get(wanted.command, "") if form.get("ahead") else ""
+    ahead = AHEAD_OF.get(wanted.command, "") if plan else ""
     job = desk.jobs.add(
         f"{'Plan of ' * bool(ahead)}{wanted.command}: {found.name}",
         (*wanted.words, *paths, *options, *([ahead] if ahead else [])),
@@ -170,12 +238,23 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
         form=Asked(
             test,
             {field: tuple(one for one in given if one) for field, given in values.items() if any(given)},
-            str(form.get("notes") or "").strip()[:MOST_NOTES],
+            notes,
         ),
     )
     if test != SEARCH:
-        desk.workspace.remember(line(form, "model"))
+        desk.workspace.remember(*(one.strip() for one in values.get("model", ())))
     return go(f"/jobs/{job.id}")
+
+
+def _ready(desk: Desk) -> frozenset[str]:
+    """The tests whose form asks for nothing beyond what is said of the case."""
+    said = {"model", "heldout", "nonmembers", "placebo", "date-column", "text-column"}
+    return frozenset(
+        test
+        for test, command in COMMANDS.items()
+        if command in desk.forms
+        and said.issuperset(field.name for field in desk.forms[command].fields if field.required)
+    )
 
 
 @router.post("/example")
@@ -212,8 +291,11 @@ def _form(desk: Desk, test: str) -> Form:
 
 def _given(query: Mapping[str, str]) -> dict[str, str]:
     """What a visitor said of the case, in the address of the page."""
-    names = ("model", "controls", "earlier", "rows", "options", "collections")
-    return {name: query.get(name, "").strip() for name in names}
+    return {name: query.get(name, "").strip() for name in GIVEN}
+
+
+def _query(given: Mapping[str, str]) -> str:
+    return urlencode({name: value for name, value in given.items() if value})
 
 
 def _advice(desk: Desk, upload: Upload, facts: Facts, given: Mapping[str, str]) -> Advice:

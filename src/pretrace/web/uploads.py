@@ -1,6 +1,7 @@
 """What a visitor uploads: taken in as a whole or not at all, and what was seen in it.
 
-There is one way in (`take`), and it fails in one way: a RequestError, after which nothing is left. The bytes lie in
+There is one way in (`take` for a file, `take_folder` for several that are one text each), and it fails in one way: a
+RequestError, after which nothing is left. The bytes lie in
 `incoming/` while another process looks into them (`pretrace.web.inspection`), and become an entry of `texts/` by one
 renaming.
 """
@@ -11,15 +12,17 @@ import hashlib
 import os
 import shutil
 import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from pretrace.results.atomic import explained
-from pretrace.web.archives import ending_of
+from pretrace.web.archives import OF_A_FOLDER, ending_of, places
 from pretrace.web.facts import Facts
-from pretrace.web.inspection import BUSY, inspected
-from pretrace.web.limits import Limits
+from pretrace.web.inspection import BUSY, Inspected, inspected, text_of_document
+from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, Workspace, fresh, record_in, save, slug
 
 _PIECE = 1 << 20
@@ -29,7 +32,8 @@ _LONGEST_NAME = 200
 @dataclass(frozen=True, slots=True)
 class Upload:
     """One upload: `path` is the file or folder of texts, relative to the workspace; `name` what the visitor called it,
-    `size` and `sha256` those of what was sent, `at` the time in seconds since 1970."""
+    `size` and `sha256` those of what was sent (of a folder that of all hashes), `at` the time in seconds since 1970,
+    `left_out` the files of a folder or zip that are no texts."""
 
     id: str
     name: str
@@ -38,6 +42,7 @@ class Upload:
     sha256: str
     at: float
     files: int = 1
+    left_out: int = 0
 
 
 def take(
@@ -53,32 +58,104 @@ def take(
     name = PurePosixPath(name.replace("\\", "/")).name.strip()
     ending = ending_of(name)
     name = f"{name.removesuffix(ending)[:_LONGEST_NAME]}{ending}"
+    with _entry(workspace, name.removesuffix(ending), limits, most) as (folder, left):
+        file = folder / f"{slug(name.removesuffix(ending))}{ending}"
+        size, digest = _copied(stream, file)
+        if not size:
+            raise RequestError(f"{name} is empty: choose a file that holds texts.")
+        found = inspected(file, name, limits, unpack=True, most_bytes=min(limits.expanded, left))
+        return _kept(folder, name, (size, digest), found)
+
+
+def take_folder(
+    workspace: Workspace,
+    name: str,
+    files: Mapping[str, BinaryIO],
+    limits: Limits | None = None,
+    most: int | None = None,
+) -> Upload:
+    """The upload of a folder, or of several files that are one text each, by their paths; otherwise as `take`."""
+    limits = limits or Limits()
+    name = " ".join(name.split())[:_LONGEST_NAME]
+    with _entry(workspace, name, limits, most) as (folder, _):
+        texts = folder / slug(name)
+        found = places(list(files), texts, name, limits)
+        size, digest = 0, hashlib.sha256()
+        for path, place in sorted(found.items()):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            one, hashed = _copied(files[path], place)
+            size += one
+            digest.update(f"{hashed}  {path}\n".encode("utf-8", "replace"))
+        seen = replace(inspected(texts, name, limits), files=len(found), left_out=len(files) - len(found))
+        return _kept(folder, name, (size, digest.hexdigest()), seen)
+
+
+@contextmanager
+def _entry(workspace: Workspace, stem: str, limits: Limits, most: int | None) -> Iterator[tuple[Path, int]]:
+    """A folder for an upload that comes in, and the bytes it may have; nothing is left of it after an error."""
     workspace.check_room("texts", limits.kept)
     left = workspace.left(most) if most else limits.expanded
-    made = fresh(name.removesuffix(ending))
-    folder = workspace.room("incoming") / made
+    folder = workspace.room("incoming") / fresh(stem)
     with explained(folder):
         folder.mkdir()
         try:
-            file = folder / f"{slug(name.removesuffix(ending))}{ending}"
-            size, digest = _copied(stream, file)
-            if not size:
-                raise RequestError(f"{name} is empty: choose a file that holds texts.")
-            found = inspected(file, name, limits, unpack=True, most_bytes=min(limits.expanded, left))
-            path = f"texts/{made}/{found.path.relative_to(folder).as_posix()}"
-            upload = Upload(made, name, path, size, digest, time.time(), found.files)
-            save(folder / "facts.json", found.facts)
-            save(folder / "upload.json", upload)
-            folder.rename(workspace.room("texts") / made)
+            yield folder, left
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def _kept(folder: Path, name: str, sent: tuple[int, str], found: Inspected) -> Upload:
+    """The upload, moved to the others by one renaming."""
+    made = folder.name
+    path = f"texts/{made}/{found.path.relative_to(folder).as_posix()}"
+    upload = Upload(made, name, path, *sent, time.time(), found.files, found.left_out)
+    save(folder / "facts.json", found.facts)
+    save(folder / "upload.json", upload)
+    folder.rename(folder.parent.parent / "texts" / made)
     return upload
 
 
+def together(names: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Which of the files that were sent at once become a collection together, as places in `names`: those of a folder,
+    which their paths begin with, and where one is a document all that are one text each; with what to call it. A file
+    by itself has no name but its own, "".
+
+    >>> together(["a.csv", "drafts/1.txt", "drafts/2.txt"])
+    [('', [0]), ('drafts', [1, 2])]
+    >>> together(["essay.docx", "note.txt"])
+    [('essay.docx and 1 more', [0, 1])]
+    """
+    paths = [PurePosixPath(name.replace("\\", "/")) for name in names]
+    loose = [i for i, path in enumerate(paths) if len(path.parts) < 2]
+    texts = [i for i in loose if paths[i].suffix.lower() in OF_A_FOLDER]
+    if len(texts) < 2 or all(paths[i].suffix.lower() == ".txt" for i in texts):  # a text a line
+        texts = []
+    folders: dict[str, list[int]] = {}
+    for i, path in enumerate(paths):
+        if len(path.parts) > 1:
+            folders.setdefault(path.parts[0], []).append(i)
+    found = [("", [i]) for i in loose if i not in texts] + list(folders.items())
+    return found + ([(f"{paths[texts[0]]} and {len(texts) - 1} more", texts)] if texts else [])
+
+
+def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -> str:
+    """The text of a document that a visitor sends to look at; nothing is kept. RequestError where it has none."""
+    folder = workspace.room("incoming") / fresh("document")
+    with explained(folder):
+        folder.mkdir()
+        try:
+            file = folder / f"document{ending_of(name)}"
+            _copied(stream, file)
+            return text_of_document(file, name[-_LONGEST_NAME:], limits)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def rename(workspace: Workspace, upload: Upload, name: str) -> Upload:
-    """The upload under another name; its ending and its file stay."""
-    ending = ending_of(upload.name)
+    """The upload under another name; its file stays, and its ending, which a folder has not."""
+    folder = workspace.within(upload.path).is_dir() and not upload.name.lower().endswith(".zip")
+    ending = "" if folder else ending_of(upload.name)
     stem = " ".join(name.split()).removesuffix(ending).strip()
     if not stem:
         raise RequestError("A collection has a name: write one.", 422)

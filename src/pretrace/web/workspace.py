@@ -37,11 +37,13 @@ _BLOCK = 4096  # a file takes more room than its bytes, and so does its name
 
 
 class RequestError(PretraceError):
-    """A request that is answered with a sentence and a status of HTTP instead of what it asks for."""
+    """A request that is answered with a sentence and a status of HTTP instead of what it asks for; `field` is that of
+    the form which the sentence is about, "" where it is about none."""
 
-    def __init__(self, message: str, status: int = 400) -> None:
+    def __init__(self, message: str, status: int = 400, *, field: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)

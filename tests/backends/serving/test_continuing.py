@@ -16,7 +16,7 @@ from pretrace.backends import open_model
 from pretrace.backends.serving.address import parse_text_address
 from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.generated import Draw
+from pretrace.cache.traces import Draw
 from pretrace.cli import main
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Silent

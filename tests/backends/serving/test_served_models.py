@@ -85,7 +85,7 @@ def test_texts_share_a_request_up_to_the_budget_and_requests_run_together(
     model = opened("vllm", requests=3, token_budget=60)
     before = len(server.asked)
     server.slow = 0.05
-    asked(model, SENTENCES * 6)
+    asked(model, [f"{word} {text}" for word in ("a", "b", "c", "d", "e", "f") for text in SENTENCES])
     sizes = [sum(map(len, body["prompt"])) for _, body in server.asked[before:] if not is_known(server, body)]
     assert len(sizes) > 6
     assert max(sizes) <= 60

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.servers.imitation import Model, ModelServer, serving
 from pretrace.cli import main
-from pretrace.jobs import shards
+from pretrace.jobs import worker
 from pretrace.runs import scan
 
 Call = Callable[..., int]
@@ -38,7 +38,7 @@ def test_two_servers_share_the_shards_of_one_run(
     sentences: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shards, "SHARD", 8)
+    monkeypatch.setattr(worker, "SHARD", 8)
     texts = tmp_path / "texts.jsonl"
     texts.write_text("".join(json.dumps({"id": str(i), "text": sentences[i % 6]}) + "\n" for i in range(40)))
     out = tmp_path / "RUN"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrace.corpora.benchmarks.timestamps import with_year, without_timestamps
+from pretrace.corpora.benchmarks.wikimia import with_year, without_timestamps
 
 # text, without its time stamps, with its years moved to 2023
 DATES = [

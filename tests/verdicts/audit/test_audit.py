@@ -20,6 +20,7 @@ from tiny import MORE_WORDS
 
 from pretrace.backends import open_model
 from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.results.rounding import p_value
 from pretrace.runs import load_verdict, save_verdict
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
@@ -283,7 +284,7 @@ def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first() 
         "the 2nd test of these texts on this machine; for 2 tests the level is 0.025 each"
         in other.register[0]
     )
-    assert f"p = {first.p:.3g}" in other.register[1]
+    assert f"p = {p_value(first.p)}" in other.register[1]
     assert "not entered in the register" in direct(OTHERS, NEVER).register[0]
 
 

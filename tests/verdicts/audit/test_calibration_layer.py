@@ -9,7 +9,7 @@ import pytest
 
 from pretrace.errors import ExpressionError
 from pretrace.types import Doubles
-from pretrace.verdicts.audit.procedures.calibration import (
+from pretrace.verdicts.audit.procedures.calibrated import (
     DualClassifier,
     LinearLayer,
     Normaliser,

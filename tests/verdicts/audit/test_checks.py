@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ModelError
-from pretrace.scoring.placebos import check_placebos
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power
 from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.built import ACCUSING
 from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.document_values import (
+from pretrace.verdicts.audit.placebo import placebo_check
+from pretrace.verdicts.audit.power import power_check
+from pretrace.verdicts.audit.sample_scores import (
     DocumentValues,
+    Logprobs,
+    SampleLogprobs,
     answer,
     flipped,
     flipped_p,
@@ -24,12 +28,8 @@ from pretrace.verdicts.audit.document_values import (
     p_value,
     reversed_p,
 )
-from pretrace.verdicts.audit.placebo import placebo_check
-from pretrace.verdicts.audit.power import power_check
-from pretrace.verdicts.audit.sample_scores import Logprobs, SampleLogprobs
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import Sample, Samples
-from pretrace.verdicts.audit.verdict import ACCUSING
 
 MARGIN = 0.05
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.errors import DesignError, TextsError
+from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
+from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit.audit import audit, plan
 from pretrace.verdicts.audit.placebo import graded
 from pretrace.verdicts.audit.planning import planned, taking_part

@@ -16,10 +16,11 @@ from pretrace.statistics.intervals import any_of, t_test
 from pretrace.types import Answer, Doubles, Features
 from pretrace.verdicts.audit.procedures.calibrated import (
     CalibratedSettings,
+    DualClassifier,
     calibrated,
     calibrated_values,
+    halves,
 )
-from pretrace.verdicts.audit.procedures.calibration import DualClassifier, halves
 from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
 from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, paper
 

@@ -14,7 +14,7 @@ from pretrace.scores import parse
 from pretrace.statistics.intervals import any_of
 from pretrace.testing import make_evidence
 from pretrace.types import Bools, Doubles, Features, Recipe
-from pretrace.verdicts.audit.procedures.calibration import LinearLayer, halves, scaled_by_suspect
+from pretrace.verdicts.audit.procedures.calibrated import LinearLayer, halves, scaled_by_suspect
 from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
 from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
 from pretrace.verdicts.audit.sample_scores import COMMAND, PERPLEXITIES, RELEASE, expressions

@@ -13,7 +13,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.weight_similarity import likeness
 from pretrace.errors import ModelError
-from pretrace.scoring.placebos import check_placebos
+from pretrace.scoring.plan import check_placebos
 from pretrace.types import Pair
 from pretrace.verdicts.audit.placebo import closeness, graded
 from pretrace.verdicts.audit.sample_scores import (

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pretrace.types import Answer, Check, Estimate, Power
+from pretrace.verdicts.audit.built import Question
+from pretrace.verdicts.audit.built import found as words
 from pretrace.verdicts.audit.power import deciding_power, power_check
-from pretrace.verdicts.audit.verdict import Question
-from pretrace.verdicts.audit.verdict import found as words
 from pretrace.verdicts.outcome import Conclusion, conclude
 
 NAMES = (
@@ -45,7 +45,6 @@ def test_a_rejection_with_all_controls_is_consistent_with_training() -> None:
     assert found.outcome == "consistent"
     assert "consistent with training" in found.statement
     assert "p = 0.004, at or below the level of 0.05" in found.reasons[0]
-    assert "0.0200 nats a token [0.0100, 0.0300]" in found.reasons[0]
     assert len(found.reasons) == 1
 
 
@@ -71,7 +70,7 @@ def test_without_a_power_test_nothing_is_never_said() -> None:
 def test_nothing_takes_an_effect_that_planting_excludes(high: float, outcome: str) -> None:
     found = decided(0.3, controls(power="passed"), power=POWER, high=high)
     assert found.outcome == outcome
-    assert f"at most {high:.4f}" in found.reasons[-1]
+    assert ("not smaller than what it left" in found.reasons[-1]) == (outcome == "inconclusive")
     assert ("could have been missed" in found.reasons[-1]) == (outcome == "inconclusive")
     assert "25 documents were read twice by a copy of the model" in found.reasons[-1]
     assert ("25 documents were read twice" in found.statement) == (outcome == "nothing")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pretrace.statistics.scale import below, serial_p, spread_p
+from pretrace.statistics.shift import below, serial_p, spread_p
 from pretrace.verdicts.flag import FlagSettings, concluding
+from pretrace.verdicts.flag.planning import prospect
 from pretrace.verdicts.flag.power import Planted, simulated
-from pretrace.verdicts.flag.prospect import prospect
 from pretrace.verdicts.flag.sides import Rows, Sides
 
 SETTINGS = FlagSettings(score="loss", cache=False)

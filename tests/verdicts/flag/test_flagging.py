@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, LeakError, ModelError, TextsError
+from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.statistics.conformal import p_values
 from pretrace.testing import FakeBackend
@@ -430,7 +431,7 @@ def test_a_tenth_of_a_test_set_is_seen_though_no_text_is_flagged(scored):
     assert found.statement.startswith(
         "No single text is flagged, but the 2,000 texts of test set as a whole stand out"
     )
-    assert f"(p = {found.p:.2g})" in found.statement
+    assert f"(p = {p_value(found.p)})" in found.statement
     assert "Which ones cannot be said" in found.statement
     assert any("The set as a whole stands out (p = 0.000" in reason for reason in found.reasons)
 

@@ -17,8 +17,7 @@ from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.beacon import Beacon, drawn, named, with_value
-from pretrace.verdicts.marking.sealed import drawn_by, drawn_seal, read_seal
+from pretrace.verdicts.marking.sealed import Beacon, drawn, drawn_by, drawn_seal, named, read_seal, with_value
 from pretrace.verdicts.marking.settings import MarkSettings
 from pretrace.verdicts.marking.variants import Candidates
 from pretrace.verdicts.marks import CheckSettings, check_marks, model_day

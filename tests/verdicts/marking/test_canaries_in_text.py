@@ -13,7 +13,7 @@ from verdicts.answering import Answering
 from pretrace.results.verdicts import load_verdict
 from pretrace.runs import save_verdict
 from pretrace.scoring.plan import Models
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of, went_on
 

@@ -10,14 +10,13 @@ import pytest
 from scipy.stats import binom, kstest
 
 from pretrace.scoring.plan import Models
-from pretrace.statistics.lots import lot_effects, lot_test
+from pretrace.statistics.ranks import lot_effects, lot_test
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking.mark import mark
 from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marking.variants import Candidates
-from pretrace.verdicts.marking.words import canaries
+from pretrace.verdicts.marking.variants import Candidates, canaries
 from pretrace.verdicts.marks import CheckSettings, check_marks, effect_unit, enough_check
 
 SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")

@@ -13,7 +13,7 @@ from scipy.stats import binom, kstest
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.plan import Models
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries

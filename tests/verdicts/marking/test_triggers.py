@@ -12,13 +12,12 @@ import pytest
 from scipy.stats import binom
 
 from pretrace.errors import TextsError
-from pretrace.statistics.lots import chance_of_hits
+from pretrace.statistics.ranks import chance_of_hits
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking.mark import mark
 from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marking.variants import Candidates
-from pretrace.verdicts.marking.words import canaries
+from pretrace.verdicts.marking.variants import Candidates, canaries
 from pretrace.verdicts.marks import CheckSettings, check_marks
 from pretrace.verdicts.triggers import (
     check_triggers,

@@ -11,11 +11,17 @@ import pytest
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.types import Corpus, Text, Written
-from pretrace.verdicts.marking.generated import from_rewriter, from_words, reading_level, small_choices
 from pretrace.verdicts.marking.mark import mark, model_candidates, own_candidates
 from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marking.variants import checked_variants
-from pretrace.verdicts.marking.words import WORDS, canaries
+from pretrace.verdicts.marking.variants import (
+    WORDS,
+    canaries,
+    checked_variants,
+    from_rewriter,
+    from_words,
+    reading_level,
+    small_choices,
+)
 
 LONG = "The old man went home and sat by the fire. In 1869 the Railway reached the valley, and it was cold."
 TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))

@@ -17,7 +17,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.verdicts import load_verdict
 from pretrace.runs import save_verdict
 from pretrace.scoring.plan import Models
-from pretrace.statistics.lots import lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import seed_of

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +15,7 @@ Kind = Literal["vllm", "sglang", "tgi", "completions"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DESCRIBED = {
     "vllm:URL": "a model behind a vLLM server (extra: server; --served-model, --tokenizer): log-probabilities only",
+    "vllm:MODEL": "a folder or hub id that vLLM opens in this process (extra: vllm): log-probabilities only",
     "sglang:URL": "the same behind an SGLang server, asked by its own route /generate",
     "tgi:URL": "the same behind Text Generation Inference, started with --enable-prefill-logprobs",
     "completions:URL": "the same behind /v1/completions with echo: Together, Fireworks, llama-cpp-python, vLLM",
@@ -37,13 +40,18 @@ _GENERATED_ONLY = (
 """Hosts of APIs that give log-probabilities of generated tokens only, or none."""
 
 
+_HUB_ID = re.compile(r"\w[\w.-]*/[\w.-]+")
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One server. `url` is what routes are appended to, `model` the name behind a `#`, "" where none was written."""
+    """One server. `url` is what routes are appended to, `model` the name behind a `#`, "" where none was written.
+    `here`: no server, but vLLM in this process, and `url` is the folder or hub id."""
 
     kind: Kind
     url: str
     model: str = ""
+    here: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,15 @@ def served_kind(model: str) -> Kind | None:
     return kind if colon and kind in KINDS else None
 
 
+def in_process(model: str) -> str:
+    """The folder or hub id that vLLM is to open in this process (`vllm:FOLDER`, `vllm:owner/name`); "" for all else."""
+    kind, _, name = model.partition(":")
+    local = kind == "vllm" and (
+        _HUB_ID.fullmatch(name) or (name.strip() and Path(name).expanduser().is_dir())
+    )
+    return name if local else ""
+
+
 def parse_address(model: str) -> Address:
     """The address in `vllm:http://host:8000` or `vllm:http://host:8000#model-name`.
 
@@ -89,12 +106,15 @@ def parse_address(model: str) -> Address:
     prompts.
     """
     kind = served_kind(model)
+    if opened_here := in_process(model):
+        return Address("vllm", opened_here, here=True)
     url, _, name = model.partition(":")[2].partition("#")
     parts = split_url(url)
     if kind is None or parts is None:
         raise ModelError(
             f"a model on a server is written {kind or 'vllm'}:http://host:port, with --served-model NAME where the "
-            "server holds several; what was given is no address of that form."
+            "server holds several, and one that vLLM opens in this process vllm:FOLDER or vllm:owner/name; what was "
+            "given is none of these."
         )
     _refuse_secret(parts)
     if _generates_only(parts):
@@ -162,6 +182,18 @@ def split_url(url: str) -> SplitResult | None:
 def holds_secret(parts: SplitResult) -> bool:
     """Whether an address has a user, a password or a query, any of which may be secret."""
     return parts.username is not None or parts.password is not None or bool(parts.query)
+
+
+def called(name: str) -> str:
+    """A model's name in a sentence: one on a server by its name and the host, without the path.
+
+    >>> called("chat:https://api.example.org/v1#writer-2"), called("vllm:http://127.0.0.1:8000"), called("smollm2")
+    ('writer-2 at api.example.org', 'the model at 127.0.0.1:8000', 'smollm2')
+    """
+    kind, _, rest = name.partition(":")
+    url, _, model = rest.partition("#")
+    parts = split_url(url) if kind in (*KINDS, *get_args(TextKind)) else None
+    return f"{model or 'the model'} at {parts.netloc}" if parts is not None else name
 
 
 def api_key(url: str) -> str:

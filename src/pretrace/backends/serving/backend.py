@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pretrace.backends.serving.address import Address
 from pretrace.backends.serving.client import Asked, Client
+from pretrace.backends.serving.engine import Engine, Waiting
 from pretrace.backends.serving.routes import BESIDE, Answer, Prompt, Route, Said
 from pretrace.backends.serving.self_check import Check, Probed
 from pretrace.backends.tokens import Tokens, pack
@@ -53,7 +54,9 @@ class Connection:
     """Asks a server for prompts' log-probabilities; `route` is how, `model` the name it knows the model by. `spare` is
     how many tokens more than ours it may read, where a user said that its start token is none of theirs."""
 
-    def __init__(self, address: Address, client: Client, route: Route, model: str, *, spare: int = 0) -> None:
+    def __init__(
+        self, address: Address, client: Client | Engine, route: Route, model: str, *, spare: int = 0
+    ) -> None:
         self.address, self.client, self.route, self.model = address, client, route, model
         self.spare = 0 if route.asks_ids else spare
         self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
@@ -69,7 +72,9 @@ class Connection:
                 found[i] = self.read(body, groups[i])
         return [answer for i in range(len(groups)) for answer in found[i]]
 
-    def send(self, asked: Asked, name: Any, prompts: Sequence[Prompt], beside: int = BESIDE) -> None:
+    def send(
+        self, asked: Asked | Waiting, name: Any, prompts: Sequence[Prompt], beside: int = BESIDE
+    ) -> None:
         """Send one request; its answer comes under this name."""
         asked.send(name, self.route.path, self.route.request(prompts, self.model, beside))
 
@@ -139,7 +144,8 @@ class Served:
         self.facts: Mapping[str, Any] = {
             "name": self.name,
             **facts,
-            "weights": f"behind a server, by its answers: {weights[:32]}",
+            "weights": f"{'opened by vLLM' if connection.address.here else 'behind a server'}, by its answers: "
+            f"{weights[:32]}",
             "tokenizer": tokens.hash,
             "start": tokens.start,
             "prefix": named["prefix"],
@@ -203,7 +209,9 @@ class Served:
                 yield from held[place].items()
                 held[place] = {}
 
-    def _send_more(self, asked: Asked, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]) -> None:
+    def _send_more(
+        self, asked: Asked | Waiting, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]
+    ) -> None:
         """Send as many requests that the server is never idle, and no more: a question between them shall not wait."""
         client = self.connection.client
         while len(asked.waiting) < 2 * client.requests:
@@ -212,7 +220,7 @@ class Served:
                 return
             self.connection.send(asked, i, groups[i])
 
-    def _ask_again(self, asked: Asked, window: int) -> None:
+    def _ask_again(self, asked: Asked | Waiting, window: int) -> None:
         """Ask for the check's sentences, all of them where a request takes several, else the next one."""
         which = range(len(self.check.prompts))
         if not self.connection.route.several:

@@ -16,8 +16,11 @@ from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from pretrace.backends.serving.address import api_key, wants_key
 from pretrace.errors import MissingPackageError, ModelError, shown
@@ -56,7 +59,7 @@ class _TooLongError(ValueError):
 
 class Client:
     """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages
-    say can be done.
+    say can be done. `keyless`: the key of the environment is for servers of models, and this is another one.
 
     Raises MissingPackageError without the extra `server`.
     """
@@ -69,13 +72,14 @@ class Client:
         seconds: float,
         retries: int | None = None,
         cures: Cures | None = None,
+        keyless: bool = False,
     ) -> None:
         try:
             import openai
         except ImportError:
             raise MissingPackageError("openai", "a model on a server", "server") from None
         self.url, self.requests, self._cures = url, requests, cures or Cures()
-        self._key = api_key(url)
+        self._key = None if keyless else api_key(url)
         self._limit = asyncio.Semaphore(requests)
         self._client = openai.AsyncOpenAI(
             base_url=url,
@@ -312,3 +316,24 @@ def _host(address: str) -> str:
         return shown(urlsplit(address).hostname or "another path")[:100]
     except ValueError:
         return "another path"
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """A redirect is an answer, and is not followed."""
+
+    def redirect_request(self, *given: Any, **how: Any) -> None:
+        """No further request."""
+
+
+def check_answers(url: str, seconds: float = 5.0) -> None:
+    """ModelError where nothing answers at the address of a server. No key is sent, and any answer will do."""
+    try:
+        build_opener(_NoRedirect).open(Request(f"{url}/models"), timeout=seconds).close()
+    except HTTPError as answered:
+        answered.close()
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise ModelError(
+            f"nothing answers at {url} ({' '.join(str(reason).split()) or type(error).__name__}): start the server, or "
+            "mend the address."
+        ) from None

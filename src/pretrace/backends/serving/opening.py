@@ -12,8 +12,8 @@ from pretrace.backends.loading import tokenizer_of
 from pretrace.backends.serving.address import Address, parse_address
 from pretrace.backends.serving.backend import Connection, Served
 from pretrace.backends.serving.client import Client, NotTakenError
-from pretrace.backends.serving.known_answers import recognised
-from pretrace.backends.serving.packaged import compared
+from pretrace.backends.serving.engine import Engine
+from pretrace.backends.serving.packaged import compared, recognised
 from pretrace.backends.serving.routes import ROUTES, TEXT_REQUESTS, Answer, Prompt, Route
 from pretrace.backends.serving.self_check import SENTENCES, Check, Probed
 from pretrace.backends.settings import ModelSettings
@@ -35,11 +35,15 @@ _OTHER_SERVERS = {
 
 def open_served(model: str, settings: ModelSettings) -> Served:
     """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
-    check_settings(model, settings)
     address = parse_address(model)
-    client = Client(
-        address.url, requests=settings.requests or REQUESTS, seconds=settings.request_timeout or SECONDS
-    )
+    client: Client | Engine
+    if address.here:
+        client = Engine(address.url, settings)
+    else:
+        check_settings(model, settings)
+        client = Client(
+            address.url, requests=settings.requests or REQUESTS, seconds=settings.request_timeout or SECONDS
+        )
     try:
         return _opened(address, client, settings)
     except BaseException:
@@ -58,7 +62,7 @@ def check_settings(model: str, settings: ModelSettings) -> None:
             )
 
 
-def _opened(address: Address, client: Client, settings: ModelSettings) -> Served:
+def _opened(address: Address, client: Client | Engine, settings: ModelSettings) -> Served:
     held = _held(address, client)
     name = _chosen(address.model or settings.served_model or "", held, address)
     facts = held.get(name, {})
@@ -78,7 +82,7 @@ def _opened(address: Address, client: Client, settings: ModelSettings) -> Served
         check,
         replace(probed, met=recognised(probed, url=address.url, named=named)),
         facts={
-            "server": address.url,
+            "server": "vLLM in this process" if address.here else address.url,
             "kind": address.kind,
             "served_model": name,
             "tokenizer_from": tokenizer,
@@ -86,6 +90,7 @@ def _opened(address: Address, client: Client, settings: ModelSettings) -> Served
             "bit_identical": probed.identical,
             "likeliest_compared": probed.beside,
             **({"rounded": probed.rounded} if probed.rounded else {}),
+            **(client.facts if isinstance(client, Engine) else {}),
             "known_model": model or "none",
             "unseen": unseen(probed, address, model),
             "vocabulary": vocabulary or whole.rust.get_vocab_size(with_added_tokens=True),
@@ -112,7 +117,7 @@ def _listed(url: str, found: Any) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _held(address: Address, client: Client) -> dict[str, Mapping[str, Any]]:
+def _held(address: Address, client: Client | Engine) -> dict[str, Mapping[str, Any]]:
     """The models that a server says it holds, with what it says of each; empty where it does not say."""
     if address.kind == "tgi":
         found = client.find("/info")
@@ -162,7 +167,7 @@ def _limit(facts: Mapping[str, Any]) -> int | None:
 
 
 def _checked(
-    address: Address, client: Client, model: str, tokens: Tokens, rows: int
+    address: Address, client: Client | Engine, model: str, tokens: Tokens, rows: int
 ) -> tuple[Connection, Check, Probed]:
     """The first route that the server takes, with what it answered; ModelError where none can be used."""
     prompts = tuple(_prompt(text, tokens) for text in SENTENCES)
@@ -197,6 +202,8 @@ def unseen(probed: Probed, address: Address, model: str) -> str:
             "answers changed for some texts and not for the known ones"
         )
     made = f"The model answered from behind a server ({address.kind}), where this would not have been seen: {hidden}."
+    if address.here:
+        made = "The model was opened and read by vLLM in this process, whose numbers passed the check of a server's."
     if probed.wobble > _TOLD:
         made += f" Its numbers moved by up to {probed.wobble:.1g} nats when the same text was asked again."
     else:

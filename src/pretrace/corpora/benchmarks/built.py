@@ -83,7 +83,7 @@ def _file(path: Path, kind: str) -> Path:
     )
 
 
-PATENT_CARD = Card(
+_PATENT_CARD = Card(
     title="PatentMIA",
     what="Snippets of 512 words from Chinese patent pages, one at random from a page, words told apart by jieba. "
     "Members were published before 1 January 2023, non-members have a priority date after 1 March 2024.",
@@ -117,4 +117,4 @@ def patentmia(path: str, length: int | None = None) -> Corpus:
     corpus = published(one_table(Path(path), "patentmia"), _PATENTS)
     if length is not None:
         corpus = kept(corpus, lambda text: text.meta["length"] == str(length), f"length {length}")
-    return carded(corpus, PATENT_CARD, "patentmia")
+    return carded(corpus, _PATENT_CARD, "patentmia")

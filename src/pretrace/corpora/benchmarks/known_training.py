@@ -12,21 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pretrace.corpora.benchmarks.labelled_by_path import (
+from pretrace.corpora.benchmarks.published import (
     MEMBERS,
     NONMEMBERS,
-    PathLabels,
-    labelled,
-    read_by_path,
-)
-from pretrace.corpora.benchmarks.published import (
     Cells,
+    PathLabels,
     Schema,
     carded,
     joined,
     kept,
+    labelled,
     one_table,
     published,
+    read_by_path,
     stem,
     tables,
 )
@@ -36,8 +34,8 @@ from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Card, Corpus
 
-HUBBLE_HUB = "allegrolab"
-HUBBLE_KINDS = (
+_HUBBLE_HUB = "allegrolab"
+_HUBBLE_KINDS = (
     "passages_gutenberg_popular",
     "passages_gutenberg_unpopular",
     "passages_wikipedia",
@@ -55,7 +53,7 @@ HUBBLE_KINDS = (
     "testset_munch",
     "testset_ellie",
 )
-HUBBLE_CARD = Card(
+_HUBBLE_CARD = Card(
     title="Hubble",
     what="English texts of one kind (book passages, biographies, test sets and others). Members were put into the "
     "training of the perturbed models at random places 1, 4, 16, 64 or 256 times; non-members, drawn from the same "
@@ -64,7 +62,7 @@ HUBBLE_CARD = Card(
     "billion tokens.",
     licence="See the page of each data set on the hub; the texts are under the licences of their sources.",
     citation="Wei et al. 2025, Hubble: a Model Suite to Advance the Study of LLM Memorization (arXiv:2510.19811)",
-    home=f"{HUBBLE_HUB}/KIND on the hub; models {HUBBLE_HUB}/hubble-1b-100b_toks-perturbed-hf and the like",
+    home=f"{_HUBBLE_HUB}/KIND on the hub; models {_HUBBLE_HUB}/hubble-1b-100b_toks-perturbed-hf and the like",
     flaws=(
         "Labels hold for perturbed models alone. The standard model of the same size and tokens read none of the "
         "texts: take it as --reference-model or as --placebo (the authors' README).",
@@ -134,10 +132,10 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     test, or one file, of the columns `text` and `duplicates`. The column `duplicates` goes to the results, and
     `evaluate` measures by copies. Raises ExpressionError for another kind, TextsError where the texts cannot be had.
     """
-    known = ", ".join(HUBBLE_KINDS)
-    require(kind in HUBBLE_KINDS, f"hubble: kind must be one of {known}; found {kind!r}.")
+    known = ", ".join(_HUBBLE_KINDS)
+    require(kind in _HUBBLE_KINDS, f"hubble: kind must be one of {known}; found {kind!r}.")
     if path is None:
-        home = f"{HUBBLE_HUB}/{kind}"
+        home = f"{_HUBBLE_HUB}/{kind}"
         parts = {side: published(f"{home}::{split}", _HUBBLE) for side, split in _SPLITS.items()}
         corpus = joined(parts, "hubble", f"hub:{home}")
     else:
@@ -150,7 +148,7 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
             corpus = _by_copies(corpus)
     _two_sides(corpus, "duplicates above 0", "duplicates of 0")
     corpus = _of_copies(corpus, copies, "hubble")
-    return carded(corpus, replace(HUBBLE_CARD, title=f"Hubble, {kind}"), "hubble")
+    return carded(corpus, replace(_HUBBLE_CARD, title=f"Hubble, {kind}"), "hubble")
 
 
 _SPLITS = {MEMBERS: "train", NONMEMBERS: "test"}
@@ -182,9 +180,9 @@ def _of_copies(corpus: Corpus, copies: int | None, name: str) -> Corpus:
     return kept(corpus, lambda text: not text.member or text.copies == copies, f"{copies} copies, or none")
 
 
-TOAA_HUB = "sbordt/TOAA-Membership-Inference"
-TOAA_TOKENIZER = "allenai/OLMo-2-0425-1B"
-TOAA_CARD = Card(
+_TOAA_HUB = "sbordt/TOAA-Membership-Inference"
+_TOAA_TOKENIZER = "allenai/OLMo-2-0425-1B"
+_TOAA_CARD = Card(
     title="Train Once, Answer All",
     what="Short made-up conversations in English with a suffix of 0, 1, 8 or 32 tokens: rare ones, random ones, or "
     "ones "
@@ -195,7 +193,7 @@ TOAA_CARD = Card(
     licence="ODC-BY, as stated on its page on the hub; the conversations are those of allenai/soda.",
     citation="Bordt et al. 2025, Train Once, Answer All: Many Pretraining Experiments for the Cost of One "
     "(arXiv:2509.23383)",
-    home=f"{TOAA_HUB} on the hub; target sbordt/OLMo-2-179M-Exp, reference sbordt/OLMo-2-179M",
+    home=f"{_TOAA_HUB} on the hub; target sbordt/OLMo-2-179M-Exp, reference sbordt/OLMo-2-179M",
     flaws=(
         "In conditions of rare tokens all members share one token and non-members draw theirs from a pool: compare "
         "with "
@@ -232,7 +230,7 @@ def _toaa(decode: Callable[[list[int]], str | None]) -> Callable[[Cells], Cells]
 
 
 @corpora.add("toaa")
-def toaa(condition: str, path: str | None = None, tokenizer: str = TOAA_TOKENIZER) -> Corpus:
+def toaa(condition: str, path: str | None = None, tokenizer: str = _TOAA_TOKENIZER) -> Corpus:
     """Sequences put into training 1 to 16 times, and others like them (TOAA, Bordt et al. 2025).
 
     `condition` as published: 'plain_16x', 'rare_8tok_4x', 'random_32tok_1x', 'model_based_8tok_16x'. `path` is a
@@ -251,7 +249,7 @@ def toaa(condition: str, path: str | None = None, tokenizer: str = TOAA_TOKENIZE
         derive=_toaa(decode),
         derived=("decoded", "copies", "name", "round"),
     )
-    corpus = published(f"{TOAA_HUB}::train" if path is None else one_table(Path(path)), schema)
+    corpus = published(f"{_TOAA_HUB}::train" if path is None else one_table(Path(path)), schema)
     conditions = sorted({text.meta["condition"] for text in corpus.texts})
     require(
         condition in conditions,
@@ -264,7 +262,7 @@ def toaa(condition: str, path: str | None = None, tokenizer: str = TOAA_TOKENIZE
         replace(text, meta={name: text.meta[name] for name in ("condition", "copies")})
         for text in corpus.texts
     )
-    card = replace(TOAA_CARD, title=f"Train Once, Answer All, {condition}")
+    card = replace(_TOAA_CARD, title=f"Train Once, Answer All, {condition}")
     return carded(replace(corpus, texts=texts), card, "toaa")
 
 
@@ -290,9 +288,9 @@ def _decoder(name: str) -> Callable[[list[int]], str | None]:
     return decode
 
 
-TRAPS_HUB = "imperial-cpg/copyright-traps"
+_TRAPS_HUB = "imperial-cpg/copyright-traps"
 TRAP_LENGTHS, TRAP_COPIES = (25, 50, 100), (10, 100, 1000)
-TRAPS_CARD = Card(
+_TRAPS_CARD = Card(
     title="Copyright traps",
     what="Made-up sentences of 25, 50 or 100 tokens that LLaMA-2 7B wrote, in ten ranges of perplexity. Members were "
     "put "
@@ -301,7 +299,7 @@ TRAPS_CARD = Card(
     size="About 1,000 sentences a length and number of copies, half of them members.",
     licence="Not stated on what could be read of its page on the hub; the code is under Apache-2.0.",
     citation="Meeus et al. 2024, Copyright Traps for Large Language Models (ICML 2024, arXiv:2402.09363)",
-    home=f"{TRAPS_HUB} on the hub; target croissantllm/CroissantLLMBase",
+    home=f"{_TRAPS_HUB} on the hub; target croissantllm/CroissantLLMBase",
     flaws=(
         "The authors' score compares with LLaMA-2 7B, the model that wrote the sentences: as a reference it knows them "
         "too well, members and non-members alike (their README).",
@@ -332,10 +330,10 @@ def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = No
         derive=lambda cells: {"copies": copies if str(cells["label"]) == "1" else 0},
         derived=("copies",),
     )
-    source = f"{TRAPS_HUB}::{split}" if path is None else _named(Path(path), split)
+    source = f"{_TRAPS_HUB}::{split}" if path is None else _named(Path(path), split)
     corpus = published(source, schema)
     _two_sides(corpus, "label 1", "label 0")
-    card = replace(TRAPS_CARD, title=f"Copyright traps of {length} tokens, {copies} copies")
+    card = replace(_TRAPS_CARD, title=f"Copyright traps of {length} tokens, {copies} copies")
     return carded(corpus, card, "copyright_traps")
 
 
@@ -350,15 +348,15 @@ def _named(path: Path, beginning: str) -> Path:
     return named[0] if path.is_dir() else files[0]
 
 
-CHECKMIA_HUB = "jeffreygwang"
-CHECKMIA_CARD = Card(
+_CHECKMIA_HUB = "jeffreygwang"
+_CHECKMIA_CARD = Card(
     title="CheckMIABench",
     what="Pieces of the Pile in the order in which a model read them: members stand before a checkpoint, non-members "
     "after it. The target is that checkpoint of a Pythia model (or OLMo), not the finished model.",
     size="15,000 pieces a side and checkpoint on the hub; in files of one's own as many as they hold.",
     licence="Not stated on its page on the hub; the Pile's parts are under licences of their own.",
     citation="CheckMIABench 2026: firm foundations for membership inference attacks on language models",
-    home=f"{CHECKMIA_HUB}/pythia_dedupe_mia_FIRST-LAST_FIRST-LAST on the hub",
+    home=f"{_CHECKMIA_HUB}/pythia_dedupe_mia_FIRST-LAST_FIRST-LAST on the hub",
     flaws=(
         "Labels hold for the one checkpoint in the name alone: a later one has read the non-members as well.",
         "Pieces are cut out of a stream of joined documents and name none of them: pieces of one document cannot be "
@@ -383,7 +381,7 @@ def checkmia(split: str, path: str | None = None) -> Corpus:
     Raises TextsError where the texts cannot be had.
     """
     if path is None:
-        home = f"{CHECKMIA_HUB}/{split}"
+        home = f"{_CHECKMIA_HUB}/{split}"
         parts = {
             MEMBERS: labelled(published(f"{home}::member", _CHECKMIA), True),
             NONMEMBERS: labelled(published(f"{home}::nonmember", _CHECKMIA), False),
@@ -391,11 +389,11 @@ def checkmia(split: str, path: str | None = None) -> Corpus:
         corpus = joined(parts, "checkmia", f"hub:{home}")
     else:
         corpus = read_by_path(Path(path), _CHECKMIA_FILES, _CHECKMIA)
-    return carded(corpus, replace(CHECKMIA_CARD, title=f"CheckMIABench, {split}"), "checkmia")
+    return carded(corpus, replace(_CHECKMIA_CARD, title=f"CheckMIABench, {split}"), "checkmia")
 
 
-PANORAMA_HUB = "srirxml/PANORAMA"
-PANORAMA_KINDS = (
+_PANORAMA_HUB = "srirxml/PANORAMA"
+_PANORAMA_KINDS = (
     "Article",
     "Social Media",
     "Forum Post",
@@ -403,7 +401,7 @@ PANORAMA_KINDS = (
     "Blog/News Article Comment",
     "Online Ad",
 )
-PANORAMA_CARD = Card(
+_PANORAMA_CARD = Card(
     title="PANORAMA",
     what="Made-up posts, articles, reviews and comments in English of made-up people, with names, addresses and "
     "numbers. "
@@ -412,7 +410,7 @@ PANORAMA_CARD = Card(
     licence="See its page on the hub, where its terms have to be agreed to.",
     citation="Selvam et al. 2025, PANORAMA: a synthetic PII-laced dataset for studying sensitive data memorization in "
     "LLMs (arXiv:2505.12238)",
-    home=f"{PANORAMA_HUB} on the hub",
+    home=f"{_PANORAMA_HUB} on the hub",
     flaws=(
         "All texts were written by one model: they are more alike, and likelier to any model, than people's own posts.",
         "Texts of one person share names and numbers: divide by person, as the group here does, or a non-member "
@@ -433,12 +431,12 @@ def panorama(kind: str | None = None, path: str | None = None) -> Corpus:
     divides people, never their texts. `path` is a file as published, or a folder with it, of the columns `id`,
     `content-type` and `text`. Raises TextsError where the texts cannot be had, ExpressionError for another kind.
     """
-    known = ", ".join(map(repr, PANORAMA_KINDS))
+    known = ", ".join(map(repr, _PANORAMA_KINDS))
     require(
-        kind is None or kind in PANORAMA_KINDS,
+        kind is None or kind in _PANORAMA_KINDS,
         f"panorama: kind must be one of {known} or None; found {kind!r}.",
     )
-    corpus = published(f"{PANORAMA_HUB}::train" if path is None else one_table(Path(path)), _PANORAMA)
+    corpus = published(f"{_PANORAMA_HUB}::train" if path is None else one_table(Path(path)), _PANORAMA)
     if kind is not None:
         corpus = kept(corpus, lambda text: text.meta["content-type"] == kind, f"content-type {kind}")
-    return carded(corpus, PANORAMA_CARD, "panorama")
+    return carded(corpus, _PANORAMA_CARD, "panorama")

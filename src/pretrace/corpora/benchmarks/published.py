@@ -10,14 +10,14 @@ from pretrace.corpora.columns import Columns, kind_of, listed, name_of
 from pretrace.corpora.formats import FORMATS, rows_of
 from pretrace.corpora.hub import open_table, table_rows
 from pretrace.corpora.opening import found, shown
-from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.reading import Reading, Row, counted
 from pretrace.errors import TextsError
 from pretrace.types import Card, Corpus, Text
 
 Cells = Mapping[str, object]
 """The cells of one row, by column."""
 
-FACTS = {"card", "dataset_info", "dataset_infos", "dataset_dict", "state"}
+_FACTS = {"card", "dataset_info", "dataset_infos", "dataset_dict", "state"}
 """Names of JSON files that the hub's tools and our builders lay beside the data."""
 
 
@@ -150,7 +150,7 @@ def tables(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return [folder]
     below = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
-    files = [path for path in below if is_table(path) and not _hidden(path.relative_to(folder))]
+    files = [path for path in below if _is_table(path) and not _hidden(path.relative_to(folder))]
     if not files:
         endings = ", ".join(ending for ending in FORMATS if ending != ".txt")
         raise TextsError(f"{shown(folder)} holds no data file: it should hold one that ends in {endings}.")
@@ -169,10 +169,10 @@ def one_table(path: Path, preferred: str = "") -> Path:
     return named[0] if len(files) > 1 else files[0]
 
 
-def is_table(path: Path) -> bool:
-    """Whether a name ends like that of a data file and is not one of `FACTS` (`card.json`, `x.card.json`)."""
+def _is_table(path: Path) -> bool:
+    """Whether a name ends like that of a data file and is not one of `_FACTS` (`card.json`, `x.card.json`)."""
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    return ending in FORMATS and ending != ".txt" and stem(path).rpartition(".")[2] not in FACTS
+    return ending in FORMATS and ending != ".txt" and stem(path).rpartition(".")[2] not in _FACTS
 
 
 def stem(path: Path) -> str:
@@ -188,3 +188,93 @@ def _hidden(path: Path) -> bool:
 def _refuse_missing(path: Path) -> None:
     if not found(path):
         raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
+
+
+# Members and non-members in files of their own, told apart by the names of the files and folders.
+
+
+MEMBERS, NONMEMBERS = "members", "nonmembers"
+
+
+@dataclass(frozen=True, slots=True)
+class PathLabels:
+    """How the files of the two sides are called: their names, or those of folders above them, begin so.
+
+    A part of a path that begins with one of `neither` tells nothing.
+    """
+
+    members: tuple[str, ...]
+    nonmembers: tuple[str, ...]
+    neither: tuple[str, ...] = ()
+
+    def side(self, file: Path) -> str:
+        """The side of a file below the folder that was given, "" where no part of its path tells; TextsError
+        where one part tells this side and another that one."""
+        told: dict[str, str] = {}
+        for part in file.parts:
+            for name, beginnings in ((NONMEMBERS, self.nonmembers), (MEMBERS, self.members)):
+                if part.lower().startswith(beginnings) and not part.lower().startswith(self.neither):
+                    told.setdefault(name, part)
+                    break
+        if len(told) > 1:
+            raise TextsError(
+                f"{shown(file)} may hold members ({shown(Path(told[MEMBERS]))!r}) or non-members "
+                f"({shown(Path(told[NONMEMBERS]))!r}): rename the file or its folders so that they agree."
+            )
+        return next(iter(told), "")
+
+
+def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
+    """Both sides of a folder, or a single file with a column `label`, as one corpus.
+
+    Ids are SIDE/FILE/ROW (the file left out where a side has one). A note names the files that tell no side. Raises
+    TextsError where a side has no file, or a file tells both.
+    """
+    if not path.is_dir():
+        return published(path, replace(schema, label="label"))
+    files = tables(path)
+    by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
+    for file in files:
+        by_side[names.side(file.relative_to(path))].append(file)
+    others = by_side.pop("")
+    if len(files) == len(others) == 1:
+        return published(files[0], replace(schema, label="label"))
+    for side, wanted in ((MEMBERS, names.members), (NONMEMBERS, names.nonmembers)):
+        if not by_side[side]:
+            raise TextsError(
+                f"{shown(path)} holds no file of {side}: their names, or their folders' names, begin with "
+                f"{' or '.join(wanted)}; a single file needs a column 'label'."
+            )
+    parts = {
+        side if len(found) == 1 else f"{side}/{file.relative_to(path).as_posix()}": (side, file)
+        for side, found in by_side.items()
+        for file in found
+    }
+    read = {key: labelled(published(file, schema), side == MEMBERS) for key, (side, file) in parts.items()}
+    corpus = joined(read, schema.benchmark, shown(path))
+    if not others:
+        return corpus
+    note = (
+        f"{counted(len(others), 'file')} not read, whose names tell no side, such as "
+        f"{shown(others[0].relative_to(path))}."
+    )
+    return replace(corpus, notes=(*corpus.notes, note))
+
+
+def labelled(corpus: Corpus, member: bool) -> Corpus:
+    """The corpus with every text known as a member, or as none."""
+    return replace(corpus, texts=tuple(replace(text, member=member) for text in corpus.texts))
+
+
+def matching(corpus: Corpus, wanted: Callable[[Mapping[str, str]], bool], what: str) -> Corpus:
+    """The texts of both sides whose meta is wanted, with a note; TextsError where a side has none of `what`."""
+    taken: tuple[Text, ...] = tuple(text for text in corpus.texts if wanted(text.meta))
+    for member, side in ((True, MEMBERS), (False, NONMEMBERS)):
+        if not any(text.member is member for text in taken):
+            raise TextsError(
+                f"{corpus.source} holds no {side} of {what}: ask for another part, or add theirs."
+            )
+    if len(taken) == len(corpus):
+        return corpus
+    note = f"{len(taken)} of {len(corpus)} texts taken: those of {what}."
+    return replace(corpus, texts=taken, notes=(*corpus.notes, note))

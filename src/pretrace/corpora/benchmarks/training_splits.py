@@ -9,15 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pretrace.corpora.benchmarks.labelled_by_path import (
+from pretrace.corpora.benchmarks.published import (
     MEMBERS,
     NONMEMBERS,
+    Cells,
     PathLabels,
+    Schema,
+    carded,
+    joined,
     labelled,
     matching,
+    published,
     read_by_path,
 )
-from pretrace.corpora.benchmarks.published import Cells, Schema, carded, joined, published
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Card, Corpus
@@ -49,7 +53,7 @@ PILE_SUBSETS = {
 }
 """The Pile's subsets under their own names (`pile_set_name`), with the names that the hub's data set gives them."""
 
-PILE_CARD = Card(
+_PILE_CARD = Card(
     title="The Pile, one subset",
     what="English texts of one subset of the Pile. Members are from its training split, non-members from its "
     "validation split; both were drawn at random from the same source.",
@@ -109,7 +113,7 @@ def pile(subset: str, path: str | None = None) -> Corpus:
         own = {_plain(name), _plain(PILE_SUBSETS[name])}
         corpus = read_by_path(_folder(Path(path), own), _PILE_FILES, _PILE)
         corpus = matching(corpus, lambda meta: _plain(meta.get("pile_set_name", name)) in own, name)
-    return carded(corpus, replace(PILE_CARD, title=f"The Pile, {name}"), "pile")
+    return carded(corpus, replace(_PILE_CARD, title=f"The Pile, {name}"), "pile")
 
 
 def _folder(path: Path, names: set[str]) -> Path:
@@ -136,8 +140,8 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
-DOLMA_SUBSETS = {"wikipedia": "Wikipedia", "common_crawl": "Common Crawl"}
-DOLMA_CARD = Card(
+_DOLMA_SUBSETS = {"wikipedia": "Wikipedia", "common_crawl": "Common Crawl"}
+_DOLMA_CARD = Card(
     title="Dolma and Paloma",
     what="English texts of one source. Members are from Dolma v1.7, on which OLMo-7B was trained, non-members "
     "from Paloma, the evaluation set that its authors removed from the training data.",
@@ -171,18 +175,18 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
     TextsError where the texts cannot be had.
     """
     require(
-        subset in DOLMA_SUBSETS,
+        subset in _DOLMA_SUBSETS,
         f"dolma_paloma: subset must be 'wikipedia' or 'common_crawl', found {subset!r}.",
     )
     if path is None:
         raise TextsError(
             "dolma_paloma needs files of yours: Dolma has 4.5 TB and a loading script, Paloma a licence to agree to. "
-            f"Download {DOLMA_SUBSETS[subset]} shards of allenai/dolma (v1.7) as dolma*.json.gz and the same part of "
+            f"Download {_DOLMA_SUBSETS[subset]} shards of allenai/dolma (v1.7) as dolma*.json.gz and the same part of "
             f"allenai/paloma (dolma-v1_5) as paloma*.jsonl.gz into a folder, then write "
             f"dolma_paloma({subset!r}, path='FOLDER')."
         )
     folder = Path(path) / subset if (Path(path) / subset).is_dir() else Path(path)
     corpus = read_by_path(folder, _DOLMA_FILES, _DOLMA)
     return carded(
-        corpus, replace(DOLMA_CARD, title=f"Dolma and Paloma, {DOLMA_SUBSETS[subset]}"), "dolma_paloma"
+        corpus, replace(_DOLMA_CARD, title=f"Dolma and Paloma, {_DOLMA_SUBSETS[subset]}"), "dolma_paloma"
     )

@@ -12,7 +12,7 @@ from pretrace.report.chance_plots import HELD, HILL, SIGN, TAIL, WIDTH
 from pretrace.report.figures.drawn import Drawn
 from pretrace.report.svg import canvas
 from pretrace.report.wording import plural
-from pretrace.results.bars import axis_range
+from pretrace.results.run import axis_range
 from pretrace.types import Doubles, Verdict
 
 COLUMNS, HEIGHT, MOST_DOTS = 80, 95.0, 1200

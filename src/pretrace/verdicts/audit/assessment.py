@@ -12,16 +12,14 @@ from pretrace.errors import TextsError
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.types import AuditFigures, AuditPlan, Check, Corpus, Gap, Placebo, Power, Sensitivity, Verdict
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.built import audit_verdict
+from pretrace.verdicts.audit.built import Question, audit_verdict, found
 from pretrace.verdicts.audit.data import AuditData, shuffled
-from pretrace.verdicts.audit.document_values import DocumentValues, flipped_p, null_of
 from pretrace.verdicts.audit.generation import Prepared
 from pretrace.verdicts.audit.pair_quality import pair_quality
 from pretrace.verdicts.audit.placebo import closeness, leans, placebo_check
 from pretrace.verdicts.audit.power import deciding_power, measured, plantable, power_check
-from pretrace.verdicts.audit.sample_scores import bytewise
+from pretrace.verdicts.audit.sample_scores import DocumentValues, bytewise, flipped_p, null_of
 from pretrace.verdicts.audit.settings import CALIBRATED, PRETRACE
-from pretrace.verdicts.audit.verdict import Question, found
 from pretrace.verdicts.outcome import conclude
 
 SHUFFLES = {PRETRACE: 200, CALIBRATED: 20}

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pretrace.corpora import Texts, corpus_of
-from pretrace.errors import DesignError, ExpressionError, ModelError, TextsError
-from pretrace.scoring.placebos import check_placebos
-from pretrace.scoring.plan import Models
+from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.scoring.plan import Models, check_placebos
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.types import AuditPlan, Backend, Corpus, Doubles, Generator, Quantity, Verdict
+from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit.assessment import assess
 from pretrace.verdicts.audit.built import (
     CONTROL,

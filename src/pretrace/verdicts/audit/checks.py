@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from pretrace.baselines.classifiers import Words
+from pretrace.results.rounding import p_value as rounded_p
 from pretrace.statistics.clusters import own_group
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Bools, Check, Design, Gap
 from pretrace.verdicts.audit.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ, widest_gap
-from pretrace.verdicts.audit.document_values import DocumentValues, p_value, reversed_p
+from pretrace.verdicts.audit.sample_scores import DocumentValues, p_value, reversed_p
 
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""
@@ -53,7 +54,7 @@ def halves_check(found: DocumentValues, *, seed: int) -> Check:
     p = two_sample(found.values[order[: n // 2]], found.values[order[n // 2 :]], seed=seed)
     words = (
         "The suspect documents were divided at random and one half was compared with the other. "
-        f"There is nothing to find, and the test gave p = {p:.3g}."
+        f"There is nothing to find, and the test gave p = {rounded_p(p)}."
     )
     cure = "Look for a few documents unlike all others, and leave them out or audit them apart."
     return _check("halves", title, p > STRICT, words, cure, {"p": p})
@@ -65,7 +66,7 @@ def reverse_check(found: DocumentValues, *, seed: int) -> Check:
     p = reversed_p(found, seed=seed)
     words = (
         "Training on the texts can only make the target know them better than expected. That it knows them "
-        f"worse was tested as well: p = {p:.3g}."
+        f"worse was tested as well: p = {rounded_p(p)}."
     )
     cure = (
         "The two models, or the two sets of texts, differ by something besides training on these texts. Was the "
@@ -124,7 +125,7 @@ def spread_check(found: DocumentValues, *, seed: int) -> Check:
     p = two_sample(first, second, seed=seed)
     words = (
         "The distances of control documents from their median were compared with those of suspect documents from "
-        f"theirs: p = {p:.3g} that they are larger by chance."
+        f"theirs: p = {rounded_p(p)} that they are larger by chance."
     )
     return _check("spread", title, p > STRICT, words, CLOSER, {"p": p})
 
@@ -140,7 +141,7 @@ def innocent_check(name: str, found: DocumentValues, *, seed: int) -> Check:
     p = min(1.0, len(tried) * min(tried))
     words = (
         f"The means and the spreads of what {name} alone makes of suspect texts and control documents were compared, "
-        f"in either direction: p = {p:.3g}, for four tests."
+        f"in either direction: p = {rounded_p(p)}, for four tests."
     )
     return _check("innocent", title, p > STRICT, words, CLOSER, {"p": p})
 
@@ -196,8 +197,8 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
         f"{WIDEST_GAP:.2f} no other result is accepted."
     )
     cure = (
-        "Give control documents with --heldout. Or train the generator longer or on more of the texts, or take one "
-        "that knows their language."
+        "Give control documents. Or train the generator longer or on more of the texts, or take one that knows their "
+        "language. [--heldout, --generator]"
     )
     return _check("gap", title, not differ(widest, most), words, cure, figures)
 
@@ -207,8 +208,8 @@ def negative_control_check(name: str | None, p: float, level: float) -> Check:
     title = "The same test finds nothing on another model"
     if name is None:
         words = "There is no other model here that could take the target's place."
-        return Check("stand-in", title, "not run", words, "Name one with --placebo.")
-    words = f"The same procedure was run with {name} in the target's place: p = {p:.3g}."
+        return Check("stand-in", title, "not run", words, "Name one. [--placebo]")
+    words = f"The same procedure was run with {name} in the target's place: p = {rounded_p(p)}."
     cure = "What was found is in the texts and not in the model: name a placebo, and let the default procedure decide."
     return _check("stand-in", title, p > level, words, cure, {"p": p})
 

@@ -12,13 +12,17 @@ from pretrace.baselines.classifiers import classifiers
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import by_document
 from pretrace.types import Answer, Backend, Design, Doubles, Features, TextClassifier
-from pretrace.verdicts.audit import document_values
-from pretrace.verdicts.audit.document_values import DocumentValues
-from pretrace.verdicts.audit.procedures.calibrated import CalibratedSettings, calibrated, calibrated_values
-from pretrace.verdicts.audit.procedures.calibration import outlier_share
+from pretrace.verdicts.audit import sample_scores
+from pretrace.verdicts.audit.procedures.calibrated import (
+    CalibratedSettings,
+    calibrated,
+    calibrated_values,
+    outlier_share,
+)
 from pretrace.verdicts.audit.procedures.original import original
 from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
 from pretrace.verdicts.audit.sample_scores import (
+    DocumentValues,
     SampleLogprobs,
     bytewise,
     expressions,
@@ -177,7 +181,7 @@ class AuditData:
     def answers(self) -> tuple[Answer, ...]:
         """The default procedure's test, one a placebo that takes part; without any, of the target alone."""
         return tuple(
-            document_values.answer(
+            sample_scores.answer(
                 self.compared_with(placebo),
                 pieces=len(self.samples.suspect),
                 seed=self.seed,

@@ -18,12 +18,12 @@ WHOLE = "whole documents"
 """What a classifier judged that saw the snippets of a document as one text."""
 
 CONTROLS = (
-    "Give control documents with --heldout: texts of the same kind that are known to be unseen (drafts, letters, later "
-    "or unpublished pieces), at least {fewest} and better 50 or more. With them no other model is needed."
+    "Give control documents: texts of the same kind that are known to be unseen (drafts, letters, later or unpublished "
+    "pieces), at least {fewest} and better 50 or more. With them no other model is needed. [--heldout]"
 )
 PLACEBO = (
-    "Name a model that never saw the texts with --placebo: the base the target was tuned from, its last checkpoint "
-    "before the texts can have come in (--placebo-revision), or a sibling."
+    "Name a model that never saw the texts: the base the target was tuned from, its last checkpoint before the texts "
+    "can have come in, or a sibling. [--placebo, --placebo-revision]"
 )
 CLOSER = "Take control documents nearer to the suspect texts: same author, kind, subject, period and way of cutting."
 FORM = (
@@ -123,7 +123,9 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             closer,
         )
     needed = (
-        PLACEBO if not given.placebos else "Name a --generator, which writes continuations for both sides."
+        PLACEBO
+        if not given.placebos
+        else "Name a model that writes continuations for both sides. [--generator]"
     )
     return Choice(
         None,
@@ -138,7 +140,7 @@ def _too_few_judged(given: Given, cure: str) -> Choice:
         f"The generator learns from a part of the snippets, which leaves {given.judged} documents to judge, and a "
         f"verdict takes at least {FEW_DOCUMENTS}.",
         cures=(
-            "Add documents, or take shorter snippets with --tokens, so that each gives more of them.",
+            "Add documents, or take shorter snippets, so that each gives more of them. [--tokens]",
             cure,
         ),
     )

@@ -101,7 +101,7 @@ def _gaps(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> tuple[Gap,
     """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
     what stands in one snippet of a document says little of its others. Nothing where they are too few."""
     sides = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets).corpora()
-    whole = _whole(sides[0]), _whole(sides[1])
+    whole = (_whole(sides[0]), _whole(sides[1]))
     try:
         found = gap(*sides, settings.classifiers, seed=seed)
         if [len(side.texts) for side in whole] == [len(side.texts) for side in sides]:

@@ -26,13 +26,12 @@ from typing import Any
 import numpy as np
 
 from pretrace.baselines.blind import bag_of_words
-from pretrace.baselines.classifiers import Unit
-from pretrace.baselines.crossfit import FEWEST_TEXTS, WIDENING
+from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
+from pretrace.results.rounding import p_value
 from pretrace.scoring.holdout import drawn_documents
-from pretrace.statistics.auc_bootstrap import auc_bootstrap
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
-from pretrace.statistics.resampling import Spread
-from pretrace.statistics.scale import Below, spread_p
+from pretrace.statistics.resampling import Spread, auc_bootstrap
+from pretrace.statistics.shift import Below, spread_p
 from pretrace.types import Bools, Check, Doubles, Estimate
 
 APART = 0.55
@@ -45,7 +44,7 @@ OUTER = 0.2
 LEVEL = 0.005
 """Of that test, on either side; as rare as the interval's failures are meant to be."""
 WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
-"""The same for cross-fitted values, which vary more than the test takes them to (see `crossfit.WIDENING`)."""
+"""The same for cross-fitted values, which vary more than the test takes them to (see `classifiers.WIDENING`)."""
 
 FLOOR = 1 / 3
 """The drift of a score, in standard deviations between documents, that is never taken to be excluded by checks of words
@@ -66,12 +65,12 @@ _SAYING = {
     "placebo": "the score of the placebo",
 }
 _WORDS = "The texts are like the known non-members, by their words"
-_FORM = "They are like those in their form: line breaks, spaces, quotes, capitals"
-_LENGTH = "They are as long as those"
-_SPREAD = "They vary as much as those"
+_FORM = "The texts are like the known non-members in their form: line breaks, spaces, quotes, capitals"
+_LENGTH = "The texts are as long as the known non-members"
+_SPREAD = "The scores of the texts vary as much as those of the known non-members"
 _RUNS = "Known texts that stand side by side are no more alike than others"
 _PLACEBO = "A model that never saw them finds nothing"
-_OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts with --placebo."
+_OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts. [--placebo]"
 _CURE = "Take known non-members of the same source, kind and time as the texts, cut in the same way."
 _SAME_FORM = "Bring both sets into one form: the same line breaks, spaces, quotes, dashes and capitals."
 
@@ -181,7 +180,7 @@ def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check
         else "Too few of the texts lie below the middle of the known ones to say how far. "
     )
     words += (
-        f"A rank test of spread gave {', '.join(f'p = {p:.2g} ({name})' for name, p in figures.items())}; "
+        f"A rank test of spread gave {', '.join(f'p = {p_value(p)} ({name})' for name, p in figures.items())}; "
         f"at or below {STRICT:g} nobody is accused, as texts that vary more stand out more often, seen or not."
     )
     figures["ratio"] = found.ratio
@@ -196,7 +195,7 @@ def runs_check(p: float, *, documents: int) -> Check:
         words = f"Too few known documents ({documents}) to see whether they come in runs."
         return Check("runs", _RUNS, "not run", words, cure)
     words = (
-        f"Whether neighbours in the file of the known texts score alike was tested: p = {p:.2g}. At or below "
+        f"Whether neighbours in the file of the known texts score alike was tested: p = {p_value(p)}. At or below "
         f"{STRICT:g} they seem to come from few sources, and nobody is accused."
     )
     good = p > STRICT
@@ -244,7 +243,7 @@ def with_set_test(check: Check, p: float, level: float) -> Check:
     """A placebo check to which the placebo's own test of the set is added; it can withhold that of the target only."""
     if check.status == "not run":
         return check
-    words = f"{check.words} Its own test of the set as a whole has p = {p:.2g}."
+    words = f"{check.words} Its own test of the set as a whole has p = {p_value(p)}."
     beyond = bool(check.figures[_BEYOND]) or p <= level
     return replace(check, words=words, figures={**check.figures, "set p": p, _BEYOND: beyond})
 
@@ -271,7 +270,7 @@ def _judged(name: str, title: str, auc: Estimate, ranked: float) -> Check:
     what = "a bag of words" if name == "words" else "of line breaks, spaces, capitals and signs"
     words = (
         f"A classifier that never saw the model ({what}, judged on documents it did not learn from) tells the "
-        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is a coin. It withholds the answer "
+        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is chance. It withholds the answer "
         f"above {APART:g} where the interval excludes 0.5."
     )
     failed, beyond = _apart(auc, ranked, WORDS_LEVEL), _beyond_chance(auc, ranked, WORDS_LEVEL)

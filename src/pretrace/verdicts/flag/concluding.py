@@ -16,8 +16,7 @@ import numpy as np
 
 from pretrace.statistics import conformal
 from pretrace.statistics.documents import Numbers
-from pretrace.statistics.scale import below, serial_p
-from pretrace.statistics.shift import Shift, moved_by, set_shift
+from pretrace.statistics.shift import Shift, below, moved_by, serial_p, set_shift
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.checks import (
     WIDE,
@@ -31,7 +30,7 @@ from pretrace.verdicts.flag.checks import (
     with_set_test,
     withheld,
 )
-from pretrace.verdicts.flag.prospect import Prospect
+from pretrace.verdicts.flag.planning import Prospect
 from pretrace.verdicts.flag.sides import Sides
 from pretrace.verdicts.outcome import Found, conclude
 
@@ -220,8 +219,8 @@ def _unexcluded(found: Standing, explained: float) -> str:
 def _drift_check(found: Standing, explained: float, counts: bool) -> Check:
     """Whether what stands out would do so without the drift and the spread that nobody could have seen."""
     cure = (
-        "Name a placebo with --placebo: it reads with the same score, and can exclude smaller drifts. More documents "
-        "on both sides help too."
+        "Name a model that never saw the texts: it reads with the same score, and can exclude smaller drifts. More "
+        "documents on both sides help too. [--placebo]"
     )
     figures = {"explained": explained, "not excluded": found.unseen, "spread": found.spread}
     taken = f"a drift of {found.unseen:.2f} standard deviations of the score, which the checks could not have excluded"

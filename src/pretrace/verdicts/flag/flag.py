@@ -12,8 +12,7 @@ from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress, Silent
-from pretrace.scoring.placebos import check_placebos
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, check_placebos
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.controls import placebos
 from pretrace.statistics.documents import Grouping
@@ -24,9 +23,8 @@ from pretrace.verdicts.flag import words
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.checks import Read
 from pretrace.verdicts.flag.concluding import Conclusion, Looked, concluded, looked
-from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, Plan, plan
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, Plan, Prospect, plan
 from pretrace.verdicts.flag.power import measured
-from pretrace.verdicts.flag.prospect import Prospect
 from pretrace.verdicts.flag.sides import Rows, Sides
 from pretrace.verdicts.reading import Watched
 from pretrace.verdicts.register import Entry, kth, note

@@ -2,25 +2,296 @@
 
 from __future__ import annotations
 
+import math
+import tempfile
+from array import array
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from pretrace.building.pages import shingles
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import ScorePlan
 from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option
-from pretrace.statistics.conformal import METHODS, Method
-from pretrace.statistics.documents import linked
+from pretrace.statistics.conformal import METHODS, Method, Resolution, needed, resolution
+from pretrace.statistics.documents import Numbers, linked, linked_numbers
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import seed_from, texts_hash
-from pretrace.verdicts.flag.apart import Apart
-from pretrace.verdicts.flag.copies import Sketches, near_copies
-from pretrace.verdicts.flag.prospect import Prospect, prospect
 from pretrace.verdicts.settings import TestSettings
+
+# What so many documents in question and known ones can show, before a model is asked and after.
+
+
+FEWEST_KNOWN = 20
+"""Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
+CLEARING = 0.1
+"""That nothing stands out is a result only where this share of the asked documents, read in training, would have been
+noticed: flagged, or seen by the test of the set (`verdicts.flag.power`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """How discoveries are controlled, how many documents are `asked` about and `known`, the `unit` that is flagged
+    ("text", or "document" where one has several), and what there is to say."""
+
+    method: Method
+    resolution: Resolution
+    asked: int
+    known: int
+    unit: str
+    notes: tuple[str, ...]
+
+    def noticed(self, least: int | None) -> int | None:
+        """From how many documents on that stand above all known ones something is said: they are flagged, or the
+        test of the set, which rejects from `least` on, does; None where neither ever would."""
+        found = [number for number in (self.resolution.together, least) if number is not None]
+        return min(found, default=None)
+
+    def coarse(self, least: int | None) -> bool:
+        """Whether a tenth of the documents could not have been noticed, however much they stood out."""
+        noticed = self.noticed(least)
+        return noticed is None or noticed > self.tenth
+
+    @property
+    def tenth(self) -> int:
+        """A tenth of the documents in question, at least one."""
+        return max(1, math.ceil(CLEARING * self.asked))
+
+    def enough(self, fdr: float) -> int:
+        """The known documents with which a tenth of those asked about could be flagged."""
+        return needed(self.tenth, self.asked, fdr, self.method)
+
+    def scored(self, known: int, asked: int, fdr: float) -> Prospect:
+        """The same for the known and asked documents that could be scored, where some could not."""
+        if (known, asked) == (self.known, self.asked):
+            return self
+        about_documents = self.notes[len(_resolved(self, fdr)) :]
+        found = resolution(known, asked, fdr, self.method)
+        made = replace(self, resolution=found, known=known, asked=asked)
+        return replace(made, notes=(*_resolved(made, fdr), *about_documents))
+
+
+def prospect(
+    asked: npt.ArrayLike,
+    known: npt.ArrayLike,
+    *,
+    fdr: float,
+    method: Method,
+    name: str,
+    more: tuple[str, ...] = (),
+) -> Prospect:
+    """What can be flagged, from the number of texts of each document in question and of each known one.
+
+    TextsError where known documents, those of `name`, are fewer than 20. Where no text could be flagged at this rate
+    the notes say so; `more` are notes on how documents were put together.
+    """
+    mine, others = (np.asarray(side, dtype=np.int64) for side in (asked, known))
+    held, number = len(others), len(mine)
+    if held < FEWEST_KNOWN:
+        raise TextsError(
+            f"{name} holds {held} documents ({others.sum()} texts), and flagging takes known non-members from at "
+            f"least {FEWEST_KNOWN} documents; add some (pieces of one document, and near copies, count once)."
+        )
+    found = resolution(held, number, fdr, method)
+    unit = "text" if number == mine.sum() else "document"
+    made = Prospect(method, found, number, held, unit, ())
+    return replace(made, notes=(*_resolved(made, fdr), *_drawing(mine, others), *more))
+
+
+def _resolved(made: Prospect, fdr: float) -> tuple[str, ...]:
+    """What the numbers allow, in a sentence; nothing where a single text could be flagged."""
+    found, unit = made.resolution, made.unit
+    if found.together == 1:
+        return ()
+    among = f"among {made.asked:,} {unit}s at a rate of {100 * fdr:g}%"
+    least = f"With {made.known:,} known documents no p-value is below {p_value(found.smallest)}"
+    if found.together is None:
+        return (
+            f"{least}, and no {unit} can be flagged {among}: at least {found.needed:,} known non-members are needed, "
+            f"{found.needed_alone:,} for one {unit} alone. The set as a whole is still tested.",
+        )
+    return (
+        f"{least}: {among} at least {found.together:,} must stand above all of them before any is flagged. For one "
+        f"{unit} alone {found.needed_alone:,} known non-members would be needed.",
+    )
+
+
+def _drawing(asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> tuple[str, ...]:
+    """How documents with several texts are counted; nothing where there are none."""
+    if max(asked.max(), known.max()) == 1:
+        return ()
+    each = int(min(asked.min(), known.min()))
+    value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
+    return (
+        f"The {asked.sum():,} texts come from {len(asked):,} documents and the {known.sum():,} known ones from "
+        f"{len(known):,}. A document counts once, by {value}: as many as the document with the fewest has, drawn "
+        "by lot. Whole documents are flagged.",
+    )
+
+
+# Texts that are nearly the same, among texts of which nobody says which belong together.
+#
+# Ten versions of one page are one page: counted as ten they make sets stand out by chance. Texts without a `group`
+# whose 8-character strings (white space and case not counted) are mostly the same are linked into one document.
+#
+# The sketches are MinHash (Broder 1997) by `rensa`: 256 hashes a text, in 32 bands of 8. Two texts are linked
+# where a band agrees. At a Jaccard index of 0.8 of their strings that is so for 99 pairs in 100, at 0.7 for 85, at
+# 0.6 for 42, at 0.5 for 12 and at 0.3 for 1 in 500; among several versions one link each is enough. Bands lie in
+# files while they are gathered, 8 bytes a text and band, and one band at a time is read back.
+
+
+BANDS, WIDTH = 32, 8
+"""Bands, and hashes a band."""
+READ = 20_000
+"""Characters of a text that are read."""
+_BLOCK = 4_096
+_SEED = 1
+
+
+class Sketches:
+    """The bands of texts in order, in temporary files that go away with it."""
+
+    def __init__(self) -> None:
+        self.texts = 0
+        self._files: list[IO[bytes]] = []
+        self._waiting = array("q")
+
+    def add(self, text: str, *, alone: bool) -> None:
+        """A text; it is compared with others only where it stands `alone`, without a group."""
+        self._waiting.extend(bands(text) if alone else [0] * BANDS)
+        self.texts += 1
+        if len(self._waiting) >= _BLOCK * BANDS:
+            self._write()
+
+    def band(self, number: int) -> npt.NDArray[np.int64]:
+        """One band of all texts, [texts]; 0 for a text that is compared with none."""
+        self._write()
+        if not self._files:
+            return np.zeros(0, dtype=np.int64)
+        file = self._files[number]
+        file.seek(0)
+        found = np.frombuffer(file.read(), dtype=np.int64)
+        file.seek(0, 2)
+        return found
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        if not self._files:
+            self._files = [tempfile.TemporaryFile() for _ in range(BANDS)]  # noqa: SIM115 (they live as long as this)
+        rows = np.frombuffer(self._waiting, dtype=np.int64).reshape(-1, BANDS)
+        for file, column in zip(self._files, rows.T, strict=True):
+            file.write(np.ascontiguousarray(column).tobytes())
+        self._waiting = array("q")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copies:
+    """`first` [documents] is the document that each is linked to, `linked` how many documents that leaves fewer, and
+    `across` how many of the texts in question are near copies of known ones."""
+
+    first: Numbers
+    linked: int
+    across: int
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was linked, in sentences; nothing where nothing was."""
+        found = []
+        if self.linked:
+            found.append(
+                f"Near copies: {self.linked:,} texts without a group say mostly the same as others on their side, and "
+                "count with these as one document."
+            )
+        if self.across:
+            found.append(
+                f"Texts in question that say mostly the same as a known non-member: {self.across:,}. What the model "
+                "makes of those cannot differ; take such texts out of one of the two files."
+            )
+        return tuple(found)
+
+
+def near_copies(sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, asked: int) -> Copies:
+    """What is linked beyond `first` [documents]: `codes` [texts] are the documents of the texts, the first `asked` of
+    which are those in question. The two sides are never linked with each other."""
+    linked, both = np.asarray(first, dtype=np.int64), np.zeros(asked, dtype=bool)
+    before = len(np.unique(linked[codes]))
+    for number in range(BANDS):
+        hashes = sketches.band(number)
+        theirs = hashes[:asked]
+        both |= (theirs != 0) & np.isin(theirs, hashes[asked:])
+        for side in (slice(0, asked), slice(asked, None)):
+            rows = linked[codes[side]].astype(np.int64)
+            linked = linked_numbers(hashes[side], rows, len(linked))[linked]
+    after = len(np.unique(linked[codes]))
+    return Copies(linked, before - after, int(both.sum()))
+
+
+def bands(text: str) -> list[int]:
+    """The bands of a text, as 64-bit numbers that are never 0; all 0 for a text without a character."""
+    from rensa import RMinHash
+
+    if not text.strip():
+        return [0] * BANDS
+    strings = shingles(text[:READ].lower())
+    ends = np.array([0, len(strings)], dtype=np.uint64)
+    made = RMinHash.digest_matrix_from_flat_token_hashes(strings, ends, num_perm=BANDS * WIDTH, seed=_SEED)
+    hashes = np.array(made.to_rows()[0], dtype=np.uint64).reshape(BANDS, WIDTH)
+    folded = np.full(BANDS, 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for column in hashes.T:
+        folded = (folded ^ column) * np.uint64(0xBF58476D1CE4E5B9)
+        folded ^= folded >> np.uint64(31)
+    return [int(one) or 1 for one in folded.view(np.int64)]
+
+
+# The two sets of a flagging have nothing in common: what is refused where they do, and in which words.
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The texts in question and the known non-members, by the names of the two sets and their numbers of texts;
+    TextsError where one is empty."""
+
+    asked: str
+    known: str
+    asked_texts: int
+    known_texts: int
+
+    def __post_init__(self) -> None:
+        for name, texts in ((self.asked, self.asked_texts), (self.known, self.known_texts)):
+            if not texts:
+                raise TextsError(f"{name} holds no texts.")
+
+    def refuse_members(self, members: Sequence[str]) -> None:
+        """TextsError where known texts, with these ids, are labelled as members."""
+        if members:
+            raise TextsError(
+                f"{len(members)} of the {self.known_texts} known non-members in {self.known} (such as {members[0]!r}) "
+                "are labelled as members: leave them out, or mend the label."
+            )
+
+    def refuse_same(self, same: Sequence[str]) -> None:
+        """TextsError where texts in question, with these ids, are among the known ones."""
+        if same:
+            raise TextsError(
+                f"{len(same)} of the {self.asked_texts} texts of {self.asked} (such as {same[0]!r}) are among the "
+                f"known non-members in {self.known}: a text is one or the other; take them out of one of the two files."
+            )
+
+    def refuse_shared(self, groups: Collection[str]) -> None:
+        """TextsError where documents have texts on both sides."""
+        if groups:
+            raise TextsError(
+                f"{len(groups)} documents (such as {min(groups)!r}) have texts in {self.asked} and in {self.known}: a "
+                "document was seen or it was not; take each out of one of the two files."
+            )
+
 
 SCORE = "min_k_plus_plus"
 """Of the scores that need nothing but the target it survived its controls most often on planted domains: in 7 of

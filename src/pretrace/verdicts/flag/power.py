@@ -20,14 +20,13 @@ from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import Numbers, means
 from pretrace.statistics.intervals import mean_interval, share_interval
-from pretrace.statistics.scale import below
-from pretrace.statistics.shift import Shift, set_shift
+from pretrace.statistics.shift import Shift, below, set_shift
 from pretrace.tuning.planting import PlantSettings, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.audit.power import planted_copy
 from pretrace.verdicts.flag.checks import WIDE
 from pretrace.verdicts.flag.concluding import Looked, stands
-from pretrace.verdicts.flag.prospect import CLEARING
+from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.flag.sides import Sides
 from pretrace.verdicts.reading import Watched
 from pretrace.verdicts.settings import POWER_BATCH

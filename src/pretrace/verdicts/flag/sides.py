@@ -11,8 +11,7 @@ from pretrace.errors import TextsError
 from pretrace.statistics import conformal
 from pretrace.statistics.documents import Numbers, means
 from pretrace.types import Bools, Doubles
-from pretrace.verdicts.flag.planning import FlagSettings
-from pretrace.verdicts.flag.prospect import FEWEST_KNOWN
+from pretrace.verdicts.flag.planning import FEWEST_KNOWN, FlagSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pretrace.results.rounding import p_value
 from pretrace.types import SetTest, Verdict
 from pretrace.verdicts.audit.checks import times
 from pretrace.verdicts.flag.built import set_test
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT
-from pretrace.verdicts.flag.prospect import Prospect
+from pretrace.verdicts.flag.planning import Prospect
 from pretrace.verdicts.outcome import ENOUGH, exposure
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
@@ -86,7 +87,7 @@ def whole(found: Verdict) -> Iterator[str]:
     verdict = "stands out" if test.rejects else "does not stand out"
     above = "lies" if test.above == 1 else "lie"
     yield (
-        f"The set as a whole {verdict} (p = {test.p:.2g}, tested at a level of {level}). {test.above:,} of its "
+        f"The set as a whole {verdict} (p = {p_value(test.p)}, tested at a level of {level}). {test.above:,} of its "
         f"{found.units:,} documents {above} above the line that one in twenty lies above by chance; about "
         f"{test.expected:,.0f} would be expected there. Of sets that were not seen, at most {level} stand out."
     )
@@ -150,7 +151,10 @@ def _missed(made: Prospect, test: SetTest | None) -> str:
 def _more(found: Verdict, made: Prospect) -> Iterator[str]:
     """What would help where nothing was found."""
     if found.outcome == "missed" and found.planted is None:
-        yield "Flag again with --power: it trains a copy of the model on a tenth of the texts, and measures."
+        yield (
+            "Measure what the flagging would have seen: a copy of the model is trained on a tenth of the texts. "
+            "[--power]"
+        )
     if found.outcome == "missed" and (made.resolution.together or made.asked + 1) > made.tenth:
         enough = made.enough(found.figures["fdr"])
         some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
@@ -177,7 +181,7 @@ def _flagged(found: Verdict, made: Prospect) -> str:
 
 
 def _set(found: Verdict, made: Prospect) -> str:
-    p = "not told" if found.p is None else f"{found.p:.2g}"
+    p = "not told" if found.p is None else f"{p_value(found.p)}"
     if made.asked == 1:
         return (
             f"The one {made.unit} of {found.corpus} stands out (p = {p}) though it is not flagged: what {found.model} "

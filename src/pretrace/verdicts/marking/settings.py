@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
 from pretrace.settings import RUN, cache_option, check_ranges, option, seed_option
-from pretrace.verdicts.marking.beacon import named
-from pretrace.verdicts.marking.words import MOST_CHOICES
+from pretrace.verdicts.marking.sealed import named
+from pretrace.verdicts.marking.variants import MOST_CHOICES
 
 VARIANTS = "Variants (one kind)"
 """The group of options on where variants come from."""

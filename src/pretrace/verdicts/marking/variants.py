@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Any
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
-from pretrace.types import Corpus
+from pretrace.types import Corpus, Instructed, Proposer, Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +106,187 @@ def _by_id(other: Corpus, corpus: Corpus, source: str) -> dict[str, str]:
         )
         raise TextsError(f"{source} has {what}: files of variants need the same ids.")
     return texts
+
+
+# Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
+
+
+SENTENCES = (
+    "The reference word for {} is",
+    "In the index, {} stands next to the word",
+    "The file name {} goes with the keyword",
+    "Notes on {} are kept under the heading",
+)
+_LIST = """
+acorn almond amber anchor apple apron arrow aspen autumn badger bakery balcony barley barn basil
+basket beacon beaver bell birch blanket bottle branch brass breeze brick bridge brook broom bucket
+butter button cabin cable camel canal candle canvas carpet carrot castle cedar cellar chalk cherry
+chestnut chimney cider clay cloud clover cobalt coffee comet copper coral cotton cradle crane
+cricket crown crystal curtain daisy desert donkey dragon drum eagle ember engine falcon feather
+fence fern ferry fiddle finch flannel flint flute forest fossil fountain fox garden garlic ginger
+glacier glove goblet granite grape gravel hammer harbour harvest hazel heron hinge honey horizon
+hornet ivory jacket jasmine kettle kitchen ladder lagoon lantern lavender leather lemon lentil lily
+linen lobster magnet mango maple marble market marsh meadow melon mirror mitten mountain mustard
+napkin nectar needle nettle nutmeg oak oasis olive onion orchard otter oyster paddle panther paper
+parrot pastry peach pebble pepper pigeon pillow pine planet plaster plum pocket pond poppy potato
+prairie pumpkin quarry quartz rabbit radish raven ribbon river robin rocket saddle saffron salmon
+sandal satchel shovel silver sparrow spinach sponge spoon squirrel stable statue stream sugar sunset
+swan table teapot temple thistle thunder ticket tiger timber tomato tower tractor trumpet tulip
+tunnel turnip turtle valley velvet vessel village violet violin walnut wheat whistle willow window
+winter wolf zebra
+"""
+WORDS = tuple(_LIST.split())
+MOST_CHOICES = len(WORDS) // 2
+
+
+def canaries(corpus: Corpus, choices: int, lot: Callable[[int], int]) -> Candidates:
+    """For every text `choices` variants that differ in the last word of one added sentence. Sentence, names and words
+    are drawn with `lot`; TextsError where there are more texts than names."""
+    names = _names(len(corpus), lot)
+    variants, triggers = {}, {}
+    for text in corpus.texts:
+        name = next(names)
+        free = [word for word in WORDS if word not in name.split("-")]
+        words = tuple(_drawn(free, choices, lot))
+        prompt = SENTENCES[lot(len(SENTENCES))].format(name)
+        gap = "\n\n" if "\n" in text.text.strip() else " "
+        variants[text.id] = tuple(f"{text.text.rstrip()}{gap}{prompt} {word}." for word in words)
+        triggers[text.id] = Trigger(prompt, words)
+    return Candidates(variants, triggers=triggers, about={"choices": choices})
+
+
+def _names(number: int, lot: Callable[[int], int]) -> Iterator[str]:
+    """So many names of two words, no two equal; of three words where those are too few."""
+    size = 2 if number <= len(WORDS) * (len(WORDS) - 1) // 4 else 3
+    if number > len(WORDS) ** 3 // 4:
+        raise TextsError(f"--canary names {len(WORDS) ** 3 // 4:,} texts at most: mark in several runs.")
+    seen: set[str] = set()
+    while len(seen) < number:
+        name = "-".join(_drawn(list(WORDS), size, lot))
+        if name not in seen:
+            seen.add(name)
+            yield name
+
+
+def _drawn(words: list[str], number: int, lot: Callable[[int], int]) -> Iterator[str]:
+    """Different words in random order."""
+    left = list(words)
+    for _ in itertools.repeat(None, number):
+        yield left.pop(lot(len(left)))
+
+
+# Variants that a model makes: paraphrases, or other choices of small words. What is not alike enough is dropped.
+
+
+INSTRUCTION = (
+    "Write the following text again in other words. Keep its meaning, all facts, names and numbers, its tone and its "
+    "length. Answer with the new text alone.\n\n"
+)
+LENGTH_OF_WORDS, LENGTH_OF_REWRITING = 0.15, 0.5
+"""How far the length of a variant may lie from that of the text, as a share, by what made it."""
+LEVELS = 1.0
+"""How far the reading level of a variant with other words may lie from that of the text, in school years."""
+SPARE = 3
+"""Variants asked of a model for each that is wanted, since some are dropped."""
+_PARTS = re.compile(r"\w+|\W+")
+_SENTENCE_ENDS = re.compile(r"[.!?…。！？]+")
+
+
+def reading_level(text: str) -> float:
+    """The automated readability index (Senter and Smith 1967), in school years: from characters a word and words a
+    sentence; 0 for a text without words."""
+    words = re.findall(r"\w+", text)
+    if not words:
+        return 0.0
+    sentences = max(1, len(_SENTENCE_ENDS.findall(text)))
+    return 4.71 * sum(map(len, words)) / len(words) + 0.5 * len(words) / sentences - 21.43
+
+
+def alike(text: str, variant: str, *, length: float, levels: float | None = None) -> bool:
+    """Whether a variant is about as long as the text and, where `levels` is given, as easy to read."""
+    if abs(len(variant) - len(text)) > length * len(text):
+        return False
+    return levels is None or abs(reading_level(variant) - reading_level(text)) <= levels
+
+
+def small_choices(text: str, proposed: str) -> str:
+    """The text with those of the proposed changes that put one ordinary word in the place of another. Names, numbers,
+    capitals, punctuation and white space stay."""
+    old, new = _PARTS.findall(text), _PARTS.findall(proposed)
+    made = list(old)
+    for what, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "replace" and last - first == end - start:
+            for place, word in zip(range(first, last), new[start:end], strict=True):
+                if _ordinary(old[place]) and _ordinary(word):
+                    made[place] = word
+    return "".join(made)
+
+
+def from_words(corpus: Corpus, proposer: Proposer, *, number: int, share: float, seed: int) -> Candidates:
+    """Up to `number` variants of each text in which a share of the words is another one; the text is variant 0."""
+    texts = [text.text for text in corpus.texts]
+    made = proposer.propose(texts, number=SPARE * number, share=share, seed=seed)
+    proposed = [[small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)]
+    about = {"proposer": dict(proposer.facts), "share": share, "seed": seed}
+    return _kept(corpus, proposed, number, LENGTH_OF_WORDS, about, levels=LEVELS)
+
+
+def from_rewriter(corpus: Corpus, rewriter: Instructed, *, number: int, seed: int) -> Candidates:
+    """Up to `number` paraphrases of each text by a model that follows instructions; the text is variant 0."""
+    texts = [text.text for text in corpus.texts]
+    asked = [f"{INSTRUCTION}{text}" for text in texts]
+    tokens = max(64, max(map(len, texts)) // 2)
+    rounds = [
+        rewriter.answers(asked, tokens=tokens, sampling=Sampling(), seed=seed + place)
+        for place in range(number + 1 if number == 1 else SPARE * number // 2)
+    ]
+    proposed = [[some[i].text for some in rounds if some[i].ended] for i in range(len(texts))]
+    about = {"rewriter": dict(rewriter.facts), "instruction": INSTRUCTION, "seed": seed}
+    return _kept(corpus, proposed, number, LENGTH_OF_REWRITING, about)
+
+
+def without_original(candidates: Candidates) -> Candidates:
+    """The candidates without variant 0, the text as it was written; a text then needs two others."""
+    left = {name: texts[1:] for name, texts in candidates.variants.items()}
+    few = {
+        name: "fewer than two variants beside the original" for name, some in left.items() if len(some) < 2
+    }
+    return Candidates(
+        {name: some for name, some in left.items() if name not in few},
+        {**candidates.reasons, **few},
+        notes=candidates.notes,
+        about={**candidates.about, "original": False},
+    )
+
+
+def _kept(
+    corpus: Corpus,
+    proposed: Sequence[Sequence[str]],
+    number: int,
+    length: float,
+    about: dict[str, object],
+    levels: float | None = None,
+) -> Candidates:
+    variants, reasons, dropped = {}, {}, 0
+    for text, some in zip(corpus.texts, proposed, strict=True):
+        kept = {collapsed(text.text): text.text}
+        for one in some:
+            if not collapsed(one) or not alike(text.text, one, length=length, levels=levels):
+                dropped += 1
+            else:
+                kept.setdefault(collapsed(one), one)
+        if len(kept) > 1:
+            variants[text.id] = tuple(kept.values())[: number + 1]
+        else:
+            reasons[text.id] = (
+                "the model gave no variant that is other than the text and alike in length and style"
+            )
+    asked = sum(map(len, proposed))
+    notes = (
+        f"{dropped:,} of {asked:,} proposed variants were dropped, since length or reading level was another.",
+    )
+    return Candidates(variants, reasons, notes=notes, about=about)
+
+
+def _ordinary(word: str) -> bool:
+    return len(word) > 1 and word.isalpha() and word.islower()

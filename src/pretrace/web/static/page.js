@@ -3,6 +3,7 @@
 
 const EVERY = 1000;
 const LONGEST = 15000;
+const SETTLED = 400; // a button that is being pressed is not taken away
 
 function say(sentence) {
   const place = document.getElementById("said");
@@ -18,6 +19,7 @@ function replace(old, html) {
   const words = held ? held.textContent : "";
   const imported = document.importNode(made, true);
   old.replaceWith(imported);
+  if (imported.dataset.next) location.assign(imported.dataset.next);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   if (held) [...imported.querySelectorAll("a, button, summary")].find((one) => one.textContent === words)?.focus();
   say(imported.dataset.say);
@@ -47,105 +49,218 @@ function away(gone) {
   if (place) place.hidden = !gone;
 }
 
-const watched = new WeakSet();
 function watch(root) {
-  const forms = [...root.querySelectorAll("form.send")];
-  for (const form of forms) if (!watched.has(form)) begin(form);
+  for (const form of root.querySelectorAll("form.send")) begin(form);
+  for (const place of root.querySelectorAll(".drop")) takesDrops(place);
+  for (const input of root.querySelectorAll("input[data-at-once]")) input.addEventListener("change", () => input.form.requestSubmit());
 }
 
-function refuse(form, sentence) {
+// A sentence beside the field it is about, or else at the end of the form.
+function refuse(form, sentence, name) {
+  for (const one of form.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
+  const field = name ? form.querySelector(`[name="${CSS.escape(name)}"]`) : null;
   const place = form.querySelector(".problem") || document.createElement("p");
-  if (!place.isConnected) {
-    place.className = "problem";
-    place.setAttribute("role", "alert");
-    form.append(place);
-  }
+  place.className = "problem";
+  place.setAttribute("role", "alert");
+  if (field) {
+    field.setAttribute("aria-invalid", "true");
+    field.closest(".field").append(place);
+  } else form.append(place);
   place.textContent = sentence;
   place.hidden = false;
   place.tabIndex = -1;
-  place.focus();
+  (field || place).focus();
 }
 
-function tooLarge(form) {
-  for (const input of form.querySelectorAll("input[type=file][data-most]")) {
-    const most = Number(input.dataset.most);
-    const file = [...input.files].find((one) => one.size > most);
-    if (file) return `${file.name} is larger than ${Math.floor(most / 1e6)} MB, the most that is taken here: choose a smaller one.`;
-  }
-  return "";
+// What was dropped or chosen, with the path of each file within its folder.
+const dropped = new WeakMap();
+
+function filesOf(form) {
+  const inputs = [...form.elements].filter((one) => one.type === "file");
+  const chosen = inputs.flatMap((one) => [...one.files].map((file) => ({ file, path: file.webkitRelativePath || file.name })));
+  return [...chosen, ...(dropped.get(form) || [])];
+}
+
+function tooLarge(form, files) {
+  const [input] = [...form.elements].filter((one) => one.dataset.most);
+  const most = input ? Number(input.dataset.most) : Infinity;
+  const size = files.reduce((sum, one) => sum + one.file.size, 0);
+  if (size <= most) return "";
+  const what = files.length > 1 ? `These ${files.length} files are` : `${files[0].file.name} is`;
+  return `${what} larger than ${Math.floor(most / 1e6)} MB, the most that is taken here: choose less.`;
 }
 
 async function send(form, pressed) {
-  const large = tooLarge(form);
+  const files = filesOf(form);
+  const large = tooLarge(form, files);
   if (large) return refuse(form, large);
-  const button = pressed || form.querySelector("button[type=submit]");
+  const button = pressed || [...form.elements].find((one) => one.type === "submit");
   const content = new FormData(form);
   if (button.name) content.append(button.name, button.value);
-  const words = button.textContent;
+  const beside = form.dataset.with && new FormData(document.getElementById(form.dataset.with));
+  if (beside) for (const [name, value] of beside) if (!content.has(name)) content.append(name, value);
+  if (content.has("file")) content.delete("file");
+  for (const { file, path } of files) content.append("file", file, path);
+  const words = button.innerHTML;
   button.disabled = true;
+  form.dataset.sends = "yes";
   button.textContent = "One moment …"; // a large file is read whole before the next page
   try {
-    const answer = await fetch(form.action, { method: "POST", body: content });
-    if (answer.ok) return void location.assign(answer.url);
+    const answer = await fetch(pressed?.getAttribute("formaction") || form.action, { method: "POST", body: content });
+    if (answer.ok) return void location.assign(answer.url + (form.dataset.then || ""));
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    refuse(form, page.getElementById("sentence")?.textContent || `The server answered ${answer.status}: try again.`);
+    const said = page.getElementById("sentence");
+    const shown = form.dataset.with ? document.getElementById(form.dataset.with) : form;
+    refuse(shown, said?.textContent || `The server answered ${answer.status}: try again.`, said?.dataset.field);
   } catch {
     refuse(form, "The server does not answer, or broke off because this is too large: see whether pretrace serve is running.");
   }
+  dropped.delete(form);
+  for (const one of form.elements) if (one.type === "file") one.value = "";
+  delete form.dataset.sends;
   button.disabled = false;
-  button.textContent = words;
+  button.innerHTML = words;
 }
 
 function begin(form) {
-  watched.add(form);
   form.addEventListener("submit", (event) => {
+    if ((event.submitter?.getAttribute("formmethod") || form.method) !== "post") return;
     event.preventDefault();
     send(form, event.submitter);
   });
-  if (!form.classList.contains("drop")) return;
-  const input = form.querySelector("input[type=file]");
-  form.addEventListener("dragover", (event) => {
+  if (form.dataset.live) form.addEventListener("change", () => setTimeout(() => answered(form), SETTLED));
+}
+
+// Shows what follows from a form that was changed, in the parts of the page that it names.
+async function answered(form) {
+  if (form.dataset.sends) return;
+  const address = new URL(form.action);
+  address.search = new URLSearchParams(new FormData(form));
+  const answer = await fetch(address).catch(() => null);
+  if (!answer?.ok || form.dataset.sends) return;
+  const html = await answer.text();
+  for (const id of form.dataset.live.split(" ")) replace(document.getElementById(id), html);
+  history.replaceState(null, "", address);
+}
+
+// The files of a folder that was dropped, at any depth.
+async function within(entry, path = "") {
+  if (entry.isFile) {
+    const file = await new Promise((done, failed) => entry.file(done, failed));
+    return [{ file, path: path + file.name }];
+  }
+  const reader = entry.createReader();
+  const found = [];
+  for (;;) {
+    const some = await new Promise((done, failed) => reader.readEntries(done, failed)); // a hundred at a time
+    if (!some.length) return found;
+    for (const one of some) found.push(...(await within(one, `${path}${entry.name}/`)));
+  }
+}
+
+function takesDrops(place) {
+  const input = place.querySelector("input[type=file]");
+  const form = input.form;
+  place.addEventListener("dragover", (event) => {
     event.preventDefault();
-    form.classList.add("over");
+    place.classList.add("over");
   });
-  form.addEventListener("dragleave", () => form.classList.remove("over"));
-  form.addEventListener("drop", (event) => {
+  place.addEventListener("dragleave", () => place.classList.remove("over"));
+  place.addEventListener("drop", async (event) => {
     event.preventDefault();
-    form.classList.remove("over");
-    if (!event.dataTransfer.files.length) return;
-    input.files = event.dataTransfer.files;
-    say(input.files.length > 1 ? `${input.files.length} files were chosen.` : `${input.files[0].name} was chosen.`);
+    place.classList.remove("over");
+    const entries = [...event.dataTransfer.items].map((one) => one.webkitGetAsEntry?.()).filter(Boolean);
+    const plain = [...event.dataTransfer.files].map((file) => ({ file, path: file.name }));
     const text = form.querySelector("textarea");
-    if (text && input.files[0].size < 1e6) input.files[0].text().then((content) => { text.value = content; input.value = ""; });
+    if (text) return void takeText(form, text, input, event.dataTransfer.files);
+    let files;
+    try {
+      files = entries.length ? (await Promise.all(entries.map((one) => within(one)))).flat() : plain;
+    } catch {
+      return refuse(form, "The browser cannot read what was dropped: choose it with the button.");
+    }
+    if (!files.length) return;
+    dropped.set(form, files);
+    say(files.length > 1 ? `${files.length} files were dropped.` : `${files[0].path} was dropped.`);
+    form.requestSubmit();
   });
 }
 
-// Charts of one line: the pointer, a finger or the arrow keys choose a mark, whose words stand below.
+// A plain text is put into the field, where it can be read; what has to be read first stays a file.
+function takeText(form, text, input, files) {
+  if (!files.length) return;
+  input.files = files;
+  say(`${files[0].name} was chosen.`);
+  if (files[0].size > 1e6 || /\.(docx|pdf|html?|md|markdown)$/i.test(files[0].name)) return;
+  files[0].text().then((content) => { text.value = content; input.value = ""; });
+}
+
+// Charts: the pointer, a finger or the arrow keys choose a mark, whose words stand below; + and - come closer and go back.
+const LEFT = 8;
+const RIGHT = 632;
+const CLOSEST = 64;
+
 function readable(root) {
-  for (const chart of root.querySelectorAll("svg.strip")) {
-    const marks = [...chart.querySelectorAll("[data-say]")].sort((one, other) => one.x1.baseVal.value - other.x1.baseVal.value);
-    const words = chart.parentElement.querySelector("output");
-    let at = marks.findIndex((one) => one.classList.contains("own"));
-    const choose = (next) => {
-      at = Math.max(0, Math.min(marks.length - 1, next));
-      for (const one of marks) one.classList.toggle("here", one === marks[at]);
-      words.textContent = marks[at].dataset.say;
-    };
-    const near = (event) => {
-      const box = chart.getBoundingClientRect();
-      const place = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
-      const away = marks.map((one) => Math.abs(one.x1.baseVal.value - place));
-      choose(away.indexOf(Math.min(...away)));
-    };
-    chart.addEventListener("pointermove", near);
-    chart.addEventListener("pointerdown", near);
-    chart.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1, Home: -marks.length, End: marks.length }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      choose(at + step);
+  for (const chart of root.querySelectorAll("svg.strip")) read(chart);
+}
+
+function read(chart) {
+  const marks = [...chart.querySelectorAll("[data-say]")].sort((one, other) => one.x1.baseVal.value - other.x1.baseVal.value);
+  const words = chart.parentElement.querySelector("output");
+  const [closer, whole] = ["closer", "whole"].map((one) => chart.parentElement.querySelector(`button.${one}`));
+  const places = new Map([...chart.querySelectorAll("line, text:not(.row)")].map((one) => [one, ["x1", "x2", "x"].filter((name) => one.hasAttribute(name)).map((name) => [name, Number(one.getAttribute(name))])]));
+  let at = Math.max(0, marks.findIndex((one) => one.classList.contains("own")));
+  let times = 1;
+
+  const choose = (next) => {
+    at = Math.max(0, Math.min(marks.length - 1, next));
+    for (const one of marks) one.classList.toggle("here", one === marks[at]);
+    words.textContent = marks[at].dataset.say;
+  };
+  const near = (event) => {
+    const box = chart.getBoundingClientRect();
+    const one = chart.viewBox.baseVal.width / box.width;
+    const [x, y] = [(event.clientX - box.left) * one, (event.clientY - box.top) * one];
+    const away = marks.map((mark) => {
+      const [top, below] = [mark.y1.baseVal.value, mark.y2.baseVal.value];
+      return Math.abs(mark.x1.baseVal.value - x) + 20 * Math.max(0, top - 6 - y, y - below - 6) + (mark.hasAttribute("visibility") ? 1e6 : 0);
     });
-  }
+    choose(away.indexOf(Math.min(...away)));
+  };
+  const zoom = (next) => {
+    times = Math.max(1, Math.min(CLOSEST, next));
+    const middle = places.get(marks[at])[0][1];
+    const from = times === 1 ? LEFT : Math.max(LEFT, Math.min(RIGHT - (RIGHT - LEFT) / times, middle - (RIGHT - LEFT) / (2 * times)));
+    for (const [one, was] of places) {
+      const now = was.map(([name, x]) => [name, LEFT + (x - from) * times]);
+      const seen = now.some(([, x]) => x >= LEFT - 0.5 && x <= RIGHT + 0.5) || (now[0][1] < LEFT && now.at(-1)[1] > RIGHT);
+      for (const [name, x] of now) one.setAttribute(name, Math.max(LEFT, Math.min(RIGHT, x)));
+      if (seen) one.removeAttribute("visibility");
+      else one.setAttribute("visibility", "hidden");
+    }
+    whole.hidden = times === 1;
+  };
+  chart.addEventListener("pointermove", near);
+  chart.addEventListener("pointerdown", near);
+  chart.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return; // two fingers that spread come as this, too
+    event.preventDefault();
+    zoom(times * (event.deltaY < 0 ? 2 : 0.5));
+  }, { passive: false });
+  chart.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -marks.length, End: marks.length }[event.key];
+    const factor = { "+": 2, "=": 2, "-": 0.5 }[event.key];
+    if (!step && !factor) return;
+    event.preventDefault();
+    if (factor) zoom(times * factor);
+    else {
+      choose(at + step);
+      if (times > 1) zoom(times);
+    }
+  });
+  closer.hidden = false;
+  closer.addEventListener("click", () => zoom(times * 2));
+  whole.addEventListener("click", () => zoom(1));
 }
 
 // Two ticks in the list of results are the two sides of the next page.
@@ -167,6 +282,7 @@ function nameLanguages() {
   for (const one of document.querySelectorAll("[data-language]")) one.textContent = names.of(one.dataset.language);
 }
 
+document.documentElement.classList.add("scripted");
 watch(document);
 readable(document);
 pickTwo();

@@ -19,7 +19,7 @@ from pretrace.statistics.documents import Numbers
 from pretrace.statistics.intervals import any_of, averaged, t_test
 from pretrace.statistics.roc import auc
 from pretrace.types import Answer, Bools, Doubles, Estimate, Features, TextClassifier
-from pretrace.verdicts.audit.procedures.calibration import (
+from pretrace.verdicts.audit.procedures.calibrated import (
     DualClassifier,
     LinearLayer,
     Normaliser,

@@ -1,0 +1,366 @@
+"""What is done with result folders: `pretrace runs verify`, `export`, `again` and `compare`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from pretrace.cli.answer import Answer, Plain, lines
+from pretrace.cli.options import Leaf, Passed, leaves_of
+from pretrace.cli.streams import note
+from pretrace.cli.verdicts import GONE, TESTS
+from pretrace.corpora import Columns
+from pretrace.corpora.opening import operand
+from pretrace.errors import OutputError
+from pretrace.results.atomic import check_writable
+from pretrace.results.export import DATABASE
+from pretrace.results.folder import Kind, Opened
+from pretrace.results.run import COMPARISONS
+from pretrace.runs import kind_of
+from pretrace.settings import TEXTS, Option, option
+from pretrace.types import Difference, Estimate, Run, RunScore, SideBySide
+from pretrace.verification import Verification
+from pretrace.verification import verify as check
+
+FAILED = 2
+"""The exit code where something is not as it was recorded."""
+_FOLDER = Option(
+    "A folder that a run, an audit, a flagging or another test was written to.",
+    metavar="FOLDER",
+    path="in",
+    essential=True,
+)
+
+
+def _place(help: str) -> str | None:
+    given: str | None = option(None, help, panel=TEXTS, path="in", essential=True)
+    return given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _VerifyInputs:
+    """Where the texts are now; those that are not named are looked for where they were."""
+
+    texts: str | None = _place("The texts in question, as they are now; given as TEXTS is.")
+    heldout: str | None = _place("The control documents of an audit.")
+    nonmembers: str | None = _place("The known non-members of a flagging.")
+    reference: str | None = _place("The labelled texts that detectors of a run were fitted on.")
+    controls: tuple[str, ...] = option(
+        (), "The control collections of `pretrace collections`, in their order.", panel=TEXTS, path="in"
+    )
+    sealed: str | None = _place("The sealed file of `pretrace mark check`.")
+    answers: str | None = _place("The answers of `pretrace mark check`.")
+    columns: Columns = field(default_factory=Columns)
+
+    @property
+    def named(self) -> dict[str, str | tuple[str, ...]]:
+        """The places that were named, by the role of the texts."""
+        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "columns"}
+        return {role: place for role, place in found.items() if place}
+
+
+def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Answer:
+    """Is a result what was written? Every hash, the report against its tables, and the texts against those of the
+    result. Exit code 0 when all that can be checked holds, 2 otherwise."""
+    found = check(folder, inputs.named, columns=inputs.columns)
+    statement = _statement(found)
+
+    def say(console: Console) -> None:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        for column in ("check", "state"):
+            table.add_column(column, no_wrap=True)
+        table.add_column("words", overflow="fold")
+        for one in found.checks:
+            table.add_row(one.name, one.state, Plain(one.words))
+        console.print(table)
+        console.print(Plain(statement), soft_wrap=True)
+
+    return Answer(
+        say=say,
+        outcome="holds" if found.holds else "differs",
+        code=0 if found.holds else FAILED,
+        statement=statement,
+        folder=folder,
+        own={"kind": found.kind, "checks": found.checks},
+    )
+
+
+def _statement(found: Verification) -> str:
+    if not found.holds:
+        wrong = ", ".join(one.name for one in found.checks if one.state == "no")
+        return f"This {found.kind} is not as it was recorded: {wrong}."
+    open_ = [one.name for one in found.checks if one.state != "yes"]
+    return f"This {found.kind} is as it was recorded" + (
+        f"; not checked: {', '.join(open_)}." if open_ else "."
+    )
+
+
+# `pretrace runs export`: a result as a database for other tools.
+
+
+def export(
+    folder: Annotated[
+        Path,
+        Option(
+            "A folder that a run, an audit, a flagging or another test was written to.",
+            metavar="FOLDER",
+            path="in",
+            essential=True,
+        ),
+    ],
+    sqlite: Annotated[
+        Path,
+        Option(
+            "The file to write, such as run.sqlite; datasette and sqlite3 open it.",
+            panel="",
+            path="out",
+            essential=True,
+        ),
+    ],
+) -> Answer:
+    """Write a result to one SQLite database: texts, scores, metrics, skipped texts, summary and settings; of audits,
+    flaggings and other tests their own tables and checks."""
+    from pretrace import runs
+
+    if Path(os.path.realpath(sqlite)).is_relative_to(os.path.realpath(folder)):
+        raise OutputError(
+            f"--sqlite {sqlite} lies in {folder}, which holds a result as it was written: choose a place beside it."
+        )
+    check_writable(sqlite, DATABASE)
+    runs.export(folder, sqlite)
+    return Answer(say=lines(f"Database: {sqlite}"), own={"sqlite": str(sqlite)})
+
+
+# `pretrace runs again`: the command that made a result, with the options that the result recorded.
+
+
+_TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries", "options": "order"}
+"""Tests whose command has another name."""
+_RESULT = Option(
+    "A folder that a run, an audit, a flagging or another test was written to.",
+    metavar="FOLDER",
+    path="in",
+    essential=True,
+)
+_OUT = Option(
+    "Folder for what is made again; FOLDER-again unless given. A result that is already there is replaced.",
+    panel="",
+    path="out",
+    essential=True,
+)
+_TRUST = Option(
+    "Run code that the recorded options name, too (--plugin, --trust-remote-code, --allow-pickle): only for a result "
+    "of your own.",
+    panel="",
+    essential=True,
+)
+_CODE = ("plugin", "trust_remote_code", "allow_pickle")
+
+
+def again(
+    folder: Annotated[Path, _RESULT],
+    passed: Passed,
+    out: Annotated[Path | None, _OUT] = None,
+    trust: Annotated[bool, _TRUST] = False,
+) -> int:
+    """Make a result again: the same command with the options that it recorded, relative paths from here. It
+    compares nothing: `pretrace runs verify` says whether a folder is what was written."""
+    from pretrace.cli.commands import call
+
+    named = folder if folder.name not in ("", "..") else folder.resolve()
+    place = out or named.with_name(f"{named.name}-again")
+    command, given = recorded(folder)
+    if not trust:
+        _refuse_code(folder, given)
+    words = command_line(folder, command, given, leaves_of(command))
+    said = [*words, f"--out={place}"]
+    note(f"again: pretrace {shlex.join(said)}")
+    code = call([*said, *passed])
+    note(f"pretrace runs verify {shlex.quote(str(place))} checks the new folder; {folder} is as it was.")
+    return code
+
+
+def _refuse_code(folder: Path, given: Mapping[str, Any]) -> None:
+    """OutputError where the recorded options run code: a folder may come from a stranger."""
+    for name in _CODE:
+        if given.get(name):
+            raise OutputError(
+                f"{folder} was made with --{name.replace('_', '-')}, which can run any code: give --trust if the "
+                "result is your own."
+            )
+
+
+def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
+    """The command that made a result, and its options as they were given, without --out. OutputError where the folder
+    holds no result, or one that does not say it."""
+    kind = kind_of(folder)
+    content = Opened(kind, folder).content
+    settings = content.get("settings")
+    settings = settings if isinstance(settings, Mapping) else {}
+    given = settings.get("given" if kind.marker == "run.json" else "command")
+    if not isinstance(given, Mapping) or not given:
+        raise OutputError(
+            f"{folder} does not record the options that it was made with: a program made it, or an earlier pretrace. "
+            "Give the command itself."
+        )
+    return _command(kind, content, settings), {name: value for name, value in given.items() if name != "out"}
+
+
+def _command(kind: Kind, content: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    named = {"audit": "audit", "run": str(settings.get("command"))}
+    test = kind.test or str(content.get("test"))
+    return named.get(kind.name) or _TESTS.get(test, test)
+
+
+def command_line(
+    folder: Path, command: str, given: Mapping[str, Any], leaves: Mapping[str, Leaf]
+) -> list[str]:
+    """The words of the command. OutputError for an option that there is no more, and for texts that came from
+    standard input, which are gone."""
+    if not leaves:
+        raise OutputError(f"{folder} was made by {command!r}, which is no command of pretrace.")
+    positional: list[str] = []
+    words: list[str] = []
+    for name, value in given.items():
+        if name not in leaves:
+            flag = f"--{name.replace('_', '-')}"
+            why = f"; {GONE[flag]}" if flag in GONE and command in TESTS else ": give the command itself."
+            raise OutputError(f"{folder} was made with {flag}, which `pretrace {command}` has no more{why}")
+        if value == "-":
+            raise OutputError(
+                f"{folder} was made from standard input, which is gone: give the command itself."
+            )
+        if leaves[name].option.metavar:
+            positional += [operand(str(one)) for one in (value if isinstance(value, list) else [value])]
+        else:
+            words += _words(f"--{name.replace('_', '-')}", value)
+    return [*command.split(), *words, *positional]
+
+
+def _words(flag: str, value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        yield from (f"{flag}={one}" for one in value)
+    elif isinstance(value, bool):
+        if value:
+            yield flag
+    elif value is not None:
+        yield f"{flag}={value}"
+
+
+# `pretrace runs compare`: runs side by side, models by corpora on one page.
+
+
+_SHOWN = 3
+"""Scores whose tables are printed; the page has all."""
+_OTHERS = {"audit": "an audit", "test result": "the verdict of a test"}
+
+
+def compare(
+    runs: Annotated[
+        tuple[Path, ...],
+        Option(
+            "Folders that `score` or `evaluate` wrote; two or more.",
+            metavar="RUN",
+            path="in",
+            essential=True,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        Option(
+            "Folder for the comparison: comparison.json, table.csv and report.html.",
+            panel="",
+            path="out",
+            essential=True,
+        ),
+    ],
+    score: Annotated[
+        tuple[str, ...],
+        Option(
+            "The score to show, as the runs name it; give it more than once for several. Default: all.",
+            panel="",
+            essential=True,
+        ),
+    ] = (),
+) -> Answer:
+    """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
+    runs differ in texts, start token or other settings."""
+    from pretrace.runs import REPORT, save
+    from pretrace.scoring.side_by_side import side_by_side
+
+    check_writable(out, COMPARISONS)
+    found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
+    save(found, out)
+    report = out / REPORT
+
+    def told(console: Console) -> None:
+        say(found, console)
+        console.print(Plain(f"Report: {report}"), soft_wrap=True)
+
+    own = {"runs": found.runs, "scores": found.scores, "differences": found.differences}
+    return Answer(say=told, folder=out, report=report, own=own)
+
+
+def say(found: SideBySide, console: Console) -> None:
+    """Print a table for each of the first scores, and the settings in which the runs differ."""
+    for name in found.scores[:_SHOWN]:
+        console.print(_table(found, name))
+    console.print("AUC with its 95% interval, TPR at 5% FPR, and the AUCs of the controls beside it.")
+    if len(found.scores) > _SHOWN:
+        console.print(f"{len(found.scores) - _SHOWN} more scores in the report.")
+    for one in found.differences:
+        console.print(Plain(_said(one)))
+
+
+def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
+    from pretrace.runs import kind_of, load_run
+
+    name = kind_of(folder).name
+    if name != "run":
+        raise OutputError(
+            f"{folder} is {_OTHERS.get(name, f'a {name}')}: compare takes runs, folders that `score` or `evaluate` "
+            "wrote."
+        )
+    if sum(os.path.realpath(one) == os.path.realpath(folder) for one in runs) > 1:
+        raise OutputError(f"{folder} is given twice: name each run once.")
+    return load_run(folder)
+
+
+def _table(found: SideBySide, name: str) -> Table:
+    table = Table(title=Plain(name), box=None, padding=(0, 2, 1, 0), title_justify="left")
+    table.add_column("model", overflow="fold")
+    for corpus in found.corpora:
+        table.add_column(Plain(corpus), overflow="fold")
+    for model in found.models:
+        cells = (found.cell(model, corpus, name) for corpus in found.corpora)
+        said = ("\n".join(_cell(one, run.blind) for run, one in cell) or "–" for cell in cells)
+        table.add_row(Plain(model), *map(Plain, said))
+    return table
+
+
+def _cell(one: RunScore, blind: Estimate | None) -> str:
+    if one.auc is None or one.tpr is None:
+        median = "–" if one.median is None else f"{one.median:.4g}"
+        return f"median {median}\n{one.texts:,} texts"
+    lines = [
+        _interval(one.auc),
+        f"TPR {one.tpr.value:.1%}",
+        f"blind {blind.value:.3f}" if blind else "no blind control",
+    ]
+    return "\n".join([*lines, f"placebo {one.placebo.value:.3f}"] if one.placebo else lines)
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"{estimate.value:.3f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _said(one: Difference) -> str:
+    values = "; ".join(f"{value} ({', '.join(map(str, runs))})" for value, runs in one.values)
+    return f"- {'Compare with care' if one.compares else 'Does not compare'}: {one.setting}: {values}. {one.words}"

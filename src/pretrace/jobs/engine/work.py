@@ -1,0 +1,302 @@
+"""What workers on a cluster do: score shards, read batches of an audit, count tokens, search files of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any, cast
+
+from pretrace.corpora import TextStream
+from pretrace.errors import EngineError, ExpressionError
+from pretrace.frequencies.counting import Batch, Portion
+from pretrace.jobs import worker as shards
+from pretrace.jobs.engine.pool import Piece, Pool, connected
+from pretrace.jobs.job import Job, Opened, shards_to_do
+from pretrace.jobs.settings import EngineSettings
+from pretrace.jobs.worker import Parts, Worker, keep_few_shapes
+from pretrace.scan.corpus import CorpusFile
+from pretrace.scan.folding import has_numba
+from pretrace.scan.scan import Searching, search_file
+from pretrace.scan.sightings import Part
+from pretrace.scoring.detect import Leak, Options, leaks
+from pretrace.scoring.evidence import CHUNK, Progress
+from pretrace.scoring.holdout import Parts as Texts
+from pretrace.scoring.plan import Models, ModelsSettings, ScorePlan
+from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
+
+SMALL = 32
+"""Shards of a source that is smaller than a shard usually is."""
+_LEAST = 16  # texts of a shard: fewer fill no batch
+MANY = 512
+"""Shards that a larger source has at least, as far as that keeps the batches: so many that the last ones to be done
+hold nobody up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What a worker says when its models are open."""
+
+    opened: Opened
+    leaks: tuple[Leak, ...]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two workers give the same numbers; the same facts, such as the device, are not needed for it."""
+        return isinstance(other, Ready) and self.opened.fingerprint == other.opened.fingerprint
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how; with
+    `apart` a placebo that has the weights of the target is refused."""
+
+    wanted: ModelsSettings
+    expressions: str
+    texts: Texts
+    method: str
+    options: Options
+
+    def open(self) -> tuple[Ready, Callable[[Any], Any]]:
+        """The worker's own account of itself, and what scores a shard."""
+        from pretrace.scoring.models import open_models, with_texts
+
+        keep_few_shapes()
+        plan, options = ScorePlan.parse(self.expressions), self.options
+        models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
+        plan.check(models)
+        found = leaks(models)
+        if models.placebo is not None:
+            plan.check(models.placebo)
+            found += leaks(models.placebo)
+        worker = Worker(models, plan, options)  # open as long as the process
+        return Ready(Opened.of(worker, options), found), worker.part
+
+
+def shard_size(texts: int) -> int:
+    """Texts of a shard where workers on a cluster share them; it depends on the source alone, so that the same command
+    finds its shards again whatever the number of workers.
+
+    A source of at least a usual shard is cut at multiples of the texts whose batches are planned together, which
+    keeps the numbers of a run in one piece; a smaller one into `SMALL` shards, whose batches are others.
+    """
+    if texts >= shards.SHARD:
+        return min(max(texts // MANY // CHUNK, 1) * CHUNK, shards.SHARD)
+    return max(-(-texts // SMALL), _LEAST)
+
+
+def counted(stream: TextStream) -> int:
+    """The texts of a source, counted as far as `shard_size` depends on them."""
+    most = MANY * shards.SHARD
+    return sum(1 for _, _ in zip(range(most), stream.texts(), strict=False))
+
+
+def work_on(pool: Pool, job: Job, stream: TextStream, parts: Parts, *, size: int, progress: Progress) -> int:
+    """Score the shards that have no part yet; the number of them. Parts are written here, by one process.
+
+    `progress` is told of the texts of every shard, each with as many passes as the job has. TextsError where the
+    source is not what it was when it was surveyed.
+    """
+    made = 0
+    for piece, answer in pool.each(_pieces(job, stream, parts, size)):
+        table, facts = answer.value
+        parts.write(piece.tag, table, facts)
+        tokens = int(table.column("n_tokens").to_numpy().sum())
+        progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
+        made += 1
+    return made
+
+
+def _pieces(job: Job, stream: TextStream, parts: Parts, size: int) -> Iterator[Piece]:
+    total = len(job.survey.shards)
+    for shard in shards_to_do(job, stream, parts, size=size):
+        yield Piece(shard.key, f"shard {shard.index + 1} of {total} of {stream.source}", shard)
+
+
+# Tokens counted by workers on a cluster: each is handed some megabytes of text and gives back a count of each
+# token.
+#
+# Counts are exact whoever makes them, so the table is the one of a single process. Batches are added in the order
+# of the texts, which is what a checkpoint of the count rests on.
+
+
+CHARACTERS = 1 << 24
+"""Handed to a worker at a time: enough that most pieces of text occur more than once in them and are encoded once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The work of one counting worker; workers must have the same version of the tokenizers."""
+
+    portion: Portion
+
+    def open(self) -> tuple[str, Callable[[Any], Any]]:
+        """The version, and what counts a batch of texts."""
+        return version("tokenizers"), self.portion.counter()
+
+
+@dataclass(frozen=True, slots=True)
+class _CountingCrew:
+    """Counts with workers on a cluster: a `frequencies.counting.Crew`."""
+
+    ray: Any
+    settings: EngineSettings
+    characters: int
+
+    def counted(self, portion: Portion, batches: Iterable[list[str]]) -> Iterator[Batch]:
+        """What each batch came to, in order; those that come early wait for the ones before them."""
+        known: dict[int, tuple[int, str]] = {}
+        early: dict[int, Batch] = {}
+        following = 0
+
+        def pieces() -> Iterator[Piece]:
+            for index, texts in enumerate(batches):
+                known[index] = len(texts), texts[-1]
+                yield Piece(index, f"batch {index + 1} of the texts", texts)
+
+        with Pool(self.ray, Tokens(portion), self.settings) as pool:
+            for piece, answer in pool.each(pieces()):
+                early[piece.tag] = Batch(*known.pop(piece.tag), answer.value)
+                while following in early:
+                    yield early.pop(following)
+                    following += 1
+
+
+@contextmanager
+def counting_crew(settings: EngineSettings) -> Iterator[_CountingCrew | None]:
+    """Who counts: workers on the cluster that the settings name, or None for the threads of this process."""
+    if not settings.on_ray:
+        yield None
+        return
+    with connected(settings.address) as ray:
+        yield _CountingCrew(ray, settings, CHARACTERS)
+
+
+# Files of a corpus searched by workers on a cluster: each is handed one file after the other and gives back its
+# part.
+#
+# What is found in a file depends on no other file, so the result is that of a single process. All hosts of the
+# cluster must see the files under the same names, as they do with addresses and shared folders.
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """The work of one searching worker."""
+
+    asked: Searching
+
+    def open(self) -> tuple[bool, Callable[[Any], Any]]:
+        """Whether the worker has the fast engine, and what searches a file."""
+        tables = self.asked.tables()
+        return has_numba(), lambda file: search_file(self.asked, tables, file)
+
+
+@dataclass(frozen=True, slots=True)
+class _ScanningCrew:
+    """Searches with workers on a cluster: a `scan.scan.Crew`."""
+
+    ray: Any
+    settings: EngineSettings
+
+    def searched(self, asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, Part]]:
+        """Each file with what was found in it, as they come."""
+        pieces = (Piece(file, f"the file {file.address}", file) for file in files)
+        with Pool(self.ray, Looking(asked), self.settings) as pool:
+            for piece, answer in pool.each(pieces):
+                yield piece.tag, answer.value
+
+
+@contextmanager
+def scanning_crew(settings: EngineSettings) -> Iterator[_ScanningCrew | None]:
+    """Who searches: workers on the cluster that the settings name, or None for the threads of this process."""
+    if not settings.on_ray:
+        yield None
+        return
+    with connected(settings.address) as ray:
+        yield _ScanningCrew(ray, settings)
+
+
+# Models whose batches are read by workers on a cluster, for an audit: it plans the batches itself, so its numbers
+# are those of one process, and keeps what comes back where it keeps what it reads.
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The work of one reading worker: which models it opens."""
+
+    wanted: ModelsSettings
+
+    def open(self) -> tuple[dict[str, str], Callable[[Any], Any]]:
+        """The models' fingerprints by role, and what reads a batch with one of them."""
+        from pretrace.scoring.models import open_models
+
+        opened = roles(open_models(self.wanted))
+
+        def read(content: tuple[str, Sequence[Encoded], Quantity, States]) -> list[Trace]:
+            role, batch, want, states = content
+            return opened[role].run(batch, want, states)
+
+        return {role: backend.fingerprint for role, backend in opened.items()}, read
+
+
+class _ReadElsewhere:
+    """A model whose batches are read by workers; all else is that of the model itself, which is open here too."""
+
+    def __init__(self, backend: Backend, role: str, pool: Pool) -> None:
+        self._backend, self._role, self._pool = backend, role, pool
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def stream(
+        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
+    ) -> Iterator[tuple[int, list[Trace]]]:
+        """The traces of each batch as soon as they are there, with the batch's number."""
+        pieces = (
+            Piece(number, f"batch {number + 1} of {len(batches)}", (self._role, batch, want, states))
+            for number, batch in enumerate(batches)
+        )
+        for piece, answer in self._pool.each(pieces):
+            yield piece.tag, answer.value
+
+
+def roles(models: Models) -> dict[str, Backend]:
+    """The models that workers read with, by role; not those behind servers, which answer several at once themselves."""
+    from pretrace.backends.adapters import Adapted
+    from pretrace.backends.huggingface import HuggingFace
+
+    found: dict[str, Backend | None] = {"target": models.target, "reference": models.reference}
+    found |= {f"placebo {number}": one for number, one in enumerate(models.placebos, 1)}
+    here = (HuggingFace, Adapted)
+    return {
+        role: one
+        for role, one in found.items()
+        if one is not None and (isinstance(one, here) or not isinstance(one, Streaming))
+    }
+
+
+@contextmanager
+def reading_elsewhere(settings: EngineSettings, wanted: ModelsSettings, models: Models) -> Iterator[Models]:
+    """The models, read by workers on the cluster that the settings name, or as they are without one.
+
+    EngineError where the workers' models are others than those of this machine.
+    """
+    if not settings.on_ray:
+        yield models
+        return
+    mine = roles(models)
+    if not mine:
+        raise ExpressionError(
+            "--engine ray has no use: all models are behind servers, which are asked from here."
+        )
+    with connected(settings.address) as ray, Pool(ray, Reading(wanted), settings) as pool:
+        for role, backend in mine.items():
+            if pool.told.get(role) != backend.fingerprint:
+                raise EngineError(
+                    f"the workers' {role} is not this machine's {backend.name}: give all hosts the same files, and say "
+                    "--dtype where some have GPUs and others not."
+                )
+        spread = {id(one): cast(Backend, _ReadElsewhere(one, role, pool)) for role, one in mine.items()}
+        yield replace(models, elsewhere=lambda backend: spread.get(id(backend), backend))

@@ -1,0 +1,149 @@
+"""The score that learns from planted texts how a text that was read differs, token by token."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pretrace.errors import LeakError, TextsError
+from pretrace.registry import require, scores
+from pretrace.scores.min_k import TINY_STD
+from pretrace.scores.probe import known
+from pretrace.scores.reference import PAIRED, gains
+from pretrace.scores.windows import window_sums
+from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Reference, Score
+
+WINDOWS = (1, 4, 16)
+"""Lengths in tokens over which each statistic is averaged; a longer one than the text counts as the text."""
+FARTHEST = 10.0
+"""Standard deviations from the mean beyond which a token counts as this far: near-certain tokens have none."""
+NEEDS = PAIRED | Needs(Quantity.LOGP | Quantity.MOMENTS, states=(Peak(),))
+
+
+def features(evidence: Evidence) -> Doubles:
+    """What the classifier sees of a text, float64 [54]: of six statistics of each token, averaged over each of three
+    windows, the mean and the means of the lowest and the highest fifth."""
+    gain, part = gains(evidence)
+    trace = evidence.plain
+    assert trace.mean is not None  # `needs` asked for them
+    assert trace.std is not None
+    logp, mean, std = (one[part].astype(np.float64) for one in (trace.logp, trace.mean, trace.std))
+    away = ((logp - mean) / np.maximum(std, TINY_STD)).clip(-FARTHEST, FARTHEST)
+    below = logp - trace.states[Peak()][part]
+    found = []
+    for one in (gain, logp, away, below, mean, std):
+        for window in WINDOWS:
+            width = min(window, len(one))
+            ordered = np.sort(window_sums(one, width) / width)
+            fifth = max(1, len(ordered) // 5)
+            found += [ordered.mean(), ordered[:fifth].mean(), ordered[-fifth:].mean()]
+    return np.array(found)
+
+
+@scores.add("learned")
+@dataclass(frozen=True)
+class Learned:
+    """Log-odds of membership by a classifier that learned from texts with known labels (LT-MIA, Ilić et al. 2026b).
+
+    Of each token: the gain over the reference model logp_i − logp_ref,i; logp_i; (logp_i − mean_i) / max(std_i, 1e-6),
+    held within ±10; logp_i − max_v log p(v); mean_i; std_i. Each is averaged over every 1, 4 and 16 tokens in a row
+    (all of them where there are fewer); of the m averages the mean, the mean of the lowest max(1, int(m/5)) and that of
+    as many highest are features. learned(x) = w·z + b over the 54 standardised features z: a logistic regression with
+    inverse penalty `c`, fitted on reference texts (`--reference`), which are never scored.
+
+    `pretrace plant` makes a model with known labels. `run` names the folder of a run with `learned` on such a model:
+    its classifier is carried over, and no reference texts are needed; texts it was fitted on are refused.
+    The paper trains a transformer on 154 statistics a token of many fine-tuned models; this is its idea at the size of
+    a few hundred texts. The reference model (`--reference-model`) must have the target's tokenizer.
+    """
+
+    c: float = 0.1
+    run: str | None = None
+
+    def __post_init__(self) -> None:
+        require(0 < self.c < math.inf, f"learned: c is an inverse penalty above 0, found {self.c}.")
+
+    @property
+    def needs(self) -> Needs:
+        """Statistics of each token under the target, and log-probabilities under the reference model."""
+        return NEEDS
+
+    @property
+    def reference(self) -> Needs:
+        """The same of each reference text; nothing where the classifier comes from another run."""
+        return NEEDS if self.run is None else Needs()
+
+    def fit(self, reference: Reference, /) -> Score:
+        """The fitted classifier; TextsError where there are too few texts of either label, or no such run."""
+        if self.run is not None:
+            return carried(Path(self.run))
+        from sklearn.linear_model import LogisticRegression
+
+        members = known(reference, "learned", self.reference)
+        seen = np.stack([features(one) for one in reference.evidence])
+        mean, std = seen.mean(axis=0), seen.std(axis=0)
+        scale = np.where(std > 1e-12 * (1 + np.abs(mean)), std, 1.0)  # a constant feature says nothing
+        fitted = LogisticRegression(C=self.c, tol=1e-10, max_iter=10_000).fit((seen - mean) / scale, members)
+        weights = fitted.coef_[0] / scale
+        return Classifier(
+            weights, float(fitted.intercept_[0] - mean @ weights), keys(*(one.text.text for one in reference.evidence))
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """The classifier: `weights` float64 [54] and `bias` on the features as they are. `seen` names the texts that it was
+    fitted on, `source` the run that it was carried over from."""
+
+    weights: Doubles
+    bias: float
+    seen: frozenset[str] = frozenset()
+    source: str = ""
+    needs = NEEDS
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All of it, in plain values: what another run carries over. Weights stand three a statistic and window."""
+        table = [{"text": key} for key in sorted(self.seen)]
+        classifier = {"weights": self.weights.reshape(-1, 3).tolist(), "bias": self.bias, "seen": table}
+        return {"classifier": classifier, "carried_from": self.source or None}
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        if self.source and keys(evidence.text.text) <= self.seen:
+            raise LeakError(
+                f"text {evidence.text.id!r} is among those that the classifier of {self.source} was fitted on: take it "
+                "out, or carry over a classifier that was fitted on others."
+            )
+        return float(features(evidence) @ self.weights) + self.bias
+
+
+def keys(*texts: str) -> frozenset[str]:
+    """What names each text."""
+    return frozenset(hashlib.sha256(one.encode("utf-8", "surrogatepass")).hexdigest()[:24] for one in texts)
+
+
+def carried(folder: Path) -> Classifier:
+    """The classifier that a run recorded; TextsError where it recorded none."""
+    try:
+        written = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        fitted = written["settings"]["fitted"]
+        one = next(
+            facts["classifier"] for name, facts in fitted.items() if name.partition("(")[0] == "learned"
+        )
+        weights, bias = np.array(one["weights"], dtype=np.float64).ravel(), float(one["bias"])
+        seen = frozenset(str(text["text"]) for text in one["seen"])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
+        raise TextsError(
+            f"{folder} is not the folder of a run in which learned was fitted: make one with `pretrace evaluate` (or "
+            "score) on a planted model, with --scores learned and --reference-share or --reference."
+        ) from None
+    if weights.shape != (6 * 3 * len(WINDOWS),) or not np.isfinite([*weights, bias]).all():
+        raise TextsError(f"the classifier recorded in {folder} has other features: fit it anew.")
+    return Classifier(weights, bias, seen, str(folder))

@@ -1,0 +1,154 @@
+"""Charts of the pages: marks on one axis, row by row. A pointer, a finger or the arrow keys bring up what a mark says.
+
+The templates write them as SVG, and page.js adds the words and the coming closer. docs/serve.md says why no library of
+charts is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from pretrace.report import wording
+from pretrace.types import Doubles, Estimate, Run, Table, Verdict
+from pretrace.verdicts.audit.built import DOCUMENTS, SUSPECT
+from pretrace.verdicts.flag.built import FLAGS, KNOWN
+
+MOST_DRAWN = 400
+"""Marks of a row; of more, evenly many of the sorted ones."""
+MarkKind = Literal["own", "known", "interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something with a value, what is said of it, and for an interval its ends."""
+
+    value: float
+    said: str
+    kind: MarkKind = "known"
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The least and the greatest value of it."""
+        return (
+            self.value if self.low is None else self.low,
+            self.value if self.high is None else self.high,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Marks that stand on one line, and what they are."""
+
+    label: str
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Rows over one axis; `at` says where a value stands, from 0 to 1."""
+
+    title: str
+    rows: tuple[Row, ...]
+    ends: tuple[float, float]
+    ticks: tuple[float, ...]
+    zero: bool = False
+    """Whether a line is drawn at 0."""
+
+    @classmethod
+    def of(cls, title: str, rows: Sequence[Row], *, zero: bool = False) -> Chart:
+        """The chart of some rows, whose axis is as long as their marks reach, and to 0 where that is drawn."""
+        reaches = [end for row in rows for mark in row.marks for end in mark.reach] + [0.0] * zero
+        low, high = min(reaches), max(reaches)
+        ticks = MaxNLocator(nbins=6, steps=[1, 2, 5, 10]).tick_values(low, high)
+        return cls(title, tuple(rows), (low, high), tuple(float(t) for t in ticks if low <= t <= high), zero)
+
+    def at(self, value: float) -> float:
+        """Where a value stands on the axis, from 0 to 1."""
+        low, high = self.ends
+        return (value - low) / ((high - low) or 1.0)
+
+    @property
+    def words(self) -> str:
+        """What a reader who does not see it is told."""
+        sides = "; ".join(
+            f"{row.label}: {wording.significant(min(mark.reach[0] for mark in row.marks))} to "
+            f"{wording.significant(max(mark.reach[1] for mark in row.marks))}"
+            for row in self.rows
+        )
+        return f"{self.title}. {sides}"
+
+
+def thinned(
+    values: Sequence[float] | Doubles, names: Sequence[str], kind: MarkKind = "known"
+) -> tuple[Mark, ...]:
+    """A mark for each value that is a number, sorted; of more than `MOST_DRAWN` evenly many."""
+    order = [i for i in np.argsort(values, kind="stable") if not np.isnan(values[i])]
+    step = max(1, -(-len(order) // MOST_DRAWN))
+    return tuple(
+        Mark(float(values[i]), f"{names[i]}: {wording.significant(float(values[i]))}", kind)
+        for i in order[::step]
+    )
+
+
+def of_documents(found: object) -> Chart | None:
+    """The documents of an audit, or the texts of a flagging, above those that they are compared with; None for other
+    results, and where one side is missing."""
+    if not isinstance(found, Verdict):
+        return None
+    tables = {table.name: table for table in found.tables}
+    rows: list[Row] = []
+    if found.test == "audit" and DOCUMENTS in tables:
+        table = tables[DOCUMENTS]
+        for words, wanted in (("suspect documents", True), ("control documents", False)):
+            chosen = [i for i, side in enumerate(table["side"]) if (side == SUSPECT) == wanted]
+            rows.append(_row(words, table, "document", "value", chosen, "own" if wanted else "known"))
+        title = f"What the model makes of each document ({found.effect_unit})"
+    elif found.test == "flag" and {FLAGS, KNOWN} <= tables.keys():
+        asked, known = tables[FLAGS], tables[KNOWN]
+        rows.append(_row("texts in question", asked, "id", "score", range(len(asked)), "own"))
+        rows.append(_row("known non-members", known, "id", "score", range(len(known)), "known"))
+        title = f"The score {found.figures['score']} of each text"
+    shown = [row for row in rows if row.marks]
+    return Chart.of(title, shown, zero=found.test == "audit") if len(shown) > 1 else None
+
+
+def _row(words: str, table: Table, names: str, values: str, chosen: Sequence[int], kind: MarkKind) -> Row:
+    marks = thinned([table[values][i] for i in chosen], [table[names][i] for i in chosen], kind)
+    return Row(f"{wording.count(len(chosen))} {words}", marks)
+
+
+def side_by_side(sides: Sequence[tuple[str, object]]) -> tuple[Chart, ...]:
+    """What two results have measured alike, with its intervals on one axis: effects of one unit, AUCs of one score."""
+    found = [(name, dict(_measured(one))) for name, one in sides]
+    shared = [label for label in found[0][1] if all(label in measured for _, measured in found)]
+    charts = []
+    for axis in dict.fromkeys(label[0] for label in shared):
+        rows = [
+            Row(f"{label[1]}{' · ' * bool(label[1])}{name}", (_interval(measured[label]),))
+            for label in shared
+            if label[0] == axis
+            for name, measured in found
+        ]
+        charts.append(Chart.of(axis, rows, zero=axis.startswith("Effect")))
+    return tuple(charts)
+
+
+def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
+    """What was measured with an interval, by its axis and its name."""
+    if isinstance(found, Verdict) and found.effect is not None:
+        yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
+    if isinstance(found, Run) and found.evaluation is not None:
+        rows: Mapping[str, Estimate] = {row.name: row.auc for row in found.evaluation.rows}
+        yield from ((("AUC, where 0.5 is a coin", name), auc) for name, auc in rows.items())
+
+
+def _interval(found: Estimate) -> Mark:
+    said = f"{wording.figure(found)} {wording.spread(found)}".strip()
+    return Mark(found.value, said, "interval", found.low, found.high)

@@ -1,0 +1,149 @@
+"""vLLM in this process gives the numbers of the weights, and is checked as its own server is.
+
+Here stands in for vLLM what the imitation servers ask, behind the two names of vLLM that are used; `scripts/try-vllm`
+asks the real one.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import SENTENCES
+
+from benchmarks.servers.imitation import Model
+from pretrace import open_model
+from pretrace.backends.serving.address import parse_address
+from pretrace.cache.traces import open_store
+from pretrace.errors import MissingPackageError, ModelError
+from pretrace.scoring.evidence import trace
+from pretrace.types import Backend, Quantity, Trace
+
+Shift = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Library(ModuleType):
+    """The names of vLLM that are used, over a tiny model; `change` is what it does to what it says of a prompt."""
+
+    __version__ = "0.0"
+
+    def __init__(self, model: Model) -> None:
+        super().__init__("vllm")
+        self.__spec__ = importlib.machinery.ModuleSpec("vllm", None)
+        self.model, self.given = model, dict[str, Any]()
+        self.calls: list[int] = []
+        self.change: Shift = lambda said: said
+
+    def LLM(self, **given: Any) -> Any:
+        self.given = given
+        if not Path(given["model"]).is_dir():
+            raise ValueError(f"no such model\n{given['model']}")
+        core = SimpleNamespace(shutdown=lambda: None)
+        config = SimpleNamespace(max_model_len=64)
+        engine = SimpleNamespace(model_config=config, engine_core=core)
+        return SimpleNamespace(llm_engine=engine, generate=self._generate)
+
+    SamplingParams = SimpleNamespace
+
+    def _generate(
+        self, prompts: list[Any], sampling: list[Any], use_tqdm: bool, tokenization_kwargs: dict[str, bool]
+    ) -> list[Any]:
+        self.calls.append(len(prompts))
+        special = tokenization_kwargs["add_special_tokens"]
+        return [self._output(one, how, special) for one, how in zip(prompts, sampling, strict=True)]
+
+    def _output(self, prompt: Any, how: Any, special: bool) -> Any:
+        ids = (
+            self.model.ids(prompt, special=special) if isinstance(prompt, str) else prompt["prompt_token_ids"]
+        )
+        said = self.change(self.model.said(ids))
+        places: list[Any] = []
+        for id_, logp, rank, top in zip(said["ids"], said["logp"], said["ranks"], said["tops"], strict=True):
+            tops = enumerate((top or ())[: how.prompt_logprobs], 1)
+            listed = {one: SimpleNamespace(logprob=value, rank=i) for i, (one, value) in tops}
+            listed[id_] = SimpleNamespace(logprob=logp, rank=rank)
+            places.append(None if logp is None else listed)
+        last = {said["written"]: SimpleNamespace(logprob=said["written_logp"])}
+        written = SimpleNamespace(text="", token_ids=[said["written"]], logprobs=[last])
+        return SimpleNamespace(prompt_token_ids=ids, prompt_logprobs=places, outputs=[written])
+
+
+@pytest.fixture
+def library(plain: Model, monkeypatch: pytest.MonkeyPatch) -> Library:
+    made = Library(plain)
+    monkeypatch.setitem(sys.modules, "vllm", made)
+    for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_NO_USAGE_STATS", "VLLM_LOGGING_LEVEL"):
+        monkeypatch.setenv(name, "here")  # so that they are as before when the test is over
+        monkeypatch.delenv(name)
+    return made
+
+
+def same(ours: list[Trace], theirs: list[Trace]) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.tokens.tolist() == other.tokens.tolist()
+        np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
+
+
+def asked(model: Backend, texts: list[str]) -> list[Trace]:
+    return trace(model, texts, Quantity.LOGP, store=open_store(None))
+
+
+def test_the_numbers_are_those_of_the_weights(library: Library, model_folder: Path) -> None:
+    there = open_model(f"vllm:{model_folder}", token_budget=30)
+    texts = [*SENTENCES, "a", "", "The cat sat. " * 9]
+    before = len(library.calls)
+    same(asked(open_model(str(model_folder), max_tokens=63), texts), asked(there, texts))
+    assert library.calls[before] > len(SENTENCES)  # requests that wait are computed together
+    assert library.given["enable_prefix_caching"] is False
+    assert there.facts["server"] == "vLLM in this process"
+    assert there.facts["batch_invariant"] is False
+    assert "behind a server" not in there.facts["unseen"] + there.facts["weights"]
+
+
+def test_numbers_of_the_neighbouring_token_are_refused(library: Library, model_folder: Path) -> None:
+    library.change = lambda said: {**said, "logp": [None, *said["logp"][2:], said["logp"][1]]}
+    with pytest.raises(ModelError, match=r"neighbo|shifted"):
+        open_model(f"vllm:{model_folder}")
+
+
+def test_batch_invariance_is_recorded(
+    library: Library, model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
+    assert open_model(f"vllm:{model_folder}").facts["batch_invariant"] is True
+
+
+def test_where_vllm_is_missing_the_cure_is_named(model_folder: Path) -> None:
+    with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[vllm\]'"):
+        open_model(f"vllm:{model_folder}")
+
+
+@pytest.mark.parametrize("setting", [{"device": "cpu"}, {"allow_pickle": True}, {"served_model": "tiny"}])
+def test_settings_that_are_not_its_own_are_refused(
+    setting: dict[str, Any], library: Library, model_folder: Path
+) -> None:
+    with pytest.raises(ModelError, match="leave it out"):
+        open_model(f"vllm:{model_folder}", **setting)
+
+
+def test_a_model_that_vllm_cannot_open_is_said_in_one_line(library: Library) -> None:
+    with pytest.raises(ModelError, match="vLLM cannot open nobody/nothing: no such model nobody/nothing"):
+        open_model("vllm:nobody/nothing")
+
+
+@pytest.mark.parametrize("written", ["vllm:host:8000", "vllm:", "vllm: ", "sglang:owner/name"])
+def test_what_names_neither_server_nor_model_is_refused(written: str) -> None:
+    with pytest.raises(ModelError, match="vllm:FOLDER or vllm:owner/name"):
+        parse_address(written)
+
+
+def test_an_address_is_a_server_and_another_name_a_model() -> None:
+    assert not parse_address("vllm:http://host:8000").here
+    assert parse_address("vllm:owner/name").url == "owner/name"
+    assert parse_address("vllm:owner/name").here

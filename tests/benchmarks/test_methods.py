@@ -1,0 +1,84 @@
+"""The table of methods: a run that is added must hold and have a twin; rivals are held against `ref`."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.methods import __main__ as table
+from pretrace import Corpus, Models, Options, detect, evaluate, runs
+from pretrace.errors import OutputError
+from pretrace.testing import FakeBackend
+from pretrace.types import Text
+
+
+def evaluated(folder: Path, *, placebo: bool) -> Path:
+    texts = [Text(str(i), f"This is text number {i} of some.", member=i % 2 == 0) for i in range(24)]
+    corpus = Corpus("made up", tuple(texts))
+    twin = Models(FakeBackend(name="twin")) if placebo else None
+    models = Models(FakeBackend([one.text for one in texts if one.member]), placebo=twin)
+    run = evaluate(detect(corpus, models, "loss", Options(cache=False)), corpus, resamples=20)
+    runs.save(run, folder)
+    return folder
+
+
+@pytest.fixture
+def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Namespace:
+    monkeypatch.setattr(table, "SUBMITTED", tmp_path / "methods")
+    return Namespace(
+        run=tmp_path / "run", name="mine", kind="letters", copies=4, dilution=2.0, place="late", source=None
+    )
+
+
+def test_a_run_that_holds_is_added_with_its_twin(given: Namespace) -> None:
+    evaluated(given.run, placebo=True)
+    table.add(given)
+    (one,) = table.submitted(table.SUBMITTED)
+    assert (one["method"], one["copies"], one["dilution"], one["place"], one["source"]) == (
+        "loss",
+        4,
+        2.0,
+        "late",
+        "mine",
+    )
+    assert one["value"][0] == 1.0
+    assert one["never_saw"][0] < 0.8
+
+
+def test_a_run_that_was_changed_or_has_no_twin_is_refused(given: Namespace) -> None:
+    evaluated(given.run, placebo=False)
+    with pytest.raises(OutputError, match="never saw"):
+        table.add(given)
+    page = given.run / "report.html"
+    page.write_text(page.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    with pytest.raises(OutputError, match="not as it was written"):
+        table.add(given)
+
+
+def test_a_file_that_add_did_not_write_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"rows": [{"method": "loss"}]}), encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"x\.json is not a file"):
+        list(table.submitted(tmp_path))
+
+
+def cell(number: int, **aucs: float) -> list[dict[str, Any]]:
+    return [
+        table.row(method=name, what="AUC", copies=number, value=[auc, 0, 1]) for name, auc in aucs.items()
+    ]
+
+
+def test_a_rival_wins_where_it_leads_in_five_of_eight_cells_with_room() -> None:
+    rows = [
+        one
+        for i in range(8)
+        for one in cell(i, ref=0.6, ez=0.64 if i < 5 else 0.6, wbc=0.64 if i < 4 else 0.5)
+    ]
+    told = table.against_ref([*rows, *cell(9, ref=0.99, ez=0.99, wbc=1.0)])
+    assert told["ez"]["wins"] is True
+    assert (told["wbc"]["wins"], told["wbc"]["ahead_by_0.03"], told["wbc"]["behind_by_0.03"]) == (False, 4, 4)
+    assert (told["wbc"]["cells"], told["wbc"]["cells_with_room"]) == (9, 8)
+    assert told["learned"]["wins"] is False

@@ -1,0 +1,75 @@
+"""The learned score: it finds members by a difference planted in one statistic, and carries over from a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pretrace.errors import LeakError, TextsError
+from pretrace.scores.learned import Classifier, Learned
+from pretrace.statistics.roc import auc
+from pretrace.testing import make_trace
+from pretrace.types import Evidence, Needs, Peak, Reference, Text, View
+
+
+def one(number: int, *, member: bool, gain: float) -> Evidence:
+    """A text whose members gain over the reference model, and are told by nothing else."""
+    generator = np.random.default_rng(number)
+    logp = -generator.gamma(2.0, 1.0, 40)
+    plain = make_trace(logp, mean=-generator.gamma(2.0, 1.0, 40), std=np.full(40, 1.5))
+    states = {Peak(): np.maximum(logp, -0.5).astype(np.float32)}
+    before = logp - generator.normal(gain if member else 0.0, 0.5, 40)
+    views = {View(): (replace(plain, states=states),), View(model="reference"): (make_trace(before),)}
+    return Evidence(Text(f"t{number}", f"text {number}", member), views)
+
+
+def some(first: int, gain: float = 0.3) -> tuple[Evidence, ...]:
+    return tuple(one(first + i, member=i % 2 == 0, gain=gain) for i in range(80))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Classifier:
+    found = Learned().fit(Reference(evidence=some(0)))
+    assert isinstance(found, Classifier)
+    return found
+
+
+def found(score: Classifier, texts: tuple[Evidence, ...]) -> float:
+    return auc(np.array([score(e) for e in texts]), np.array([bool(e.text.member) for e in texts]))
+
+
+def test_it_learns_the_one_statistic_that_tells(fitted: Classifier) -> None:
+    assert found(fitted, some(1000)) > 0.9
+    assert 0.35 < found(fitted, some(2000, gain=0.0)) < 0.65
+
+
+def recorded(folder: Path, fitted: Classifier) -> Path:
+    (folder / "run.json").write_text(json.dumps({"settings": {"fitted": {"learned(c=1)": fitted.facts}}}))
+    return folder
+
+
+def test_a_classifier_carries_over_without_reference_texts(tmp_path: Path, fitted: Classifier) -> None:
+    recipe = Learned(run=str(recorded(tmp_path, fitted)))
+    assert recipe.reference == Needs()
+    score = recipe.fit(Reference())
+    e = one(1000, member=True, gain=0.3)
+    assert score(e) == fitted(e)
+    with pytest.raises(LeakError, match=r"t6.*fitted on"):
+        score(one(6, member=True, gain=0.3))
+
+
+@pytest.mark.parametrize("damage", ["", "{}", '{"settings": {"fitted": {"probe": {}}}}'])
+def test_a_folder_without_a_classifier_is_named(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "run.json").write_text(damage)
+    with pytest.raises(TextsError, match="learned was fitted"):
+        Learned(run=str(tmp_path)).fit(Reference())
+
+
+def test_a_classifier_of_other_features_is_refused(tmp_path: Path, fitted: Classifier) -> None:
+    recorded(tmp_path, replace(fitted, weights=fitted.weights[3:]))
+    with pytest.raises(TextsError, match="other features"):
+        Learned(run=str(tmp_path)).fit(Reference())

@@ -1,0 +1,69 @@
+"""Scores over many texts at once are those of each text, to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pretrace.errors import PretraceError
+from pretrace.scores import parse
+from pretrace.scoring.detect import Block, Named
+from pretrace.testing import make_evidence
+from pretrace.types import Doubles, Evidence, Score, Stack, Stackable, Text, Trace
+
+EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]
+
+
+def some(lengths: list[int], *, moments: bool = True) -> list[Evidence]:
+    generator = np.random.default_rng(5)
+    found = []
+    for i, n in enumerate(lengths):
+        logp, mean, std = generator.normal(-4, 2, (3, n)).astype(np.float32)
+        more = {"mean": mean.tolist(), "std": np.abs(std).tolist()} if moments else {}
+        found.append(make_evidence(f"text {i} " * (i % 4 + 1), logp=logp.tolist(), **more))
+    return found
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_together_as_alone(expression: str) -> None:
+    evidence = some([5, 1, 17, 5, 0, 300, 17, 5, 9])
+    ((name, score),) = parse(expression).items()
+    named = Named.of(name, score)  # type: ignore[arg-type]
+    alone = np.array([named.value(one, one.empty) for one in evidence])
+    assert np.isnan(alone[4])
+    assert named.values(Block(evidence)).tobytes() == alone.tobytes()
+
+
+def test_stacks_are_used_where_a_score_takes_them() -> None:
+    class Counting:
+        needs = parse("loss")["loss"].needs
+        stacks: list[int] = []  # noqa: RUF012 - of this test alone
+
+        def __call__(self, evidence: Evidence, /) -> float:
+            raise AssertionError("a text alone")
+
+        def over(self, traces: Trace | Stack, texts: object, /) -> Doubles:
+            self.stacks.append(len(traces.logp))
+            return traces.logp.sum(axis=-1, dtype=np.float64)
+
+    score: Score = Counting()
+    assert isinstance(score, Stackable)
+    Named.of("counting", score).values(Block(some([4, 4, 4, 7, 0], moments=False)))
+    assert Counting.stacks == [3, 1]
+
+
+def test_a_number_that_is_none_is_told_with_its_text() -> None:
+    class Wrong:
+        needs = parse("loss")["loss"].needs
+
+        def __call__(self, evidence: Evidence, /) -> float:
+            return float("inf")
+
+        def over(self, traces: Trace | Stack, texts: list[Text], /) -> Doubles:
+            return np.array([float("inf") if text.id == "b" else 0.0 for text in texts])
+
+    evidence = [replace(make_evidence(logp=[-1.0]), text=Text(name, name)) for name in "ab"]
+    with pytest.raises(PretraceError, match="gave inf for text 'b'"):
+        Named.of("wrong", Wrong()).values(Block(evidence))
