@@ -21,7 +21,7 @@ from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.types import AuditFigures, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
-from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, widest_gap
+from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 """Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
@@ -141,7 +141,7 @@ def _other(own: AuditFigures) -> tuple[str | None, bool]:
 def _told_apart(own: AuditFigures) -> str:
     """How often a program that sees only texts tells a suspect text from a control document, by the classifier that
     decides; empty where it is not known, or there are none."""
-    deciding = widest_gap(own.plan.gaps, (ALIKE, COMPARABLE)) if own.plan else None
+    deciding = widest_gap(own.plan.gaps, (ALIKE,)) if own.plan else None
     if own.design == "placebos" or deciding is None:
         return ""
     widest = deciding.auc

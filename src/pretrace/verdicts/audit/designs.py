@@ -14,6 +14,9 @@ ALIKE = 0.60
 COMPARABLE = 0.80
 """The text-only AUC up to which they may be compared by differences; above it they are not compared."""
 
+WHOLE = "whole documents"
+"""What a classifier judged that saw the snippets of a document as one text."""
+
 CONTROLS = (
     "Give control documents: texts of the same kind that are known to be unseen (drafts, letters, later or unpublished "
     "pieces), at least {fewest} and better 50 or more. With them no other model is needed. [--heldout]"
@@ -84,7 +87,7 @@ def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
 
 
 def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
-    widest = widest_gap(gaps, (ALIKE, COMPARABLE))
+    widest = widest_gap(gaps, (ALIKE,))
     if widest is None:
         return Choice(
             None,
@@ -102,7 +105,7 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             _outcomes(given),
             () if given.placebos else (PLACEBO,),
         )
-    if differ(widest, COMPARABLE):
+    if differ(widest_gap(gaps, (COMPARABLE,)) or widest, COMPARABLE):
         return Choice(
             None,
             f"{seen} They differ so much as texts that any difference between them may have nothing to do with "
@@ -144,8 +147,11 @@ def _too_few_judged(given: Given, cure: str) -> Choice:
 
 
 def widest_gap(gaps: Sequence[Gap], limits: Sequence[float]) -> Gap | None:
-    """The gap that decides: the widest of those beyond the most limits. That of the length never decides."""
+    """The gap that decides: the widest of those beyond the most limits. That of the length never decides, and those of
+    whole documents only whether texts may be compared directly: the limit of differences is one of single snippets."""
     learnt = [gap for gap in gaps if gap.classifier != LENGTH]
+    if ALIKE not in limits:
+        learnt = [gap for gap in learnt if WHOLE not in gap.classifier]
     return max(
         learnt, key=lambda gap: (sum(differ(gap, most) for most in limits), gap.auc.value), default=None
     )

@@ -10,15 +10,12 @@ from pretrace.errors import TextsError
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.methods import methods
 from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo, Text
-from pretrace.verdicts.audit.designs import Given, choose
+from pretrace.verdicts.audit.designs import WHOLE, Given, choose
 from pretrace.verdicts.audit.generation import NO_TUNING, TRAINING, WRITING, cut_alike
 from pretrace.verdicts.audit.placebo import graded
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Cut, Samples
 from pretrace.verdicts.audit.watch import Action, Stage, guessed_seconds
-
-WHOLE = "whole documents"
-"""What a classifier judged that saw the snippets of a document as one text."""
 
 
 @dataclass(frozen=True, slots=True)
