@@ -108,7 +108,7 @@ def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: b
     inside, size = int((group & controls).sum()), int(group.sum())
     words = (
         f"All documents were put into groups by their words, without their sides. In the group that stands out most, "
-        f"{inside:,} of {size:,} are control documents: p = {p:.3g} that dealing out the sides gives as much."
+        f"{inside:,} of {size:,} are control documents: p = {rounded_p(p)} that dealing out the sides gives as much."
     )
     cure = "Look at that group in the control documents: is it of another kind, source or subject?"
     figures = {"p": p, "group": size, "controls": inside}
