@@ -21,8 +21,10 @@ def written(folder: Path, first: int, number: int) -> Path:
     folder.mkdir()
     names = ("cat", "dog", "hen", "cow", "fox", "owl", "bee")
     for i in range(first, first + number):
-        animals = [names[(i * k + k) % 7] for k in range(1, 16)]
-        text = " ".join(f"The {one} number {i * 31 + k} sat on the mat." for k, one in enumerate(animals))
+        drawn = random.Random(i)  # no side has numbers or animals of its own
+        text = " ".join(
+            f"The {drawn.choice(names)} number {drawn.randrange(900)} sat on the mat." for _ in range(15)
+        )
         (folder / f"{i}.txt").write_text(text, encoding="utf-8")
     return folder
 

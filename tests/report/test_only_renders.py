@@ -11,8 +11,8 @@ from pretrace import report
 
 ROOT = Path(report.__file__).parent
 COMPUTING = ("pretrace.statistics", "pretrace.verdicts.audit", "scipy", "sklearn", "statistics", "random")
-READS = "pretrace.verdicts.audit.built."
-"""What reads the tables and figures of an audit, and computes none."""
+READS = ("pretrace.verdicts.audit.built.", "pretrace.verdicts.audit.designs.")
+"""What reads the tables and figures of an audit, or says which of them decided, and computes none."""
 STATISTICS = {
     "average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile",
     "nanstd", "nanvar", "percentile", "permutation", "quantile", "random", "std", "var",

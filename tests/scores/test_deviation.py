@@ -15,7 +15,7 @@ from pretrace.types import Evidence, Needs, Peak, Quantity, Recipe, Reference, S
 
 def simple(name: str) -> bool:
     """Whether the made-up evidence below is all that a score wants."""
-    if name in ("fsd", "neighbor", "extraction"):
+    if name in ("fsd", "neighbor", "extraction", "coverage"):
         return False
     score = scores.make(name)
     return not (isinstance(score, Recipe) and score.reference)

@@ -167,14 +167,21 @@ class Continuing:
                     waiting[self.client.start(*self._request(*one))] = one
                 if not waiting:
                     return
+                failed: ModelError | None = None
                 for done in wait(waiting, return_when=FIRST_COMPLETED).done:
                     asked_for = waiting.pop(done)
-                    written, for_good = self._read(done)
+                    try:
+                        written, for_good = self._read(done)
+                    except ModelError as error:  # what came with it was paid for, and is kept first
+                        failed = error
+                        continue
                     # a server that does not stop where it was told: what is longer than any tokens is not kept
                     most = LONGEST_TOKEN * asked_for[1].tokens
                     if len(written.text) > most:
                         written = Written(written.text[:most], ended=False)
                     yield asked_for, written, for_good
+                if failed is not None:
+                    raise failed
         finally:
             for future in waiting:
                 future.cancel()
