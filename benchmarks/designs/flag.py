@@ -244,7 +244,8 @@ def concluded(made: Made, seed: int, *, before: bool = True) -> tuple[bool, bool
     sides = Sides.of(rows, SETTINGS, seed, ())
     sizes = [np.unique(rows.documents[side], return_counts=True)[1] for side in (asked, ~asked)]
     plan = prospect(*sizes, fdr=SETTINGS.fdr, method="bh", name="known")
-    checks.bag_of_words = lambda texts, members, groups, seed: BlindScores(made.words)  # type: ignore[assignment]
+    seen = {"words": made.words, "form": np.random.default_rng(seed).permutation(made.words)}  # their form says nothing
+    checks.bag_of_words = lambda texts, members, groups, *, seed, unit: BlindScores(seen[unit])  # type: ignore[assignment]
     asked_values, known_values = sides.by_document(made.score)
     shift = dealt(asked_values, known_values, level=SETTINGS.level, seed=0)
     spread = below(asked_values, known_values).allowed(checks.WIDE)
