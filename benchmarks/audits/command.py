@@ -53,7 +53,7 @@ from pretrace.verdicts.draws import LEAST_DRAWS
 SIZES = (25, 50)
 REDRAWS = 3
 """How often the documents of a target are dealt out anew."""
-SHARES = (0.05, 0.10, 0.15, 0.25)
+SHARES, LARGE = (0.05, 0.10, 0.15, 0.25), (0.35, 0.50)
 NOTICE = (
     "If this is your first visit, be sure to check out the FAQ by clicking the link above. You may have to register "
     "before you can post: click the register link above to proceed. To start viewing messages, select the forum that "
@@ -120,6 +120,13 @@ def cases(worlds: Worlds, domain: str, seed: int) -> Iterator[Case]:
             strange = worlds.corpus(away[turn % 2], dealt(strangers)[:number], called="controls")
             mixed = joined("controls", of(controls[number:], "controls"), strange)
             yield Case(f"{share:.0%} of controls from another domain", 50, suspect, mixed, away[turn % 2])
+        more = sorted(worlds.evaluation(away[turn % 2]))
+        more = [more[i] for i in np.random.default_rng([seed, DOMAINS.index(domain), 12, turn]).permutation(len(more))]
+        for share in LARGE:
+            number = min(round(share * 50), len(more))
+            strange = worlds.corpus(away[turn % 2], more[:number], called="controls")
+            mixed = joined("controls", of(controls[number:], "controls"), strange)
+            yield Case(f"{share:.0%} of controls from another domain", 50, suspect, mixed, away[turn % 2])
         if turn % 2:
             continue
         plain = of(controls, "controls")
@@ -160,19 +167,21 @@ class Bench:
         self.cutter: Any = Cutter(open_tokenizer("smollm2"))
         self.rows = work / "rows.jsonl"
 
-    def done(self) -> set[tuple[str, int]]:
-        """The cells that are on file."""
+    def done(self) -> set[tuple[str, int, str]]:
+        """The kinds of audits of each target that are on file."""
         if not self.rows.is_file():
             return set()
         lines = self.rows.read_text(encoding="utf-8").splitlines()
-        return {(row["domain"], row["seed"]) for row in map(json.loads, lines)}
+        return {(row["domain"], row["seed"], row["kind"]) for row in map(json.loads, lines)}
 
     def cell(self, domain: str, seed: int) -> None:
-        """Train a target, make its audits, note them and delete it."""
-        start = time.monotonic()
+        """Train a target, make its audits that are not on file, note them and delete it."""
+        start, ready = time.monotonic(), self.done()
+        made = [one for one in cases(self.worlds, domain, seed) if (domain, seed, one.kind) not in ready]
+        if not made:
+            return
         target = open_model(str(self.worlds.target(domain, seed)))
         base = open_model(str(self.worlds.base()))
-        made = list(cases(self.worlds, domain, seed))
         self._read(target, made, Quantity.LOGP | Quantity.MOMENTS)
         self._read(base, made, Quantity.LOGP)
         print(f"{domain} {seed}: read after {time.monotonic() - start:.0f} s", flush=True)
@@ -472,10 +481,8 @@ if __name__ == "__main__":
             atomic_text(path, page)
         raise SystemExit
     bench = Bench(given.work, given.data)
-    ready = bench.done()
     for number in range(given.cells):
         seed, place = divmod(number, len(DOMAINS))
         if given.until and time.strftime("%H:%M") >= given.until:
             break
-        if (DOMAINS[place], seed) not in ready:
-            _locked(bench, DOMAINS[place], seed, given.lock)
+        _locked(bench, DOMAINS[place], seed, given.lock)
