@@ -89,7 +89,7 @@ class Foreseen:
         ]
         case = Case("member", SIZE, sides[0], sides[1])
         foreseen = {
-            placebos: measured(self._data(case, target, placebos), sides[0], tried, PRETRACE)
+            placebos: measured(*self._data(case, target, placebos), tried, PRETRACE)
             for placebos in ((base,), ())
         }
         rows = []
@@ -110,11 +110,13 @@ class Foreseen:
                     )
         return rows
 
-    def _data(self, case: Case, target: Backend, placebos: tuple[Backend, ...]) -> AuditData:
+    def _data(self, case: Case, target: Backend, placebos: tuple[Backend, ...]) -> tuple[AuditData, Corpus]:
+        """What the audit tests, and the suspect documents by the names that it gives them."""
         settings = AuditSettings()
-        _, seed, cuts = self.bench._cut(case, ())
+        asked, seed, cuts = self.bench._cut(case, ())
         made = compared(cuts, settings, seed=seed)
-        return AuditData(made.samples, Models(target), settings, placebos=placebos, seed=seed)
+        data = AuditData(made.samples, Models(target), settings, placebos=placebos, seed=seed)
+        return data, asked.named.corpus
 
 
 def _unwatched(stage: str) -> Any:

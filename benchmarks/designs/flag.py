@@ -244,7 +244,10 @@ def concluded(made: Made, seed: int, *, before: bool = True) -> tuple[bool, bool
     sides = Sides.of(rows, SETTINGS, seed, ())
     sizes = [np.unique(rows.documents[side], return_counts=True)[1] for side in (asked, ~asked)]
     plan = prospect(*sizes, fdr=SETTINGS.fdr, method="bh", name="known")
-    seen = {"words": made.words, "form": np.random.default_rng(seed).permutation(made.words)}  # their form says nothing
+    seen = {
+        "words": made.words,
+        "form": np.random.default_rng(seed).permutation(made.words),
+    }  # their form says nothing
     checks.bag_of_words = lambda texts, members, groups, *, seed, unit: BlindScores(seen[unit])  # type: ignore[assignment]
     asked_values, known_values = sides.by_document(made.score)
     shift = dealt(asked_values, known_values, level=SETTINGS.level, seed=0)

@@ -47,7 +47,11 @@ _COMPARED: Mapping[Design, str] = {
     "placebos": "How much {model} prefers what stands in the documents of {corpus} to what a generator wrote in its "
     "place was compared with what other models prefer.",
 }
-_UNSEEN = "That {model} was not trained on the control documents, and that these are otherwise like the suspect ones."
+_UNSEEN = (
+    "That {model} was not trained on the control documents, and that these are otherwise like the suspect ones. If a "
+    "third of them were of another kind, and neither their texts nor another model showed it, a collection that was "
+    "never read could be accused."
+)
 _SHARED = "That other models prefer true to generated text as much as {model} would without training."
 
 
