@@ -156,7 +156,7 @@ class Local:
                 f"{folder} holds tokens of {held} bytes and not of {width}: name the tokenizer that it was made with, "
                 f"{INDEX}FOLDER#TOKENIZER, or none where it was made of bytes."
             )
-        self._engine = InfiniGramEngine(
+        self._engine: Any = InfiniGramEngine(
             # the end of a text plays no part in counts
             index_dir=str(folder), eos_token_id=size - 1, vocab_size=size, version=4,
             token_dtype={1: "u8", 2: "u16", 4: "u32"}[width],
