@@ -337,7 +337,7 @@ def headline(content: Mapping[str, Any]) -> str:
         f"{accused} of {runs} collections that the model had not read were accused, at a level of 5%.",
         f"Of collections that it had read once, {own['accused']} of {own['runs']} were found with 50 suspect and 50",
         f"control documents beside the model's base{_ranged(own)}, and {none['accused']} of {none['runs']} without",
-        f"another model{_ranged(none)}. With 5 to 25% of the control documents from another kind of text,",
+        f"another model{_ranged(none)}. With 5 to 50% of the control documents from another kind of text,",
         f"the test alone rejected {rejected} of {strange} innocent collections, and the audit accused {withheld}.",
         f"Measured on {_models(content)} of {content['parameters'] / 1e6:.1f} million parameters and",
         f"{_kinds(content)}, which is few ([all conditions](docs/audit.md#how-often-it-errs)). On three other",
