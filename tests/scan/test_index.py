@@ -49,6 +49,9 @@ class Plain:
     def backwards(self, passage: str) -> int:
         return 0
 
+    def unasked(self, text: str) -> bool:
+        return False
+
 
 def covered_by_a_loop(text: str, index: Plain) -> set[int]:
     """The characters of all stretches of whole words with enough characters that stand in the index."""
@@ -258,7 +261,24 @@ def test_a_served_index_is_asked_and_what_it_cannot_say_is_told(
     assert "none of this length was missed" not in compared
     assert not any(" AND " in one["query"] for one in server.asked)
     assert not any("a-secret" in str(head) for head in server.heads)
-    assert not (tmp_path / "OUT.parts").exists()
+    assert "it was asked, and the corpus was not read" in found.assumption
+    assert "1 of 5 texts hold the word AND or OR" in said
+
+
+def test_a_text_of_which_a_passage_was_not_asked_for_is_not_cleared(
+    tmp_path: Path, call: Callable[..., tuple[int, str]], server: Serving
+) -> None:
+    """Half of the only passage that stands there lies on either side of the server's own word."""
+    known = prose(7, 60)
+    passage = f"{known[:40]} AND {known[40:80]}"
+    server.index.texts = [*DOCUMENTS, f"{prose(8, 20)} {passage} {prose(9, 20)}"]
+    address = f"infini-gram:http://127.0.0.1:{server.server_port}/#v4_small"
+    texts = rows(tmp_path / "texts.jsonl", [passage])
+    words = (texts, "--corpus", address, "--match", "exact", "--out", tmp_path / "OUT")
+    for _ in range(2):  # the second time its answers are known, which changes nothing
+        code, said = call(*words)
+        assert code == 4, said
+        assert "1 of 1 texts hold the word AND or OR" in said
 
 
 def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(

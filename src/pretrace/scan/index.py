@@ -71,6 +71,10 @@ class Index(Protocol):
         """The places where its tokens stand in the opposite order; 0 where that cannot be asked."""
         ...
 
+    def unasked(self, text: str) -> bool:
+        """Whether a passage of this text cannot be asked for."""
+        ...
+
 
 class Served:
     """An index behind the interface of infini-gram's own server (https://api.infini-gram.io)."""
@@ -111,6 +115,10 @@ class Served:
     def backwards(self, passage: str) -> int:
         """Not asked: the server knows its index."""
         return 0
+
+    def unasked(self, text: str) -> bool:
+        """Whether it holds a word that the server takes for an operator."""
+        return _OPERATORS.search(text) is not None
 
     def _asked(self, question: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -179,6 +187,10 @@ class Local:
     def backwards(self, passage: str) -> int:
         """As `Index`: an index of version 5 holds each document from its end to its beginning."""
         return sum(int(self._engine.count(input_ids=one[::-1])["count"]) for one in self._forms(passage))
+
+    def unasked(self, text: str) -> bool:
+        """None: tokens are asked for."""
+        return False
 
     def _forms(self, passage: str) -> list[list[int]]:
         """The ids behind a space and at the beginning of a line, which are the same for bytes."""
@@ -416,7 +428,7 @@ def ask_index(
         had.keep(i, found, named)
 
     try:
-        unread = speaks(index, texts)
+        unread = speaks(index, texts) or left_out(index, texts)
         with ThreadPoolExecutor(index.at_once) as pool:
             for _ in pool.map(one, range(len(texts))):
                 pass
@@ -445,6 +457,17 @@ def speaks(index: Index, texts: Sequence[str]) -> str:
     if turned > found:
         return "the index holds its documents from end to beginning (version 5): give one of version 4"
     return ""
+
+
+def left_out(index: Index, texts: Sequence[str]) -> str:
+    """What of the texts an index cannot be asked for, "" where nothing: what was not asked for clears nobody."""
+    some = sum(map(index.unasked, texts))
+    if not some:
+        return ""
+    return (
+        f"{some:,} of {len(texts):,} texts hold the word AND or OR, which its server reads as its own, so passages "
+        "with it were not asked for: an index in a folder takes them"
+    )
 
 
 def seconds_for(file: CorpusFile, texts: Sequence[str]) -> tuple[int, float]:

@@ -551,7 +551,11 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         statement=_statement(counted, outcome, asked, unread),
         level=0.0,
         exact=True,
-        assumption="Nothing is assumed: what is found was compared letter by letter.",
+        assumption=(
+            "That an index says what stands in its corpus: it was asked, and the corpus was not read."
+            if asked.indexes
+            else "Nothing is assumed: what is found was compared letter by letter."
+        ),
         hypothesis="",
         statistic=f"share of a text's characters in runs of {RUN} or more characters that stand in the corpus as well",
         p=None,

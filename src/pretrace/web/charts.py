@@ -146,7 +146,7 @@ def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
         yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
     if isinstance(found, Run) and found.evaluation is not None:
         rows: Mapping[str, Estimate] = {row.name: row.auc for row in found.evaluation.rows}
-        yield from ((("AUC, where 0.5 is a coin", name), auc) for name, auc in rows.items())
+        yield from ((("AUC, where 0.5 is chance", name), auc) for name, auc in rows.items())
 
 
 def _interval(found: Estimate) -> Mark:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ALL_COMPLETED
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from verdicts.order.memorising import by_hash
 
 from benchmarks.servers.imitation import ModelServer
 from pretrace.backends import open_model
+from pretrace.backends.serving import continuing
 from pretrace.backends.serving.address import parse_text_address
 from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
 from pretrace.backends.settings import ModelSettings
@@ -56,6 +59,25 @@ def test_what_a_stopped_run_was_told_is_kept(server, monkeypatch):
     opened(server).continued([*PROMPTS, "one two"], DRAWS[:1], Silent())
     assert len(server.asked) == 3
     assert first == 2
+
+
+def test_an_answer_that_comes_with_a_failure_is_kept(server, monkeypatch):
+    """Two requests are done at once, and the failed one is read first."""
+    wait = continuing.wait
+
+    def all_done(waiting, **_):
+        done = wait(waiting, return_when=ALL_COMPLETED).done
+        return SimpleNamespace(done=sorted(done, key=lambda one: one.exception() is None))
+
+    server.fail = ["", "500 for good"]
+    with monkeypatch.context() as patched:
+        patched.setattr(continuing, "wait", all_done)
+        model = open_continuing(f"chat:{server.root}#tiny", ModelSettings(requests=1))
+        with pytest.raises(ModelError, match="kept"):
+            model.continued(PROMPTS[:2], DRAWS[:1], Silent())
+    asked = len(server.asked)
+    opened(server).continued(PROMPTS[:2], DRAWS[:1], Silent())
+    assert len(server.asked) == asked + 1
 
 
 @pytest.mark.parametrize("trouble", ["refuses", "filters"])

@@ -308,7 +308,11 @@ def answering(sent: Callable[[socket.socket], None]) -> Iterator[str]:
         try:
             one.settimeout(0.2)
             one.recv(65536)
+            one.settimeout(5.0)
             sent(one)
+            one.shutdown(socket.SHUT_WR)
+            while one.recv(65536):  # a connection that is closed with something unread drops what was sent
+                pass
         except OSError:
             pass
         finally:
