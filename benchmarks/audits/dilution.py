@@ -478,7 +478,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         for number, dilution in enumerate(dilutions):
             shade, own = (
                 str(0.65 - 0.6 * number / max(1, len(dilutions) - 1)),
-                f"{dilution:,} times as much other text",
+                f"{dilution:,} times as much other text" if dilution > 1 else "as much other text",
             )
             for axes, score in zip(panels, ("min_k_plus_plus", "ref"), strict=False):
                 rows = [

@@ -134,7 +134,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.set_xlim(-0.01, 1.01)
         axes.set_xlabel(
-            "innocents that are accused: now (filled), before (hollow); the dotted line is the level"
+            "innocents that are accused: now (filled), before (hollow);\nthe dotted line is the level"
         )
     save_png(figure, path, dpi=150)
 
