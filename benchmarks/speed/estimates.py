@@ -37,7 +37,7 @@ JOBS: dict[str, tuple[int, list[str]]] = {
     "score, one long text": (24, ["score", "UNEVEN", "--scores", "loss"]),
     "evaluate": (48, ["evaluate", "TEXTS", "--scores", "loss,zlib,min_k"]),
     "flag": (60, ["flag", "SHORT", "--nonmembers", "KNOWN"]),
-    "audit": (40, ["audit", "SHORT", "--heldout", "KNOWN"]),
+    "audit": (40, ["audit", "SHORT", "--heldout", "KNOWN", "--tokens", "24"]),
     "audit, long texts": (24, ["audit", "TEXTS", "--heldout", "KNOWN"]),
 }
 """Number of texts and command of each job. SHORT are the first 30 words of each text, of UNEVEN texts one is twenty
