@@ -297,8 +297,6 @@ def _tries(logp: Doubles) -> Doubles:
 
 # The test
 
-RECITATION = "how far the model prints the end of a window after its beginning"
-
 
 def recite(  # noqa: PLR0913
     corpus: Corpus,
