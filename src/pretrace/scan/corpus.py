@@ -435,10 +435,13 @@ _ESCAPED = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
 """How a byte that is no UTF-8 is written after `surrogateescape`."""
 
 
+_LENIENT = json.JSONDecoder(strict=False)
+
+
 def _facts(line: bytes) -> Facts:
     """What the object of a line says of its text."""
     try:
-        item = json.loads(line.decode("utf-8", "replace"), strict=False)
+        item = _LENIENT.decode(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return Facts()
     if not isinstance(item, dict):
