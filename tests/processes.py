@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from pretrace.errors import OutputError
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
+from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity, Trace
 
 def trace(seed, length=50, moments=True):

@@ -35,9 +35,8 @@ from benchmarks.experiments import DATA, RESULTS
 from benchmarks.machine import commit, machine
 from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
-from pretrace.cache.traces import open_store
 from pretrace.results.atomic import atomic_text
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks

@@ -19,9 +19,8 @@ from pretrace.backends.cores import APART, TOGETHER, StoppedError, decided, keep
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import ModelSettings
 from pretrace.backends.tokens import pack
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.types import Firing, Hidden, Quantity, States, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

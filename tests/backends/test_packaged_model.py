@@ -11,8 +11,7 @@ import torch
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cache.location import cache_folder
-from pretrace.cache.traces import open_store
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
 
 TEXT = "The quick brown fox jumps over the lazy dog."

@@ -39,7 +39,7 @@ from pretrace.backends.loading import ModelSettings
 from pretrace.backends.replacing import Candidates, Draft, Longs, Vocabulary
 from pretrace.backends.weights import Located, locate
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Neighbors, open_neighbors
+from pretrace.cache.written import Neighbors, open_neighbors
 from pretrace.errors import ModelError
 from pretrace.types import Backend, Proposer
 

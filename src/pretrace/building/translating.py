@@ -23,7 +23,7 @@ from pretrace.backends.tokens import pack
 from pretrace.backends.weights import Located, locate, weights_hash
 from pretrace.building.segmenting import pieces, sentences
 from pretrace.cache.location import cache_folder
-from pretrace.cache.traces import Batch, written_once
+from pretrace.cache.written import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import require
 from pretrace.rewrites import readable

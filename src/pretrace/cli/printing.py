@@ -201,12 +201,11 @@ def show(
 ) -> Answer:
     """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
-    from pretrace.cache.traces import open_store
     from pretrace.corpora.documents import standard_input
     from pretrace.errors import TextsError
     from pretrace.report.heat import print_heat
     from pretrace.scoring.detect import heat_of
-    from pretrace.scoring.evidence import trace
+    from pretrace.scoring.evidence import open_store, trace
     from pretrace.types import Quantity, Text
 
     content = standard_input().read().decode("utf-8", "replace") if text == "-" else text

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pretrace.backends.serving.address import served_kind, text_kind
-from pretrace.cache.traces import Draw
+from pretrace.cache.written import Draw
 from pretrace.cli.answer import Answer, of_folder
 from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import doing
