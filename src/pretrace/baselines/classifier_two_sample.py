@@ -166,8 +166,7 @@ def _measured(
     split: Split,
 ) -> tuple[Gap, ...]:
     """A row a classifier, and one for the length."""
-    written = expressions if isinstance(expressions, str) else ",".join(expressions)
-    made = {name: classifiers.make(name) for name in classifiers.split(written)}
+    made = classifiers.several(expressions)
     division = CrossFit.of(both.texts, both.labels, both.groups, seed=seed, split=split)
     if division is None:
         raise TextsError(

@@ -17,8 +17,8 @@ from pretrace.backends import open_model
 from pretrace.backends.serving.address import served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
+from pretrace.registry import scores
 from pretrace.rewrites import Neighbors, Rewrite, Selective, rewrites
-from pretrace.scores import parse
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.settings import (
@@ -150,13 +150,13 @@ class ScorePlan:
         """
         if isinstance(expressions, ScorePlan):
             return expressions
-        scores = parse(expressions)
-        needs, reference = _united(scores.values()), Needs()
-        for score in scores.values():
+        parsed = scores.several(expressions)
+        needs, reference = _united(parsed.values()), Needs()
+        for score in parsed.values():
             if isinstance(score, Recipe):
                 reference = reference | score.reference
         return cls(
-            scores,
+            parsed,
             needs,
             reference,
             {view.rewrite: rewrites.make(view.rewrite) for view in (needs | reference).views},
