@@ -13,7 +13,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends import cores
 from pretrace.backends.adapters import CARD, KEY, WEIGHTS, attach
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.results import output_checks as replaceable

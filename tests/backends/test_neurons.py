@@ -13,7 +13,7 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.types import Encoded, Firing, Quantity, State, Trace

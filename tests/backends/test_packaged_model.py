@@ -39,7 +39,7 @@ def test_smollm2(packaged: str) -> None:
 def test_a_gguf_file_without_room_to_unpack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the cache cannot be written the file itself is read."""
     from pretrace.backends import loading
-    from pretrace.backends.weights import locate
+    from pretrace.backends.loading import locate
 
     blocked = tmp_path / "file"
     blocked.write_text("in the way")

@@ -14,7 +14,7 @@ import torch
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
 from pretrace.scores.neurons import NAPDD, Overlap

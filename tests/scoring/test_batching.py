@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tiny import make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import open_store, trace

@@ -29,7 +29,7 @@ from pretrace.backends.generation import (
     uniform_numbers,
 )
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cache.written import Batch, Draw, written_once
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
