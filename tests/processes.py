@@ -82,9 +82,10 @@ IMPORTED = (
     "transformers.models.gpt_neox.modeling_gpt_neox",
     *(
         f"pretrace.cli.{name}"
-        for name in ("commands", "options", "auditing", "flag_shards", "making", "sharded")
+        for name in ("commands", "options", "auditing", "flagging", "making", "scoring")
     ),
-    "pretrace.scoring.models",
+    "pretrace.scoring.plan",
+    "pretrace.tuning.adapters",
 )
 """What a process has imported before it begins: most of what a short command does otherwise."""
 

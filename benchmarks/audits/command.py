@@ -40,8 +40,7 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.assessment import kinds
-from pretrace.verdicts.audit.audit import _Asked
+from pretrace.verdicts.audit.audit import _Asked, kinds
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
 from pretrace.verdicts.audit.generation import compared, cut_alike

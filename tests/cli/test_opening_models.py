@@ -12,7 +12,7 @@ from processes import Call
 
 from pretrace.backends import loading
 from pretrace.errors import ModelError
-from pretrace.scoring.plan import Companions, ModelsSettings, Target
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
 
 
 @pytest.fixture

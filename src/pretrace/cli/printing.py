@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines, of_folder
-from pretrace.scoring.plan import Target
+from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import AuditPlan, Estimate, Outcome, Run, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture

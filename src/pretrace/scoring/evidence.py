@@ -45,6 +45,8 @@ CHUNK = 2048
 # Traces kept between runs: what a model made of a text, and what was read inside it (`Trace.states`).
 
 
+Passes = Generator[tuple[tuple[int, ...], list[Trace]]]
+"""Batches, as the places of their texts, with the traces of these."""
 _KIND = Kind("traces", "trace cache", "traces")
 _TRACE = ""  # its label; that of a state is the state's name
 
@@ -88,6 +90,13 @@ class Traces(Entries):
             for state, array in trace.states.items()
         ]
         self.write(entries)
+
+    def keeping(self, keys: Sequence[bytes], passes: Passes) -> Passes:
+        """The passes, the traces of each batch stored before they are handed on."""
+        with closing(passes):
+            for batch, made in passes:
+                self.put([keys[i] for i in batch], made)
+                yield batch, made
 
     def __reduce__(self) -> tuple[type[Traces], tuple[str | None, Path | None]]:
         return Traces, self._arguments
@@ -303,9 +312,8 @@ def trace(
         progress.weigh(len(texts), sum([lengths[i] for batch in batches for i in batch]))
     begin = time.perf_counter()
     # closed whatever happens: a batch that is under way elsewhere does not outlive the call
-    with closing(_passes(backend, encoded, batches, want)) as passes:
+    with closing(store.keeping(keys, _passes(backend, encoded, batches, want))) as passes:
         for batch, made in passes:
-            store.put([keys[i] for i in batch], made)
             for i, one in zip(batch, made, strict=True):
                 traces[i] = _fixed(one)
             tokens = sum([lengths[i] for i in batch])
@@ -333,7 +341,7 @@ def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str =
 
 def _passes(
     backend: Backend, encoded: Sequence[Encoded], batches: Sequence[tuple[int, ...]], want: Want
-) -> Generator[tuple[tuple[int, ...], list[Trace]]]:
+) -> Passes:
     """Each batch with its traces: in order, or as they are answered where a back end works on several at once."""
     rows = ([encoded[i] for i in batch] for batch in batches)
     if isinstance(backend, Streaming):
