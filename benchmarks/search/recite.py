@@ -34,11 +34,10 @@ from pretrace import open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.prefixes import cache_of, going_on
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.traces import open_store
 from pretrace.errors import TextsError
 from pretrace.results.atomic import atomic_text
 from pretrace.scores.extraction import tries_for, window_logp
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
 from pretrace.types import Corpus, Drawn, Quantity, Text
 from pretrace.verdicts.recite import ReciteSettings, recite

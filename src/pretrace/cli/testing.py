@@ -6,14 +6,15 @@ from dataclasses import asdict, dataclass, replace
 
 from pretrace.backends.serving.address import served_kind
 from pretrace.cli.answer import Answer
-from pretrace.cli.options import Given, Source
+from pretrace.cli.options import Given
 from pretrace.cli.progress import Stages
 from pretrace.cli.verdicts import Asked, BesideSeveral, finished, opened_for_text, opened_several
 from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Target
+from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.types import AuditPlan, Backend, Corpus
 from pretrace.types.audit import COMPARED

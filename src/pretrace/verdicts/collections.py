@@ -26,7 +26,7 @@ from pretrace.baselines.classifiers import SURFACE, surface_features
 from pretrace.baselines.classifiers import Words as TextWords
 from pretrace.building.reading import days
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Draw
+from pretrace.cache.written import Draw
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.results.rounding import p_value

@@ -20,11 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pretrace.backends.serving.address import called
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.rounding import p_value
 from pretrace.scores.extraction import tries_for
-from pretrace.scoring.evidence import Progress, Want, trace
+from pretrace.scoring.evidence import Progress, Want, open_store, trace
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
