@@ -18,8 +18,12 @@ import argparse
 import itertools
 import json
 import math
+import os
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +44,14 @@ from pretrace.results.atomic import atomic_text
 from pretrace.scores.extraction import tries_for, window_logp
 from pretrace.scoring.evidence import Want, trace
 from pretrace.scoring.plan import Models
-from pretrace.types import Corpus, Drawn, Quantity, Text
-from pretrace.verdicts.recite import ReciteSettings, recite
+from pretrace.statistics.intervals import share_interval
+from pretrace.types import Corpus, Drawn, Quantity, Text, Verdict
+from pretrace.verdicts.frame import watched
+from pretrace.verdicts.recite import ReciteSettings, _Recite, recite, score_of
 
 OUT = RESULTS / "recite.json"
 DRAWN = Drawn(40, 1.0)
+LEVEL = 0.05
 PREFIX, SUFFIX = 20, 4
 """Tokens of the windows of `p`: short ends, for which samples can be counted; p > 0.01 is rare at 50 tokens."""
 
@@ -81,6 +88,17 @@ def shared() -> None:
         rows.append({**own, "kind": name, **none, "members": members, "before": None})
     whole = {"machine": machine(), "commit": commit(), "rows": rows}
     atomic_text(OUT.with_name("innocents_recite.json"), json.dumps(whole, indent=1) + "\n")
+
+
+def tally(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """How many verdicts rejected and accused, with 95% intervals of both shares."""
+    rejected = sum(one["p"] <= LEVEL for one in verdicts)
+    accused = sum(one["outcome"] == "consistent" for one in verdicts)
+    found: dict[str, Any] = {"of": len(verdicts), "rejected": rejected, "accused": accused}
+    for name, hits in (("rejected, 95%", rejected), ("accused, 95%", accused)):
+        share = share_interval(hits, len(verdicts))
+        found[name] = [round(share.low, 4), round(share.high, 4)]
+    return found
 
 
 @torch.inference_mode()
@@ -301,9 +319,7 @@ def copies(worlds: int) -> None:
         rows.append(world(seed))
         counts = {
             name: {
-                "rejected": sum(row[name]["p"] <= 0.05 for row in rows),
-                "accused": sum(row[name]["outcome"] == "consistent" for row in rows),
-                "of": len(rows),
+                **tally([row[name] for row in rows]),
                 "printed": float(np.mean([row[name]["printed"] for row in rows])),
             }
             for name in rows[0]
@@ -324,7 +340,7 @@ FAMOUS = {
     "famous, the second model read them half as often": 0.5,
 }
 """Texts that everyone has, in each suspect document and in no control; and how often the second model read them."""
-LENGTH, SETS, FEW, READ, KEPT = 110, 150, 8, 3600, 10
+LENGTH, SETS, FEW, READ, KEPT = 110, 100, 8, 3600, 50
 """Words of a document, pairs of sets for each pair of models, documents of a set, those that a model reads, and the
 sets after which the file is written."""
 
@@ -370,15 +386,63 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
     return sorted({*words, *days, *years, "(", ")", ",", "came"}), document
 
 
-def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
-    """What recite says of sets that neither model read, of one pair of models, after so many that are done."""
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Texts in question and control documents of one null."""
+
+    suspects: Corpus
+    controls: Corpus
+
+    def asked(self, models: Models, *, text: bool) -> Verdict | None:
+        """The verdict of the command's own test; None where too few windows stand in one document alone."""
+        settings = ReciteSettings(samples=0, draws=1999)
+        try:
+            return recite(self.suspects, models, settings, controls=self.controls, text=text)
+        except TextsError:
+            return None
+
+
+def read_at_once(models: Models, cases: Sequence[Case]) -> None:
+    """Fill the cache with what both models make of the windows of all cases, in large batches: a set by itself has
+    some twenty windows, and continuing so few costs as much as continuing hundreds."""
+    from pretrace.backends.generation import Completer
+    from pretrace.verdicts.answering import draws_of
+    from pretrace.verdicts.audit.generation import complete
+
+    prompts: list[str] = []
+    texts: list[str] = []
+    for case in cases:
+        for text in (False, True):
+            try:
+                found = _Recite(
+                    corpus=case.suspects,
+                    models=models,
+                    settings=ReciteSettings(samples=0, draws=1999),
+                    watch=watched(None),
+                    score=score_of(text=text),
+                    controls=case.controls,
+                    text=text,
+                ).windows.found
+            except TextsError:
+                continue
+            prompts += [one.prefix for one in found]
+            texts += [] if text else [one.prefix + end for one in found for end in (one.suffix, one.other)]
+    want = Want(Quantity.LOGP, frozenset({DRAWN}))
+    for model in (models.target, *models.placebos):
+        with open_store(model.fingerprint) as store:
+            trace(model, texts, want, store=store)
+        complete(Completer(model, budget=1 << 16), prompts, draws_of(0)[0])
+
+
+def innocent(kind: str, seed: int, done: int, wanted: int) -> Iterator[dict[str, Any]]:
+    """What recite says of sets that neither model read, of one pair of models: those from `done` to `wanted`."""
     rng = np.random.default_rng([25, seed, *kind.encode()])
     famous = FAMOUS.get(kind)
     words, document = maker(kind, rng)
     known = [document(rng) for _ in range(16)] if famous is not None else []
     tokenizer = tokenizer_of(words)
     reads = [round(64 * share) for share in (1.0, famous or 0.0)]
-    models = [
+    target, second = (
         trained(
             tokenizer,
             [*(document(rng) for _ in range(READ)), *(one for one in known for _ in range(times))],
@@ -386,31 +450,51 @@ def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
             f"{kind} {seed}, model {number}",
         )
         for number, times in enumerate(reads)
-    ]
-    for run in range(done, SETS):
+    )
+    models = Models(target, placebos=(second,))
+    cases = []
+    for run in range(done, wanted):
         own = np.random.default_rng([26, seed, run])
         texts = [known[int(i)] for i in own.permutation(len(known))[:FEW]] or [
             document(own) for _ in range(FEW)
         ]
-        suspects = Corpus("suspects", tuple(Text(f"s{i}", one) for i, one in enumerate(texts)))
-        controls = Corpus("controls", tuple(Text(f"c{i}", document(own)) for i in range(FEW)))
-        row = {}
-        for text in (False, True):
-            settings = ReciteSettings(cache=False, samples=0, draws=1999)
-            try:
-                verdict = recite(
-                    suspects, Models(models[0], placebos=(models[1],)), settings, controls=controls, text=text
+        cases.append(
+            Case(
+                Corpus("suspects", tuple(Text(f"s{i}", one) for i, one in enumerate(texts))),
+                Corpus("controls", tuple(Text(f"c{i}", document(own)) for i in range(FEW))),
+            )
+        )
+    with _cache():
+        read_at_once(models, cases)
+        for case in cases:
+            row: dict[str, Any] = {}
+            for text in (False, True):
+                verdict = case.asked(models, text=text)
+                row["text alone" if text else "weights"] = (
+                    {"p": None, "outcome": "no windows"}
+                    if verdict is None
+                    else {
+                        "p": verdict.p,
+                        "outcome": verdict.outcome,
+                        "printed": float(np.nanmean(verdict.table("windows").columns["printed"])),
+                        "failed": [one.name for one in verdict.checks if one.status == "failed"],
+                    }
                 )
-            except TextsError:  # too few windows that stand in one document alone
-                row["text alone" if text else "weights"] = {"p": None, "outcome": "no windows"}
-                continue
-            printed = np.nanmean(verdict.table("windows").columns["printed"])
-            row["text alone" if text else "weights"] = {
-                "p": verdict.p,
-                "outcome": verdict.outcome,
-                "printed": float(printed),
-            }
-        yield row
+            yield row
+
+
+@contextmanager
+def _cache() -> Iterator[None]:
+    """A cache of its own, which is gone afterwards."""
+    before = os.environ.get("PRETRACE_CACHE")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PRETRACE_CACHE"] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop("PRETRACE_CACHE")
+            if before is not None:
+                os.environ["PRETRACE_CACHE"] = before
 
 
 def nulls(runs: int, kinds: list[str]) -> None:
@@ -424,29 +508,29 @@ def nulls(runs: int, kinds: list[str]) -> None:
                 continue
             began = time.monotonic()
             wanted = min(runs, (seed + 1) * SETS)
-            for number, one in enumerate(innocent(kind, seed, len(had) - seed * SETS), len(had) + 1):
+            made = innocent(kind, seed, len(had) - seed * SETS, wanted - seed * SETS)
+            for number, one in enumerate(made, len(had) + 1):
                 rows.setdefault(kind, []).append(one)
                 if number % KEPT == 0 or number >= wanted:
                     _counted(rows)
                     print(f"{kind}: {number} sets, {time.monotonic() - began:.0f} s", flush=True)
-                if number >= wanted:
-                    break
 
 
 def _counted(rows: dict[str, list[dict[str, Any]]]) -> None:
     """Keep the rows of all kinds, and how many of them were rejected and accused."""
     counts = {
         f"{name}, {how}": {
-            "of": len(tested),
-            "printed": float(np.mean([one["printed"] for one in tested] or [0.0])),
-            "rejected": sum(one["p"] <= 0.05 for one in tested),
-            "accused": sum(one["outcome"] == "consistent" for one in tested),
+            **tally([one[how] for one in some if one[how]["p"] is not None]),
+            "printed": float(np.mean([one[how]["printed"] for one in some if one[how]["p"] is not None])),
         }
         for name, some in rows.items()
         for how in ("weights", "text alone")
-        for tested in [[one[how] for one in some if one[how]["p"] is not None]]
     }
-    keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
+    shared_by = (
+        f"{SETS} sets at a time share the two models that are asked. No two sets share a text, but famous ones, which "
+        "are drawn from 16 texts a pair of models."
+    )
+    keep("nulls", {"documents": FEW, "sets share": shared_by, "counts": counts, "rows": rows})
     shared()
 
 

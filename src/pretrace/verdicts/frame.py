@@ -440,27 +440,28 @@ def _second(test: Test[V], values: V, words: Words) -> Check | None:
         return Check(SECOND, title, "not run", said, cure) if test.second else None
     told, figures, good = [], {}, True
     for one in models:
-        read = test.read(one, f"reading with {one.name}")
+        name = called(one.name)
+        read = test.read(one, f"reading with {name}")
         p = test.tested(read).p
         if p is None:
             raise ModelError(f"the second model {one.name} reads none of the units: name another one.")
-        figures[f"p of {one.name}"] = p
-        told.append(_asked_words(one.name, p, words, level))
+        figures[f"p of {name}"] = p
+        told.append(_asked_words(name, p, words, level))
         good = good and p > level
         if not test.second or test.repeatable:
             continue
         rest = test.beyond(values, read)
-        figures[f"p beyond {one.name}"], figures[f"multiple of {one.name}"] = rest.p, rest.dose
+        figures[f"p beyond {name}"], figures[f"multiple of {name}"] = rest.p, rest.dose
         good = good and rest.p <= level
-        told.append(_beyond_words(one.name, rest, level))
+        told.append(_beyond_words(name, rest, level))
     status: Status = "passed" if good else "failed"
     cure = (
         f"Something in the texts may make {words.preferred} likelier for every model, or that model has seen the texts "
         "too. Name another second model, larger and more like the one in question."
     )
-    name = SECOND if test.second else "placebo"
+    role = SECOND if test.second else "placebo"
     plain = {name: value for name, value in figures.items() if np.isfinite(value)}
-    return Check(name, title, status, " ".join(told), "" if good else cure, plain)
+    return Check(role, title, status, " ".join(told), "" if good else cure, plain)
 
 
 def _asked_words(name: str, p: float, words: Words, level: float) -> str:

@@ -327,13 +327,18 @@ def recite(  # noqa: PLR0913
         models=models,
         settings=settings,
         watch=watched(watch),
-        score="continuations"
-        if text
-        else f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})",
+        score=score_of(text=text),
         controls=controls,
         text=text,
     )
     return verdict(test, statements=statements)
+
+
+def score_of(*, text: bool) -> str:
+    """What windows are read with, for the record and the draws."""
+    if text:
+        return "continuations"
+    return f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

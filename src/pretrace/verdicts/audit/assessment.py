@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.errors import TextsError
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
@@ -45,7 +46,7 @@ def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> 
         powers = measured(data, corpus, settings.power, settings.procedure) if settings.power else ()
         power = deciding_power(powers, answer.effect)
         looked.append(power_check(powers, power))
-    question = Question(corpus.name, model, settings.level, trainable=plantable(data.target))
+    question = Question(corpus.name, called(model), settings.level, trainable=plantable(data.target))
     verdict = conclude(found(answer, power, question), looked)
     cures = plan.cures if verdict.outcome == "inconclusive" else ()
     learnt = [snippet.text for snippet in made.training]
