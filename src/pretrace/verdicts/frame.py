@@ -151,6 +151,9 @@ class Test(ABC, Generic[V]):
     name: ClassVar[str]
     second: ClassVar[bool] = True
     """Whether nobody is accused unless a second model finds less: so it is unless pretrace itself drew the lot."""
+    second_if_found: ClassVar[bool] = False
+    """Whether the second model is asked only where p is at or below the level. It withholds accusations and nothing
+    else (`verdicts.outcome`), so no outcome changes; a test with long readings spares them."""
     repeatable: ClassVar[bool] = False
     """Whether a check of the test itself withholds unless the lot was repeated: then the chances are known whatever the
     texts are, and the second model need only find nothing itself."""
@@ -274,7 +277,7 @@ def verdict(
         check_references(models, [models.reference])
     values = test.read(models.target, "reading with the model in question")
     found, words = test.tested(values), test.words(values)
-    second = _second(test, values, words)
+    second = _second(test, values, found, words)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
     said = conclude(
@@ -428,16 +431,22 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
     return shared / np.sqrt(alone * beside) if alone * beside > 0 else 0.0
 
 
-def _second(test: Test[V], values: V, words: Words) -> Check | None:
+def _second(test: Test[V], values: V, found: Tested, words: Words) -> Check | None:
     """The same test with each model that cannot have seen the texts: it must find nothing, and the target must show
     more than `dose` times what it shows. Where the lot itself is known (`second`, `repeatable`), the first half of that
-    is enough."""
+    is enough. With `second_if_found` a test that found nothing asks none."""
     models, level = test.models.placebos, test.settings.level
     title = "A model that cannot have seen the texts does not find the same"
     cure = "Name a model that cannot have seen the texts: an older one, or one of another family. [--placebo]"
     if not models:
         said = "No such model was asked."
         return Check(SECOND, title, "not run", said, cure) if test.second else None
+    if test.second_if_found and (found.p is None or found.p > level):
+        said = (
+            "No such model was asked: the test alone does not speak for training, and there was nothing that a second "
+            "model could have withheld."
+        )
+        return Check(SECOND, title, "not run", said)
     told, figures, good = [], {}, True
     for one in models:
         name = called(one.name)

@@ -4,8 +4,10 @@ The file reads from top to bottom: settings, windows, what a model makes of them
 
 Two things are compared. *Swap*: each window's own end is held against the end of a window of another document of the
 same set, given the same beginning; what a model prints of any such text falls away. *Controls*: documents of the same
-kind that cannot have been read. p is the larger of both p-values, so both must speak for training. The frame asks a
-second model as well: what it prints, too, is common text.
+kind that cannot have been read. p is the larger of both p-values, so both must speak for training. Where it is at or
+below the level, the frame asks a second model as well, all windows of both sets: what it prints, too, is common text.
+Where p is above the level there is no accusation that it could withhold, so it is not asked. That no choice of windows
+is made keeps the second model's evidence whole: it may print, of the same texts, other windows than the target does.
 """
 
 from __future__ import annotations
@@ -351,6 +353,7 @@ class _Recite(Test[Recited]):
     kept: dict[str, Any] = field(default_factory=dict)
 
     name: ClassVar[str] = "recite"
+    second_if_found: ClassVar[bool] = True
     accusing: ClassVar[tuple[str, ...]] = ("controls", "formulaic", "answers")
 
     @property
