@@ -72,6 +72,8 @@ first where both read alike, up to the second where they do not."""
 CARRIES = 0.1
 """The correlation of two models' values below which the second model cannot speak for the target."""
 DEFAULT_SECOND = "smollm2"
+ASKED = "reading with the model in question"
+"""The stage that comes first."""
 UNREGISTERED = (
     "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up "
     "(--no-cache)."
@@ -275,7 +277,7 @@ def verdict(
     check_placebos(models.target, models.placebos)
     if models.reference is not None:
         check_references(models, [models.reference])
-    values = test.read(models.target, "reading with the model in question")
+    values = test.read(models.target, ASKED)
     found, words = test.tested(values), test.words(values)
     second = _second(test, values, found, words)
     checks = (*test.checks(values), *((second,) if second else ()))

@@ -50,8 +50,8 @@ from pretrace.types import (
     Written,
 )
 from pretrace.verdicts.answering import TOKENS, Continues, alike, answers_check, continued, draws_of
-from pretrace.verdicts.audit.watch import Watch
-from pretrace.verdicts.frame import DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
+from pretrace.verdicts.audit.watch import Stage, Watch, guessed_seconds
+from pretrace.verdicts.frame import ASKED, DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
 from pretrace.verdicts.outcome import null_of
 from pretrace.verdicts.planting import planted_shift, trained
 from pretrace.verdicts.settings import TEST, TestSettings
@@ -333,7 +333,35 @@ def recite(  # noqa: PLR0913
         controls=controls,
         text=text,
     )
+    test.watch.plan(stages_of(test.windows, models, settings, text=text))
     return verdict(test, statements=statements)
+
+
+_WRITING = "writing the first windows"
+
+
+def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> tuple[Stage, ...]:
+    """What lies ahead, each with a guess of its seconds: the model in question reads or continues the windows, then
+    each second model, which is left out where the test finds nothing, then some windows are continued for the report.
+    A model that gives text alone has no guess: its provider decides."""
+    number = len(windows.found)
+
+    def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:
+        parameters = int(model.facts.get("parameters") or 0)
+        tokens = TOKENS * (1 + settings.samples if text else 1) if writes else 2 * 2 * PIECE // 4
+        seconds = guessed_seconds(
+            "writing" if writes else "reading",
+            parameters=parameters,
+            tokens=windows * tokens,
+            device=str(model.facts.get("device") or "cpu").partition(":")[0],
+        )
+        return Stage(name, seconds if parameters else 0.0)
+
+    ahead = [stage(ASKED, models.target, number, writes=text)]
+    ahead += [stage(f"reading with {called(one.name)}", one, number, writes=text) for one in models.placebos]
+    if not text:
+        ahead.append(stage(_WRITING, models.target, min(number, 2 * WRITTEN), writes=True))
+    return tuple(ahead)
 
 
 def score_of(*, text: bool) -> str:
@@ -744,7 +772,7 @@ class _Recite(Test[Recited]):
             for control in (False, True)
             for i in [j for j in order if found[j].control == control][:WRITTEN]
         ]
-        with self.watch.passes("writing the first windows") as progress:
+        with self.watch.passes(_WRITING) as progress:
             written = continued(
                 self.models.target,
                 [found[i].prefix for i in some],
