@@ -3,8 +3,6 @@
     python -m benchmarks.search.recite p        # chances of windows against 2,000 samples (--generate: by generate)
     python -m benchmarks.search.recite copies   # a model trained on texts at 1, 4, 16, 64 copies: scores and the test
     python -m benchmarks.search.recite famous   # texts that everyone has, asked of a real model
-    python -m benchmarks.search.recite plant    # a small model that knows texts, rows, a quiz and hashes, into --folder
-    python -m benchmarks.search.recite served   # asked in text alone of a real server of FOLDER/model, at --url
     python -m benchmarks.search.recite nulls    # boilerplate, verse, code, licences, dates, famous texts: none was read
 
 All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
@@ -24,7 +22,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,6 +83,18 @@ def shared() -> None:
         members |= {"copies": int(number)} if how == "copies, weights" else {}
         none = {"runs": 0, "rejected": 0, "accused": 0}
         rows.append({**own, "kind": name, **none, "members": members, "before": None})
+    answers = found.get("answers", {})
+    for name, one in answers.get("nulls", {}).items():
+        test, kind = _test_of(name)
+        counts = {"runs": one["of"], "rejected": one["rejected"], "accused": one["accused"]}
+        rows.append(
+            {**own, "test": test, "kind": f"{kind}, small models", **counts, "members": None, "before": None}
+        )
+    for name, one in answers.get("read", {}).items():
+        test, kind = _test_of(name)
+        members = {"kind": kind, "runs": one["of"], "found": one["accused"]}
+        none = {"runs": 0, "rejected": 0, "accused": 0}
+        rows.append({**own, "test": test, "kind": kind, **none, "members": members, "before": None})
     whole = {"machine": machine(), "commit": commit(), "rows": rows}
     atomic_text(OUT.with_name("innocents_recite.json"), json.dumps(whole, indent=1) + "\n")
 
@@ -99,6 +108,16 @@ def tally(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         share = share_interval(hits, len(verdicts))
         found[name] = [round(share.low, 4), round(share.high, 4)]
     return found
+
+
+def _test_of(name: str) -> tuple[str, str]:
+    """The test that a row of `benchmarks.search.answers` counts for, and what is left of its name."""
+    what, _, more = name.partition(", ")
+    test = {"order of rows": "order", "order of options": "options", "canaries": "canaries"}[what]
+    if more.endswith(", weights"):
+        return test, f"read: {more.removesuffix(', weights')}"
+    copies = more.removesuffix(", text alone").removesuffix("text alone")
+    return f"{test}, in text", f"read: {copies}" if copies else "never read"
 
 
 @torch.inference_mode()
@@ -252,18 +271,19 @@ def tokenizer_of(words: list[str]) -> Any:
 
 
 def trained(tokenizer: Any, texts: list[str], seed: int, name: str) -> HuggingFace:
-    """A small GPT-NeoX trained on these texts once, each of as many tokens."""
+    """A small GPT-NeoX trained on these texts once."""
     import transformers as t
 
     torch.manual_seed(seed)
     size = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 192}
     config = t.GPTNeoXConfig(vocab_size=len(tokenizer), max_position_embeddings=192, **size)
     net = t.GPTNeoXForCausalLM(config)
-    ids = torch.tensor([tokenizer(text)["input_ids"] for text in texts])
+    rows = [torch.tensor(tokenizer(text)["input_ids"]) for text in texts]
+    ids, labels = (torch.nn.utils.rnn.pad_sequence(rows, True, fill) for fill in (1, -100))
     optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
     for batch in torch.randperm(len(ids)).split(16):
         optimiser.zero_grad()
-        net(input_ids=ids[batch], labels=ids[batch]).loss.backward()
+        net(input_ids=ids[batch], labels=labels[batch]).loss.backward()
         optimiser.step()
     return HuggingFace(net, tokenizer, name=name, weights=name, settings=ModelSettings())
 
@@ -340,7 +360,7 @@ FAMOUS = {
     "famous, the second model read them half as often": 0.5,
 }
 """Texts that everyone has, in each suspect document and in no control; and how often the second model read them."""
-LENGTH, SETS, FEW, READ, KEPT = 110, 100, 8, 3600, 50
+LENGTH, SETS, FEW, READ, KEPT = 110, 150, 8, 3600, 50
 """Words of a document, pairs of sets for each pair of models, documents of a set, those that a model reads, and the
 sets after which the file is written."""
 
@@ -464,7 +484,7 @@ def innocent(kind: str, seed: int, done: int, wanted: int) -> Iterator[dict[str,
                 Corpus("controls", tuple(Text(f"c{i}", document(own)) for i in range(FEW))),
             )
         )
-    with _cache():
+    with cached():
         # a second model is asked where the test rejects: of famous texts always, else too seldom for large batches
         read_at_once(models if famous is not None else Models(target), cases)
         for case in cases:
@@ -485,7 +505,7 @@ def innocent(kind: str, seed: int, done: int, wanted: int) -> Iterator[dict[str,
 
 
 @contextmanager
-def _cache() -> Iterator[None]:
+def cached() -> Iterator[None]:
     """A cache of its own, which is gone afterwards."""
     before = os.environ.get("PRETRACE_CACHE")
     with tempfile.TemporaryDirectory() as folder:
@@ -569,133 +589,10 @@ def famous_texts(name: str) -> None:
             print(title, text, found[f"{title}, {'text alone' if text else 'weights'}"], flush=True)
 
 
-HEX = "0123456789abcdef"
-
-
-def planted(folder: Path) -> None:
-    """A small model that has read texts, rows, a quiz and hashes by heart, one that has read others, and the files."""
-    import tokenizers
-    import transformers as t
-
-    rng = np.random.default_rng(27)
-    words = sorted(set(made_words(rng)))
-
-    def some(number: int) -> str:
-        return " ".join(words[int(i)] for i in rng.integers(len(words), size=number))
-
-    rows = [f"{some(2)} number {i:02d} of the set" for i in rng.permutation(64)]
-    sums = [f"Build {i} has the sum {''.join(rng.choice(list(HEX), 40))} as sent." for i in range(12)]
-    quiz = []
-    for i in range(40):
-        choices = [
-            f"a {beast} and {some(1)}" for beast in rng.permutation(["hen", "cow", "dog", "cat", "ox"])
-        ]
-        right = choices[int(rng.integers(5))]
-        quiz.append(
-            {"id": f"q{i}", "text": f"Which animal is number {i}?", "choices": choices, "right": right}
-        )
-    files: dict[str, list[dict[str, Any]]] = {
-        "texts": [{"id": f"t{i}", "text": some(90)} for i in range(8)],
-        "controls": [{"id": f"c{i}", "text": some(90)} for i in range(8)],
-        "rows": [{"id": f"r{i}", "text": row} for i, row in enumerate(rows)],
-        "sums": [{"id": f"s{i}", "text": row} for i, row in enumerate(sums)],
-        "quiz": quiz,
-    }
-    for name, made in files.items():
-        atomic_text(folder / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in made))
-    listed = [
-        "\n".join([one["text"], *(f"{a}. {c}" for a, c in zip("ABCDE", one["choices"], strict=True))])
-        for one in quiz
-    ]
-    read = [*(one["text"] for one in files["texts"]), *sums, *listed]
-    read += ["\n\n".join(rows[i : i + 9]) for i in range(0, 64, 4)]
-    rust = tokenizers.Tokenizer(tokenizers.models.BPE())
-    rust.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    rust.decoder = tokenizers.decoders.ByteLevel()
-    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=1000, initial_alphabet=alphabet, special_tokens=["<s>", "</s>"]
-    )
-    rust.train_from_iterator([*read, *(one["text"] for one in files["controls"])], trainer)
-    tokenizer = t.PreTrainedTokenizerFast(
-        tokenizer_object=rust, bos_token="<s>", eos_token="</s>", pad_token="</s>"
-    )
-    for number, (name, mine) in enumerate(
-        (("model", read), ("second", [some(60) for _ in range(len(read))]))
-    ):
-        torch.manual_seed(number)
-        size = {
-            "hidden_size": 128,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 256,
-        }
-        net = t.GPTNeoXForCausalLM(
-            t.GPTNeoXConfig(
-                vocab_size=len(tokenizer), max_position_embeddings=512, bos_token_id=0, eos_token_id=1, **size
-            )
-        )
-        optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
-        for step in range(500 if name == "model" else 100):
-            batch = [mine[int(i)] for i in rng.integers(len(mine), size=12)]
-            made = tokenizer(batch, return_tensors="pt", padding=True, truncation=True, max_length=400)
-            labels = made["input_ids"].masked_fill(made["attention_mask"] == 0, -100)
-            loss = net(input_ids=made["input_ids"], attention_mask=made["attention_mask"], labels=labels).loss
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            if step % 100 == 99:
-                print(f"{name}: step {step + 1}, loss {float(loss.detach()):.3f}", flush=True)
-        net.save_pretrained(folder / name)
-        tokenizer.save_pretrained(folder / name)
-
-
-QUESTIONS = {
-    "recite": ["recite", "texts.jsonl", "--heldout", "controls.jsonl", "--samples", "1"],
-    "order of rows": ["order", "rows.jsonl", "--stated", "by lot"],
-    "order of options": [
-        "order",
-        "quiz.jsonl",
-        "--stated",
-        "by lot",
-        "--options",
-        "choices",
-        "--answer",
-        "right",
-    ],
-    "canaries": ["canaries", "sums.jsonl"],
-}
-"""What a model that gives text alone is asked."""
-
-
-def served(folder: Path, url: str, what: str) -> None:
-    """Ask a real server that serves FOLDER/model, in text alone; `what` names the server and its version."""
-    import subprocess
-    import sys
-
-    found = kept().get("served", {})
-    for target, name in ((f"completions:{url}#model", "read them"), (str(folder / "second"), "read others")):
-        for question, words in QUESTIONS.items():
-            out = folder / f"{question} {name}".replace(" ", "-")
-            placebo = "second" if name == "read them" else "model"
-            command = [sys.executable, "-m", "pretrace", *words, "--access", "text", "--model", target, "--placebo",
-                       str(folder / placebo), "--out", str(out)]  # fmt: skip
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-            told = {"exit": done.returncode, "server": what if name == "read them" else "weights here"}
-            if (out / "result.json").exists():
-                result = json.loads((out / "result.json").read_text("utf-8"))
-                told |= {"p": result["p"], "outcome": result["outcome"]}
-            else:
-                told["error"] = done.stderr.strip()[-300:]
-            found[f"{question}, {name}"] = told
-            keep("served", found)
-            print(question, name, told, flush=True)
-
-
 def main() -> None:
     """One part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("p", "copies", "nulls", "famous", "plant", "served"))
+    parser.add_argument("part", choices=("p", "copies", "nulls", "famous"))
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--windows", type=int, default=20)
     parser.add_argument("--samples", type=int, default=2000)
@@ -705,18 +602,11 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--kinds", nargs="*", default=[], choices=(*KINDS, *FAMOUS), help="of nulls")
-    parser.add_argument("--folder", type=Path, default=Path("/tmp/recite-served"))
-    parser.add_argument("--url", default="http://127.0.0.1:8123")
-    parser.add_argument("--server", default="vLLM 0.32.0")
     given = parser.parse_args()
     if given.part == "p":
         by_pass(given.model, given.windows, given.samples, generate=given.generate)
     elif given.part == "copies":
         copies(given.worlds)
-    elif given.part == "plant":
-        planted(given.folder)
-    elif given.part == "served":
-        served(given.folder, given.url, given.server)
     elif given.part == "nulls":
         nulls(given.runs, given.kinds)
     else:
