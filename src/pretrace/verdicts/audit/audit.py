@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError
@@ -372,7 +373,7 @@ def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> 
         powers = measured(data, corpus, settings.power, settings.procedure) if settings.power else ()
         power = deciding_power(powers, answer.effect)
         looked.append(power_check(powers, power))
-    question = Question(corpus.name, model, settings.level, trainable=plantable(data.target))
+    question = Question(corpus.name, called(model), settings.level, trainable=plantable(data.target))
     verdict = conclude(found(answer, power, question), looked)
     cures = plan.cures if verdict.outcome == "inconclusive" else ()
     learnt = [snippet.text for snippet in made.training]
