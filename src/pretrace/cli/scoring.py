@@ -45,6 +45,7 @@ from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
 from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
+from pretrace.scoring.outlook import EVALUATION, REPORT
 from pretrace.scoring.plan import (
     EvaluationSettings,
     Models,
@@ -438,7 +439,8 @@ class _Command:
             cache = self.settings.cache
             return foretold(workload(parts.test, opened, plan, labelled=parts.reference, cache=cache))
         models = self._with_texts(opened, parts)
-        with old_objects_left_alone(), watched("reading") as progress:
+        after = REPORT + (EVALUATION if self.evaluation else 0.0)
+        with old_objects_left_alone(), watched("reading", after) as progress:
             run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
         if self.evaluation is None:
             return run

@@ -23,9 +23,16 @@ from pretrace.verdicts.audit.built import (
     pairs_table,
 )
 from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.generation import Prepared, check_apart, compared, synthesised, tuned_generator
+from pretrace.verdicts.audit.generation import (
+    TUNING,
+    Prepared,
+    check_apart,
+    compared,
+    synthesised,
+    tuned_generator,
+)
 from pretrace.verdicts.audit.placebo import leans, margin
-from pretrace.verdicts.audit.planning import Planned, planned, taking_part
+from pretrace.verdicts.audit.planning import Planned, planned, taking_part, tunable
 from pretrace.verdicts.audit.power import check_plantable
 from pretrace.verdicts.audit.settings import ALONE, CALIBRATED, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Named
@@ -79,7 +86,7 @@ def audit(
         raise DesignError(ready.plan)
     clock = Timed(watch or Unwatched())
     clock.planned(ready.plan)
-    clock.plan(ready.stages)
+    clock.plan(ready.stages, ready.after)
     made = asked.prepared(ready, clock)
     data = asked.data(ready, made, clock)
     result = asked.called_back(assess(data, asked.named.corpus, ready.plan, made))
@@ -198,9 +205,9 @@ class _Asked:
                 f"{target.name} gives no whole distributions, which the score of an audit without a placebo needs "
                 f"({ALONE}): name a model of its family with --placebo, or open its weights here."
             )
-        tunable = _tunable(used) if made.training else None
-        if design in ("differences", "placebos") and tunable is not None:
-            tuned = self._tuned(tunable, made, clock)
+        first = tunable(used) if made.training else None
+        if design in ("differences", "placebos") and first is not None:
+            tuned = self._tuned(first, made, clock)
             # Beside control documents any placebo is as valid, and the tuned one sees more (docs/audit.md).
             used = (tuned,) if design == "differences" else (*used, tuned)
         return AuditData(
@@ -224,7 +231,7 @@ class _Asked:
             return _backend(made.generator)
         texts = [snippet.text for snippet in made.training]
         settings = self.settings
-        with clock.training("tuning a placebo") as on_step:
+        with clock.training(TUNING) as on_step:
             tuned = tuned_generator(
                 placebo, texts, settings.method, seed=self.seed, cache=settings.cache, on_step=on_step
             )
@@ -282,13 +289,6 @@ def _backend(generator: Generator) -> Backend:
 
     assert isinstance(generator, Completer)
     return generator.backend
-
-
-def _tunable(placebos: Sequence[Backend]) -> Backend | None:
-    """The first placebo that has weights here."""
-    from pretrace.backends.huggingface import HuggingFace
-
-    return next((one for one in placebos if isinstance(one, HuggingFace)), None)
 
 
 def _record(corpus: Corpus, heldout: Corpus | None, data: AuditData, made: Prepared) -> dict[str, Any]:
