@@ -34,6 +34,7 @@ from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.runs import save_verdict
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
+from pretrace.scoring.outlook import REPORT, SET_TEST
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.scoring.workload import Workload
@@ -246,7 +247,7 @@ def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[
         work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
         return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
-    with old_objects_left_alone(), watched("reading") as progress:
+    with old_objects_left_alone(), watched("reading", REPORT + SET_TEST) as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
     made = with_found(made, command.found)

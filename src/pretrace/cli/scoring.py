@@ -46,6 +46,7 @@ from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
 from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
+from pretrace.scoring.outlook import EVALUATION, REPORT
 from pretrace.scoring.plan import Models, ScorePlan, check_use
 from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
@@ -434,7 +435,8 @@ class _Command:
             cache = self.settings.cache
             return foretold(workload(parts.test, opened, plan, labelled=parts.reference, cache=cache))
         models = self._with_texts(opened, parts, method)
-        with old_objects_left_alone(), watched("reading") as progress:
+        after = REPORT + (EVALUATION if self.evaluation else 0.0)
+        with old_objects_left_alone(), watched("reading", after) as progress:
             run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
         if self.evaluation is None:
             return run

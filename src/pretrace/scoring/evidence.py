@@ -168,16 +168,12 @@ class Work:
             self._read += tokens
 
     @property
-    def share(self) -> float:
-        """The share that is done of what does not come from the store, from 0 to 1."""
+    def sizes(self) -> tuple[float, float]:
+        """How much is done of what does not come from the store, and of how much: tokens, or texts where nobody weighed
+        them."""
         if self._tokens:
-            return min(1.0, self._read * self._weighed / (self._tokens * max(self.total, self._weighed)))
-        left = max(0, self.total - self.done)
-        return self.fresh / (self.fresh + left) if self.fresh else 0.0
-
-    def left(self, gone: float) -> float | None:
-        """Seconds left where what is done took so many; None where nothing is done."""
-        return gone * (1 - self.share) / self.share if self.share else None
+            return self._read, self._tokens * max(self.total, self._weighed) / self._weighed
+        return self.fresh, self.fresh + max(0, self.total - self.done)
 
 
 class Silent:

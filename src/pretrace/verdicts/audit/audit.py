@@ -45,10 +45,17 @@ from pretrace.verdicts.audit.built import (
     pairs_table,
 )
 from pretrace.verdicts.audit.data import AuditData, shuffled
-from pretrace.verdicts.audit.generation import Prepared, check_apart, compared, synthesised, tuned_generator
+from pretrace.verdicts.audit.generation import (
+    TUNING,
+    Prepared,
+    check_apart,
+    compared,
+    synthesised,
+    tuned_generator,
+)
 from pretrace.verdicts.audit.pair_quality import pair_quality
 from pretrace.verdicts.audit.placebo import closeness, leans, margin, placebo_check
-from pretrace.verdicts.audit.planning import Planned, planned, taking_part
+from pretrace.verdicts.audit.planning import Planned, planned, taking_part, tunable
 from pretrace.verdicts.audit.power import check_plantable, deciding_power, measured, plantable, power_check
 from pretrace.verdicts.audit.sample_scores import DocumentValues, bytewise, flipped_p, null_of
 from pretrace.verdicts.audit.settings import ALONE, CALIBRATED, PRETRACE, AuditSettings
@@ -104,7 +111,7 @@ def audit(
         raise DesignError(ready.plan)
     clock = Timed(watch or Unwatched())
     clock.planned(ready.plan)
-    clock.plan(ready.stages)
+    clock.plan(ready.stages, ready.after)
     made = asked.prepared(ready, clock)
     data = asked.data(ready, made, clock)
     result = asked.called_back(assess(data, asked.named.corpus, ready.plan, made))
@@ -223,9 +230,9 @@ class _Asked:
                 f"{target.name} gives no whole distributions, which the score of an audit without a placebo needs "
                 f"({ALONE}): name a model of its family with --placebo, or open its weights here."
             )
-        tunable = _tunable(used) if made.training else None
-        if design in ("differences", "placebos") and tunable is not None:
-            tuned = self._tuned(tunable, made, clock)
+        first = tunable(used) if made.training else None
+        if design in ("differences", "placebos") and first is not None:
+            tuned = self._tuned(first, made, clock)
             # Beside control documents any placebo is as valid, and the tuned one sees more (docs/audit.md).
             used = (tuned,) if design == "differences" else (*used, tuned)
         return AuditData(
@@ -249,7 +256,7 @@ class _Asked:
             return _backend(made.generator)
         texts = [snippet.text for snippet in made.training]
         settings = self.settings
-        with clock.training("tuning a placebo") as on_step:
+        with clock.training(TUNING) as on_step:
             tuned = tuned_generator(
                 placebo, texts, settings.method, seed=self.seed, cache=settings.cache, on_step=on_step
             )
@@ -307,13 +314,6 @@ def _backend(generator: Generator) -> Backend:
 
     assert isinstance(generator, Completer)
     return generator.backend
-
-
-def _tunable(placebos: Sequence[Backend]) -> Backend | None:
-    """The first placebo that has weights here."""
-    from pretrace.backends.huggingface import HuggingFace
-
-    return next((one for one in placebos if isinstance(one, HuggingFace)), None)
 
 
 def _record(corpus: Corpus, heldout: Corpus | None, data: AuditData, made: Prepared) -> dict[str, Any]:
