@@ -480,8 +480,15 @@ def from_pretrained(kind: Any, located: Located, settings: ModelSettings, option
 
     # What the readers of configurations, tokenizers, safetensors, GGUF and pickles raise for files they cannot make
     # sense of.
-    fails = (OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, AttributeError, EOFError)
-    fails = (*fails, struct.error, pickle.UnpicklingError, SafetensorError)
+    fails: tuple[type[BaseException], ...] = (
+        OSError,
+        ValueError,
+        LookupError,
+        ImportError,
+        RuntimeError,
+        TypeError,
+    )
+    fails = (*fails, AttributeError, EOFError, struct.error, pickle.UnpicklingError, SafetensorError)
     try:
         with _quiet():
             return kind.from_pretrained(

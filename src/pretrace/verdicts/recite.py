@@ -26,6 +26,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.results.rounding import p_value
 from pretrace.scores.extraction import tries_for
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
+from pretrace.scoring.outlook import REPORT, Stage, device_of, guessed_seconds
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
@@ -49,7 +50,7 @@ from pretrace.types import (
     Written,
 )
 from pretrace.verdicts.answering import TOKENS, Continues, alike, answers_check, continued, draws_of
-from pretrace.verdicts.audit.watch import Stage, Watch, guessed_seconds
+from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import ASKED, DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
 from pretrace.verdicts.outcome import null_of
 from pretrace.verdicts.planting import planted_shift, trained
@@ -332,7 +333,7 @@ def recite(  # noqa: PLR0913
         controls=controls,
         text=text,
     )
-    test.watch.plan(stages_of(test.windows, models, settings, text=text))
+    test.watch.plan(stages_of(test.windows, models, settings, text=text), REPORT)
     return verdict(test, statements=statements)
 
 
@@ -352,7 +353,7 @@ def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, tex
             "writing" if writes else "reading",
             parameters=parameters,
             tokens=windows * tokens,
-            device=str(model.facts.get("device") or "cpu").partition(":")[0],
+            device=device_of(model),
         )
         return Stage(name, seconds if parameters else 0.0)
 
