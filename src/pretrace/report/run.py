@@ -77,6 +77,9 @@ def summary(run: Run) -> Section:
     """What was asked, of which model and which texts, and what was found."""
     others = {role: name for role, name in facts.model_names(run).items() if role != "target"}
     values = {"run": run, "counts": counts(run), "model": facts.model_name(run), "others": others}
+    target = facts.mapping(facts.mapping(run.settings.get("models")).get("target"))
+    values["weights"] = str(target.get("weights") or "")
+    values["hash"] = str(facts.mapping(run.settings.get("texts")).get("sha256") or "")
     values["served"] = facts.served(run.settings)
     return Section("Summary", "summary", fill("run/summary.html", values))
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, when
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
@@ -77,11 +77,11 @@ def identity(verdict: Verdict) -> Iterator[Row]:
     marks = (("fingerprint of its weights:", False), (named(str(weights)), True)) if weights else ()
     if verdict.model:
         yield Row("Model in question", named(verdict.model), marks)
-    found = corpus.get("sha256")
-    hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
     made = "test" if verdict.hypothesis else "search"
     yield Row(
-        "Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}", hashed
+        "Texts",
+        f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}",
+        hash_of(corpus),
     )
     if verdict.register:
         first, *others = verdict.register
