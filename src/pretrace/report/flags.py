@@ -151,14 +151,20 @@ def repeating(flagged: Verdict) -> Section:
     return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}), appendix=True)
 
 
-SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)
+APPENDIX: Sections[Verdict] = (repeating, advice.of_verdict)
+"""The sections that are a file of their own as well."""
+SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, *APPENDIX)
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
+
+
+def heading(flagged: Verdict) -> str:
+    """What the report is called."""
+    return titled("Flagged texts", flagged.corpus, flagged.model)
 
 
 def render(flagged: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of a flagging as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Flagged texts", flagged.corpus, flagged.model)
-    return two_parts(title, first_page(flagged), speaking(sections, flagged), seal)
+    return two_parts(heading(flagged), first_page(flagged), speaking(sections, flagged), seal)
 
 
 def write(flagged: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:

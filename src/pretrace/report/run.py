@@ -304,18 +304,29 @@ def settings(run: Run) -> Section | None:
     return Section("Settings", "settings", fill("run/settings.html", {"rows": rows}), appendix=True)
 
 
+APPENDIX: Sections[Run] = (settings,)
+"""The sections that are a file of their own as well."""
 SECTIONS: Sections[Run] = (
     summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, fitted, texts,
-    tokens, skipped, limits, settings,
+    tokens, skipped, limits, *APPENDIX,
 )  # fmt: skip
 """The sections of a run's report in reading order. One of your own: `write(run, path, (*SECTIONS, mine))`."""
 
 
+def heading(run: Run) -> str:
+    """What the report is called."""
+    return titled("Membership report", run.corpus, facts.model_name(run))
+
+
 def render(run: Run, sections: Sections[Run] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of a run as one HTML document, with the `seal` of its folder on each page."""
-    model = facts.model_name(run)
-    title = titled("Membership report", run.corpus, model)
-    values = {"run": run, "model": model, "title": title, "sections": speaking(sections, run), "seal": seal}
+    values = {
+        "run": run,
+        "model": facts.model_name(run),
+        "title": heading(run),
+        "sections": speaking(sections, run),
+        "seal": seal,
+    }
     return str(fill("run/page.html", values))
 
 

@@ -268,27 +268,22 @@ def _tries(number: int) -> str:
     return "1 try" if number == 1 else f"{number:,} tries"
 
 
-SECTIONS: Sections[Verdict] = (
-    passages,
-    recitations,
-    deciding_test,
-    checks,
-    power,
-    tables,
-    repeating,
-    advice.of_verdict,
-)
+APPENDIX: Sections[Verdict] = (tables, repeating, advice.of_verdict)
+"""The sections that are a file of their own as well."""
+SECTIONS: Sections[Verdict] = (passages, recitations, deciding_test, checks, power, *APPENDIX)
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
+
+
+def heading(verdict: Verdict) -> str:
+    """What the report is called."""
+    if not verdict.model:
+        return f"Search: {named(verdict.corpus)}"
+    return titled("Test", verdict.corpus, called(verdict.model))
 
 
 def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report as one HTML document, with the `seal` of its folder on each page."""
-    title = (
-        titled("Test", verdict.corpus, called(verdict.model))
-        if verdict.model
-        else f"Search: {verdict.corpus}"
-    )
-    return two_parts(title, first_page(verdict), speaking(sections, verdict), seal)
+    return two_parts(heading(verdict), first_page(verdict), speaking(sections, verdict), seal)
 
 
 def write(verdict: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:
