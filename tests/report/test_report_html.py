@@ -28,6 +28,7 @@ from pretrace.report.visible import named
 from pretrace.types import Estimate, Heat, Run, Skipped
 
 TAGS = """html head meta title style body header nav ol ul li a main section h1 h2 h3 p b code span div dl dt dd br
+details summary
 table caption thead tbody tr th td figure figcaption svg g defs clippath rect path use text tspan line"""
 VOID = {"meta", "br"}
 HIDDEN = re.compile(

@@ -206,17 +206,23 @@ def repeating(audit: Verdict) -> Section | None:
     return Section("To repeat this audit", "repeat", fill("audit/repeating.html", values), appendix=True)
 
 
+APPENDIX: Sections[Verdict] = (plan, gap, texts, repeating, advice.of_verdict)
+"""The sections that are a file of their own as well."""
 SECTIONS: Sections[Verdict] = (
-    deciding_test, plan, placebo, leans, checks, power, searched, gap, texts, variants, limits, repeating,
-    advice.of_verdict,
-)  # fmt: skip
+    *(deciding_test, placebo, leans, checks, power, searched, variants, limits),
+    *APPENDIX,
+)
 """The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
+
+
+def heading(audit: Verdict) -> str:
+    """What the report is called."""
+    return titled("Audit", audit.corpus, called(audit.model))
 
 
 def render(audit: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of an audit as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Audit", audit.corpus, called(audit.model))
-    return two_parts(title, first_page(audit), speaking(sections, audit), seal)
+    return two_parts(heading(audit), first_page(audit), speaking(sections, audit), seal)
 
 
 def write(audit: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:

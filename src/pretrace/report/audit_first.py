@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -268,5 +269,10 @@ def _listed(number: int, noun: str) -> str:
 
 
 def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
-    found = facts.mapping(audit.settings.get(part)).get("sha256")
+    return hash_of(facts.mapping(audit.settings.get(part)))
+
+
+def hash_of(texts: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+    """The hash of some texts, by what was recorded of them; nothing where it was not."""
+    found = texts.get("sha256")
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()

@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, the name links use (letters and hyphens), and the markup beneath it. An `appendix` is read on the
-    screen and not printed with the rest."""
+    """A heading, the name links use (letters and hyphens), and the markup beneath it. An `appendix` stands folded at
+    the end, and is not printed with the rest: a file of its own, beside the report, is for paper."""
 
     title: str
     anchor: str
@@ -54,6 +54,11 @@ def two_parts(title: str, first: Markup, sections: Sequence[Section], seal: str)
     the result, "" for one that is not in a folder."""
     values = {"title": title, "first": first, "sections": sections, "seal": seal}
     return str(fill("first_page.html", values))
+
+
+def apart(title: str, sections: Sequence[Section], seal: str) -> str:
+    """The appendix of a report as an HTML document of its own, for paper; `seal` is the hash of the result."""
+    return str(fill("appendix.html", {"title": title, "sections": sections, "seal": seal}))
 
 
 @functools.cache

@@ -77,6 +77,9 @@ def summary(run: Run) -> Section:
     """What was asked, of which model and which texts, and what was found."""
     others = {role: name for role, name in facts.model_names(run).items() if role != "target"}
     values = {"run": run, "counts": counts(run), "model": facts.model_name(run), "others": others}
+    target = facts.mapping(facts.mapping(run.settings.get("models")).get("target"))
+    values["weights"] = str(target.get("weights") or "")
+    values["hash"] = str(facts.mapping(run.settings.get("texts")).get("sha256") or "")
     values["served"] = facts.served(run.settings)
     return Section("Summary", "summary", fill("run/summary.html", values))
 
@@ -301,18 +304,29 @@ def settings(run: Run) -> Section | None:
     return Section("Settings", "settings", fill("run/settings.html", {"rows": rows}), appendix=True)
 
 
+APPENDIX: Sections[Run] = (settings,)
+"""The sections that are a file of their own as well."""
 SECTIONS: Sections[Run] = (
     summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, fitted, texts,
-    tokens, skipped, limits, settings,
+    tokens, skipped, limits, *APPENDIX,
 )  # fmt: skip
 """The sections of a run's report in reading order. One of your own: `write(run, path, (*SECTIONS, mine))`."""
 
 
+def heading(run: Run) -> str:
+    """What the report is called."""
+    return titled("Membership report", run.corpus, facts.model_name(run))
+
+
 def render(run: Run, sections: Sections[Run] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of a run as one HTML document, with the `seal` of its folder on each page."""
-    model = facts.model_name(run)
-    title = titled("Membership report", run.corpus, model)
-    values = {"run": run, "model": model, "title": title, "sections": speaking(sections, run), "seal": seal}
+    values = {
+        "run": run,
+        "model": facts.model_name(run),
+        "title": heading(run),
+        "sections": speaking(sections, run),
+        "seal": seal,
+    }
     return str(fill("run/page.html", values))
 
 

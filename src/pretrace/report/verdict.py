@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, when
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
@@ -82,11 +82,11 @@ def identity(verdict: Verdict) -> Iterator[Row]:
                 yield Row(title, *facts.model_as_served(str(name), facts.mapping(one)))
     if said.get("placebo"):
         yield Row("How it is known not to have seen the texts", said["placebo"])
-    found = corpus.get("sha256")
-    hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
     made = "test" if verdict.hypothesis else "search"
     yield Row(
-        "Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}", hashed
+        "Texts",
+        f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}",
+        hash_of(corpus),
     )
     if verdict.register:
         first, *others = verdict.register
@@ -273,27 +273,22 @@ def _tries(number: int) -> str:
     return "1 try" if number == 1 else f"{number:,} tries"
 
 
-SECTIONS: Sections[Verdict] = (
-    passages,
-    recitations,
-    deciding_test,
-    checks,
-    power,
-    tables,
-    repeating,
-    advice.of_verdict,
-)
+APPENDIX: Sections[Verdict] = (tables, repeating, advice.of_verdict)
+"""The sections that are a file of their own as well."""
+SECTIONS: Sections[Verdict] = (passages, recitations, deciding_test, checks, power, *APPENDIX)
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
+
+
+def heading(verdict: Verdict) -> str:
+    """What the report is called."""
+    if not verdict.model:
+        return f"Search: {named(verdict.corpus)}"
+    return titled("Test", verdict.corpus, called(verdict.model))
 
 
 def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report as one HTML document, with the `seal` of its folder on each page."""
-    title = (
-        titled("Test", verdict.corpus, called(verdict.model))
-        if verdict.model
-        else f"Search: {verdict.corpus}"
-    )
-    return two_parts(title, first_page(verdict), speaking(sections, verdict), seal)
+    return two_parts(heading(verdict), first_page(verdict), speaking(sections, verdict), seal)
 
 
 def write(verdict: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:
