@@ -62,7 +62,7 @@ def write_page(folder: Path, path: Path = PAGE, papers: Path = PAPERS) -> Path:
     done = {one["settings"]["table"] for _, one in found}
     if _read("audit_ablations"):
         done |= {name for name, one in tables().items() if "audit_ablations" in one.by and one.here == "yes"}
-    _write(papers, [PAPERS_HEAD, *(_table(*one) for one in found), _missing(done)])
+    _write(papers, [PAPERS_HEAD, *_whole(), *(_table(*one) for one in found), _missing(done)])
     _write(path, [HEAD, *_sections(found)])
     return path
 
@@ -75,16 +75,20 @@ def _sections(tables_run: Sequence[tuple[Path, Found]]) -> Iterator[str]:
     planted = _read("planted_domains")
     if planted:
         yield _planted(planted)
-    for name, section in (("arxivtection_fsd", _arxivtection), ("arxiv_mia", _arxiv_mia)):
-        found = _read(name)
-        if found:
-            yield section(found)
     if tables_run:
         yield _runs(tables_run)
+    for name, section in (("audit_errors", page_audits.audits), ("flagging", page_audits.flagging)):
+        found = _read(name)
+        if found and found["rows"] and "commit" in found:
+            yield section(found)
+
+
+def _whole() -> Iterator[str]:
+    """The benchmarks that were run whole, by scripts of their own, and the ablations."""
     for name, section in (
-        ("audit_errors", page_audits.audits),
+        ("arxivtection_fsd", _arxivtection),
+        ("arxiv_mia", _arxiv_mia),
         ("audit_ablations", page_audits.ablations),
-        ("flagging", page_audits.flagging),
     ):
         found = _read(name)
         if found and found["rows"] and "commit" in found:
@@ -94,8 +98,8 @@ def _sections(tables_run: Sequence[tuple[Path, Found]]) -> Iterator[str]:
 def _runs(tables_run: Sequence[tuple[Path, Found]]) -> str:
     return f"""## Tables and figures of the papers
 
-[Each table whole, and those that were not run, with the reason]({SHOWN}/papers.md). Here the best score of each that
-was run, beside the published figure of the same row and the bag of words on the same texts. On arXivTection and
+[Each table whole, the ablations, and what was not run, with the reason]({SHOWN}/papers.md). Here the best score of each,
+beside the published figure of the same row and the bag of words on the same texts. On arXivTection and
 ArxivMIA the bag of words is ahead of every score, so these tables show no membership.
 
 {t.best(tables_run)}
@@ -120,13 +124,13 @@ placebo. {t.survivors(found)}
 def _arxivtection(found: Found) -> str:
     return f"""## arXivTection, whole: FSD
 
-{_file("arxivtection_fsd.json", found)}
+{_file("arxivtection_fsd.json", found, shown="")}
 *Passages* draws the tuning texts as the paper does, so that passages of one article stand on both sides; *articles*
 draws whole articles. The paper's column is LLaMA-7B (FSD, table 1).
 
 {t.beside(found, by="protocol", model="LLaMA-7B")}
 
-![arXivTection]({SHOWN}/arxivtection_fsd.png)
+![arXivTection](arxivtection_fsd.png)
 
 {t.against_blind(found)}
 """
@@ -142,13 +146,13 @@ divides by the number of texts now, as the authors' code does, and was not measu
 def _arxiv_mia(found: Found) -> str:
     return f"""## ArxivMIA, whole: NA-PDD, the probe, and one-pass scores
 
-{_file("arxiv_mia.json", found)}
+{_file("arxiv_mia.json", found, shown="")}
 Fitted on {found["settings"]["reference"]} texts set aside, drawn anew for each seed. The paper's column is
 TinyLLaMA-1.1B (NA-PDD, table 2).
 
 {t.beside(found, by=None, model="TinyLLaMA-1.1B")}
 {_NOTEBOOK if found["commit"].startswith(_BEFORE_NOTEBOOK) else ""}
-![ArxivMIA]({SHOWN}/arxiv_mia.png)
+![ArxivMIA](arxiv_mia.png)
 
 {t.against_blind(found)}
 """

@@ -1,4 +1,4 @@
-"""The tables of audits, ablations and flagging in docs/results.md, in Markdown."""
+"""The tables of audits and flagging in docs/results.md, and of ablations in benchmarks/results/papers.md."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def ablations(found: Found) -> str:
         made.append(cells)
     return f"""## Ablations of post-hoc dataset inference
 
-File: [audit_ablations.json](../benchmarks/results/audit_ablations.json). Tables 2 and 5 of the paper, on planted
+File: [audit_ablations.json](audit_ablations.json). Tables 2 and 5 of the paper, on planted
 models of 3 million parameters, {found["settings"]["pairs"]} pairs an audit; what is instructed is SmolLM2-135M, which
 follows no instruction well, where the paper has GPT-4-Turbo. Few audits: they show direction and no rates.
 
 {grid(heads, made)}
 
-![ablations](../benchmarks/results/audit_ablations.png)
+![ablations](audit_ablations.png)
 """
 
 
