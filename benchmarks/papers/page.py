@@ -98,8 +98,8 @@ def _whole() -> Iterator[str]:
 def _runs(tables_run: Sequence[tuple[Path, Found]]) -> str:
     return f"""## Tables and figures of the papers
 
-[Each table whole, the ablations, and what was not run, with the reason]({SHOWN}/papers.md). Here the best score of each,
-beside the published figure of the same row and the bag of words on the same texts. On arXivTection and
+[Each table whole, the ablations, and what was not run, with the reason]({SHOWN}/papers.md). Here the best score of
+each, beside the published figure of the same row and the bag of words on the same texts. On arXivTection and
 ArxivMIA the bag of words is ahead of every score, so these tables show no membership.
 
 {t.best(tables_run)}
