@@ -405,12 +405,7 @@ def tests() -> str:
         "| test | what it needs | exact or conditional | rejected | accused | accused, worst kind | power 0.8 at one "
         "copy | at four copies |\n|---|---|---|---|---|---|---|---|\n"
     )
-    notes = [
-        f"- *{choice.title}*: {needed()[choice.name].measured_on}.\n"
-        for choice in CHOICES
-        if needed()[choice.name].measured_on
-    ]
-    return head + "".join(map(_test, CHOICES)) + "\nMeasured on:\n\n" + "".join(notes)
+    return head + "".join(map(_test, CHOICES))
 
 
 def innocents() -> str:
