@@ -274,7 +274,7 @@ def verdict(
         check_references(models, [models.reference])
     values = test.read(models.target, "reading with the model in question")
     found, words = test.tested(values), test.words(values)
-    second = _second(test, values, words)
+    second = _second(test, values, words, found.p)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
     said = conclude(
@@ -428,10 +428,10 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
     return shared / np.sqrt(alone * beside) if alone * beside > 0 else 0.0
 
 
-def _second(test: Test[V], values: V, words: Words) -> Check | None:
+def _second(test: Test[V], values: V, words: Words, own: float | None) -> Check | None:
     """The same test with each model that cannot have seen the texts: it must find nothing, and the target must show
     more than `dose` times what it shows. Where the lot itself is known (`second`, `repeatable`), the first half of that
-    is enough."""
+    is enough; and where the target's `own` p is above the level, there is no preference to hold against anything."""
     models, level = test.models.placebos, test.settings.level
     title = "A model that cannot have seen the texts does not find the same"
     cure = "Name a model that cannot have seen the texts: an older one, or one of another family. [--placebo]"
@@ -447,7 +447,7 @@ def _second(test: Test[V], values: V, words: Words) -> Check | None:
         figures[f"p of {one.name}"] = p
         told.append(_asked_words(one.name, p, words, level))
         good = good and p > level
-        if not test.second or test.repeatable:
+        if not test.second or test.repeatable or own is None or own > level:
             continue
         rest = test.beyond(values, read)
         figures[f"p beyond {one.name}"], figures[f"multiple of {one.name}"] = rest.p, rest.dose
