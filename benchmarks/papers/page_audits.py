@@ -93,17 +93,21 @@ def _mean(rows: Sequence[Row], name: str) -> float:
     return sum(values) / len(values)
 
 
+def _flagged(rows: Sequence[Row]) -> str:
+    return f"{_mean(rows, 'power'):.0%}, false {_mean(rows, 'fdr'):.1%}"
+
+
 def flagging(found: Found) -> str:
     """Whether flagging keeps its rate, and what it finds."""
     rows = [row for row in found["rows"] if row.get("part") == "flags"]
     settings = found["settings"]
-    groups: dict[tuple[str, int, float], list[Row]] = {}
+    groups: dict[tuple[str, int], dict[float, list[Row]]] = {}
     for row in rows:
         if row["share"] == MANY and row["rate"] in SHOWN_RATES:
-            groups.setdefault((row["score"], row["epochs"], row["rate"]), []).append(row)
+            groups.setdefault((row["score"], row["epochs"]), {}).setdefault(row["rate"], []).append(row)
     made = [
-        [f"`{score}`", str(epochs), f"{rate:.0%}", f"{_mean(some, 'fdr'):.1%}", f"{_mean(some, 'power'):.0%}"]
-        for (score, epochs, rate), some in sorted(groups.items())
+        [f"`{score}`", str(epochs), *(_flagged(some[rate]) for rate in SHOWN_RATES)]
+        for (score, epochs), some in sorted(groups.items())
     ]
     nulls = {
         rate: max(r["any"] for r in rows if r["share"] == 0 and r["rate"] == rate) for rate in SHOWN_RATES
@@ -117,9 +121,10 @@ def flagging(found: Found) -> str:
 
 File: [flagging.json](../benchmarks/results/flagging.json). The planted models above; {settings["texts"]} texts, half
 of them members, held against {settings["known"]} known non-members, drawn anew {settings["draws"]} times, means over
-the domains. The *false share* is the mean share of flagged texts that are no members and must stay below the rate.
+the domains. Each cell has the members found, and the mean share of flagged texts that are no members, which must stay
+below the rate.
 
-{grid(["score", "epochs", "rate", "false share", "members found"], made, left=1)}
+{grid(["score", "epochs", *(f"at a rate of {rate:.0%}" for rate in SHOWN_RATES)], made, left=1)}
 
 With no member among the texts anything was flagged in at most {innocent}.
 Of sets that chance divided, {refused} of {draws} were refused by the controls that look at texts alone.
