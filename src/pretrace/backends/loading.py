@@ -480,6 +480,7 @@ def from_pretrained(kind: Any, located: Located, settings: ModelSettings, option
 
     # What the readers of configurations, tokenizers, safetensors, GGUF and pickles raise for files they cannot make
     # sense of.
+    fails: tuple[type[Exception], ...]
     fails = (OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, AttributeError, EOFError)
     fails = (*fails, struct.error, pickle.UnpicklingError, SafetensorError)
     try:

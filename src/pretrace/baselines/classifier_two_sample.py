@@ -43,8 +43,9 @@ def gap(
 
     `classifiers` are expressions such as "words,gpt2(epochs=4)", or what they name, by name. `split` is the number of
     folds, each judged by what was learnt from the others, or "halves": learn from one half, judge the other (section
-    3.2). Documents, and those that share a text, are never divided. Above 0.5 the texts of `a` are called rightly; for the length,
-    they are the longer ones. Intervals are 95%, from resampling documents. TextsError where texts or documents
+    3.2). Documents, and those that share a text, are never divided. Above 0.5 the texts of `a` are called rightly; for
+    the length, they are the longer ones. Intervals are 95%, from resampling documents. TextsError where texts or
+    documents
     are too few or a side has no text of its own, ExpressionError for an unknown classifier.
     """
     # Two files may number their rows alike: without a group, the same id is no sign of the same document.
