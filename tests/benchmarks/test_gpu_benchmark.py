@@ -42,7 +42,9 @@ def test_a_part_is_measured_on_a_processor(tmp_path: Path, monkeypatch: pytest.M
     assert part["difference"]["any_score_largest_in_sd"] < 1e-2
     assert part["against_float32"]["ours"]["largest"] < 1e-4
     assert part["tokens"] > 100
-    gpu._draw({"machine": {**machine(), "gpu": None}, "parts": {"smollm2_float32": part}}, tmp_path / "gpu.png")
+    gpu._draw(
+        {"machine": {**machine(), "gpu": None}, "parts": {"smollm2_float32": part}}, tmp_path / "gpu.png"
+    )
     assert (tmp_path / "gpu.png").stat().st_size > 1000
 
 
