@@ -11,8 +11,7 @@ import torch
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cache.location import cache_folder
-from pretrace.cache.traces import open_store
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
 
 TEXT = "The quick brown fox jumps over the lazy dog."
@@ -66,7 +65,7 @@ def the_known_numbers_are_its(model: HuggingFace) -> None:
 def test_a_gguf_file_without_room_to_unpack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the cache cannot be written the file itself is read."""
     from pretrace.backends import loading
-    from pretrace.backends.weights import locate
+    from pretrace.backends.loading import locate
 
     blocked = tmp_path / "file"
     blocked.write_text("in the way")

@@ -300,12 +300,12 @@ def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(
     code, said = call(*words)
     assert code == 0, said
     assert "as far as its index can tell" in said
-    again = {
-        one["query"] for one in server.asked[before + 100 :] if len(one["query"]) >= RUN
-    }  # the pairs of words are asked each time
-    assert again
+    again = {one["query"] for one in server.asked[before:]}
+    assert any(len(query) >= RUN for query in again)
+    pairs = {one["query"] for one in server.asked[:100]}  # whether the index speaks the texts' language
+    assert len(again & pairs) < len(pairs) // 2  # a search may ask for a few of them, too
     mine = [json.loads(line)["text"] for line in texts.read_text().splitlines()]
-    assert not any(query in mine[i] for i in kept.found for query in again)
+    assert not any(query in mine[i] for i in kept.found for query in again if len(query) >= RUN)
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:

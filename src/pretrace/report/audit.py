@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
 from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
@@ -214,7 +215,7 @@ SECTIONS: Sections[Verdict] = (
 
 def render(audit: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of an audit as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Audit", audit.corpus, audit.model)
+    title = titled("Audit", audit.corpus, called(audit.model))
     return two_parts(title, first_page(audit), speaking(sections, audit), seal)
 
 

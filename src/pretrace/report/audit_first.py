@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -93,7 +92,7 @@ def identity(audit: Verdict) -> tuple[Row, ...]:
     return (
         Row("Date of the audit", when(audit.settings.get("time"))),
         Row("Requested by", said.get("requested_by") or UNSTATED),
-        Row("Model in question", named(audit.model), _marks(facts.of_model(audit, "target"))),
+        Row("Model in question", *facts.model_as_served(audit.model, facts.of_model(audit, "target"))),
         *_models(audit, own),
         Row(
             "Suspect texts", _listed(len(documents_of(audit, SUSPECT)[0]), "document"), _hash(audit, "corpus")
@@ -248,8 +247,9 @@ def _models(audit: Verdict, own: AuditFigures) -> Iterator[Row]:
         return
     how = audit.statements.get("placebo") or UNSTATED
     for placebo in used:
-        marks = _marks({**placebo.facts, **facts.of_placebo(audit, placebo)})
-        yield Row("Compared with", named(placebo.name), ((_GRADES[placebo.grade], False), *marks))
+        recorded = {**placebo.facts, **facts.of_placebo(audit, placebo)}
+        name, marks = facts.model_as_served(placebo.name, recorded)
+        yield Row("Compared with", name, ((_GRADES[placebo.grade], False), *marks))
     each = "it" if len(used) == 1 else "each"
     yield Row(f"How {each} is known not to have seen the texts", how)
 
@@ -270,12 +270,3 @@ def _listed(number: int, noun: str) -> str:
 def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
     found = facts.mapping(audit.settings.get(part)).get("sha256")
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
-
-
-def _marks(found: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
-    """Revision and weights of a model, which name it exactly."""
-    revision, weights = found.get("revision"), found.get("weights")
-    lines: list[tuple[str, bool]] = [(f"revision {named(str(revision))}", False)] if revision else []
-    if isinstance(weights, str) and weights:
-        lines += [("fingerprint of its weights:", False), (named(weights), True)]
-    return tuple(lines)

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
 from pretrace.report.facts import searched, sentences, shares
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
@@ -134,7 +135,7 @@ SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, r
 
 def render(flagged: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of a flagging as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Flagged texts", flagged.corpus, flagged.model)
+    title = titled("Flagged texts", flagged.corpus, called(flagged.model))
     return two_parts(title, first_page(flagged), speaking(sections, flagged), seal)
 
 

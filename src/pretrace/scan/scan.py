@@ -750,7 +750,9 @@ def _reasons(
         said.append(f"Not read: {why}.")
     if len(unread) > 5:
         said.append(f"Not read: {len(unread) - 5:,} more files, or documents in them.")
-    said += [f"The corpus holds the file of the texts itself: {one.address}." for one in own]
+    said += [f"The corpus holds the file of the texts itself: {one.address}." for one in own[:5]]
+    if len(own) > 5:
+        said.append(f"The corpus holds {len(own) - 5:,} more files of the texts themselves.")
     return tuple(said)
 
 

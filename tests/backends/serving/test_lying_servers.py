@@ -28,9 +28,8 @@ from pretrace.backends.serving.packaged import packaged as known_numbers
 from pretrace.backends.serving.routes import ROUTES, Prompt
 from pretrace.backends.serving.self_check import SENTENCES
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Backend, Quantity, Trace
 
 Open = Callable[..., Backend]

@@ -29,8 +29,7 @@ from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace, Verdict
 from pretrace.verdicts.audit import planning
-from pretrace.verdicts.audit.assessment import SHUFFLES
-from pretrace.verdicts.audit.audit import audit
+from pretrace.verdicts.audit.audit import SHUFFLES, audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
