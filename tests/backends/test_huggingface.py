@@ -202,3 +202,14 @@ def test_auto_is_float32_on_a_processor_whatever_it_multiplies(
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
     found = open_model(str(model_folder), dtype="auto", device="cpu")
     assert found.facts["dtype"] == "float32"
+
+
+def test_whatever_changes_a_trace_changes_the_fingerprint() -> None:
+    def opened(weights: str = "w", dtype: torch.dtype = torch.float32, **settings: Any) -> str:
+        model = make_model("gpt_neox").to(dtype)
+        how = ModelSettings(**settings)
+        return HuggingFace(model, make_tokenizer(), name="m", weights=weights, settings=how).fingerprint
+
+    others = [opened("other"), opened(dtype=torch.bfloat16), opened(start="always"), opened(max_tokens=9)]
+    assert len({opened(), *others}) == 5
+    assert opened() == opened()

@@ -74,7 +74,8 @@ def test_texts_that_begin_alike_equal_the_naive_loop(family: str, start: bool, b
     encoded = encoded_for(model, texts, Want(ALL))
     assert sum(e.shared > LEAST for e in encoded) > 20
     assert model.begins_once == (family not in ("granite", "gemma2"))
-    for text, one in zip(texts, trace(model, texts, ALL, store=open_store(None)), strict=True):
+    found = trace(model, texts, ALL, store=open_store(None))
+    for text, one in [*zip(texts, found, strict=True)][start::3]:
         np.testing.assert_allclose(one.logp, naive(model, "", text), atol=1e-5)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from processes import Call
 
-from pretrace.backends import weights
+from pretrace.backends import loading
 
 
 def written(folder: Path, first: int, number: int) -> Path:
@@ -45,7 +45,7 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The packaged model, which is the placebo by itself, takes half a minute to unpack.
-    monkeypatch.setattr(weights, "_packaged", lambda: weights.locate(str(reference_folder)))
+    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)
     code, planned, _ = call(*words, "--plan")

@@ -148,7 +148,8 @@ def audit(
             made = make_audit(corpus, spread, **asked, watch=_Told())
     except DesignError as error:
         return foreseen(error.plan)
-    made = replace(with_found(made, beside), settings={**made.settings, "command": dict(given)})
+    made = with_found(made, beside)
+    made = replace(made, settings={**made.settings, "command": dict(given)})
     save_verdict(made, out)
     return of_folder(out, partial(conclusion, made, out, "control"))
 

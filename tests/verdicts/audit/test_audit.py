@@ -477,4 +477,9 @@ def test_lists_and_a_name_are_audited_as_corpora_and_a_model_are(model_folder: P
     opened = audit(MEMBERS, open_model(str(model_folder)), FRESH, settings=HOW)
     assert given.p is not None
     assert (given.p, given.effect, given.outcome) == (opened.p, opened.effect, opened.outcome)
-    assert given.figures == opened.figures
+
+    def counted(found: Verdict) -> dict[str, Any]:
+        plan = {**found.figures["plan"], "seconds": None}  # measured
+        return {**found.figures, "plan": plan}
+
+    assert counted(given) == counted(opened)
