@@ -65,7 +65,10 @@ def first_page(flagged: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(flagged.statement, f"{title}: "),
         "css": _CLASSES[flagged.outcome],
-        "failed": any(check.status == "failed" for check in flagged.checks),
+        "failed": [
+            (check, wording.plain(check.words)) for check in flagged.checks if check.status == "failed"
+        ],
+        "others": [check for check in flagged.checks if check.status != "failed"],
         "expected": expected(values["number"], flagged.figures["fdr"]),
         "advised": wording.once(flagged.advice),
         "whole": " ".join(whole(flagged)),
