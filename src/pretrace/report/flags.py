@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, marks, when
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, marks, when, why_failed
 from pretrace.report.facts import searched, sentences, shares
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.plots import CHANCE, KINDS
@@ -65,16 +65,14 @@ def first_page(flagged: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(flagged.statement, f"{title}: "),
         "css": _CLASSES[flagged.outcome],
-        "failed": [
-            (check, wording.plain(check.words)) for check in flagged.checks if check.status == "failed"
-        ],
+        "failed": why_failed([check for check in flagged.checks if check.status == "failed"]),
         "others": [check for check in flagged.checks if check.status != "failed"],
         "expected": expected(values["number"], flagged.figures["fdr"]),
         "advised": wording.once(flagged.advice),
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
         "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),
-        "foreseen": advice.foreseeable(flagged),
+        "foreseen": advice.foreseeable(flagged) if flagged.outcome != "refused" else None,
         "rows": tuple(identity(flagged)),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }
@@ -154,9 +152,7 @@ def repeating(flagged: Verdict) -> Section:
     return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}), appendix=True)
 
 
-APPENDIX: Sections[Verdict] = (repeating, advice.of_verdict)
-"""The sections that are a file of their own as well."""
-SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, *APPENDIX)
+SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
 
 
