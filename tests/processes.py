@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from pretrace.errors import OutputError
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
+from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity, Trace
 
 def trace(seed, length=50, moments=True):
@@ -82,9 +82,10 @@ IMPORTED = (
     "transformers.models.gpt_neox.modeling_gpt_neox",
     *(
         f"pretrace.cli.{name}"
-        for name in ("commands", "options", "auditing", "flag_shards", "making", "sharded")
+        for name in ("commands", "options", "auditing", "flagging", "making", "scoring")
     ),
-    "pretrace.scoring.models",
+    "pretrace.scoring.plan",
+    "pretrace.tuning.adapters",
 )
 """What a process has imported before it begins: most of what a short command does otherwise."""
 

@@ -14,8 +14,8 @@ import torch
 from tiny import WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
 from pretrace.backends.proposals import open_proposer
+from pretrace.backends.settings import ModelSettings
 from pretrace.scores import scores
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models

@@ -21,7 +21,7 @@ from pretrace.backends import generation
 from pretrace.backends.adapters import attach
 from pretrace.backends.generation import Completer, continuation, distribution, draw, next_logits
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.testing import FakeBackend
 from pretrace.tuning.adapters import tune

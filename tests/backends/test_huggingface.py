@@ -11,11 +11,10 @@ from tiny import make_model, make_tokenizer
 
 from pretrace.backends import _logits, open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import STARTS
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError, PretraceError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

@@ -16,10 +16,9 @@ from pretrace.backends import prefixes
 from pretrace.backends.beginnings import GAIN, LEAST, WIDTH, alike, pack_alike
 from pretrace.backends.cores import APART, TOGETHER
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import open_store
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, encoded_for, trace
+from pretrace.scoring.evidence import Want, encoded_for, open_store, trace
 from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, States, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

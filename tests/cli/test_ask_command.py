@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from processes import Call
 
+from pretrace.backends import loading
+
 
 def written(folder: Path, first: int, number: int) -> Path:
     """A folder of texts of one kind, each another."""
@@ -35,8 +37,15 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
-    call: Call, mine: Path, tmp_path: Path, model_folder: Path, packaged: str
+    call: Call,
+    mine: Path,
+    tmp_path: Path,
+    model_folder: Path,
+    reference_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # The packaged model, which is the placebo by itself, takes half a minute to unpack.
+    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)
     code, planned, _ = call(*words, "--plan")

@@ -22,15 +22,15 @@ from rich.console import Console
 
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
-from pretrace.cli.options import Given, Source
+from pretrace.cli.options import Given
 from pretrace.cli.printing import expected_of
 from pretrace.cli.progress import duration
 from pretrace.cli.streams import asks, note, quiet, say
 from pretrace.corpora import open_corpus
-from pretrace.corpora.opening import longest_texts, operand
+from pretrace.corpora.opening import Source, longest_texts, operand
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.jobs.settings import EngineSettings
-from pretrace.scoring.plan import Target
+from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.types import AuditPlan, Situation
 from pretrace.verdicts.advise import Advice, Advised, Names, advise

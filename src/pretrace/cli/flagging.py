@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import Answer, Plain, of_folder
-from pretrace.cli.options import Given, Source
+from pretrace.cli.options import Given
 from pretrace.cli.printing import foretold
 from pretrace.cli.progress import Stages, doing
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.cli.streams import note as say_note
 from pretrace.cli.verdicts import FoundInputs, found_of, with_found
 from pretrace.corpora import Columns, TextStream, open_stream
+from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.engine.work import Scoring, counted, shard_size
@@ -34,7 +35,9 @@ from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.runs import save_verdict
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
-from pretrace.scoring.plan import Companions, EvaluationSettings, Models, ModelsSettings, Target
+from pretrace.scoring.outlook import REPORT, SET_TEST
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.scoring.workload import Workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Situation, Verdict
@@ -64,7 +67,7 @@ def flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, div
     make = partial(_job, command, sharded)
     if engine.on_ray and not command.dry_run:
         none = Parts(None, None, Corpus(both.name, ()))
-        task = Scoring(command.wanted, settings.score, none, "lora", options)
+        task = Scoring(command.wanted, settings.score, none, None, options)
         job = scored_on_ray(sharded, task, engine, make)
         return _finish(job, sharded.folder, planned, command.out)
     models = command.opened()
@@ -256,7 +259,7 @@ def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[
         work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
         return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
-    with old_objects_left_alone(), watched("reading") as progress:
+    with old_objects_left_alone(), watched("reading", REPORT + SET_TEST) as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
     made = _asked_for(with_found(made, command.found))
@@ -286,7 +289,7 @@ class _FlagCommand:
 
     def opened(self) -> Models:
         """The models."""
-        from pretrace.scoring.models import open_models
+        from pretrace.scoring.plan import open_models
 
         with doing("opening the models"):
             return open_models(self.wanted)
@@ -304,7 +307,7 @@ class _FlagCommand:
 
     def with_texts(self, models: Models) -> Models:
         """The models with what is made of texts that were named."""
-        from pretrace.scoring.models import with_texts
+        from pretrace.scoring.plan import with_texts
 
         return with_texts(models, self.wanted)
 

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,6 +25,7 @@ from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refu
 from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, corpora
+from pretrace.settings import option
 from pretrace.types import Card, Corpus, Text
 
 GIVEN = "texts given"
@@ -34,6 +35,29 @@ Texts = str | Path | Iterable[Any]
 """What names or holds texts: all that `open_corpus` takes."""
 
 _EXPRESSION = re.compile(r"\s*([A-Za-z_]\w*)\s*(\(.*\))?\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Which texts, and where in their file things stand."""
+
+    texts: str = option(
+        help="A .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), a folder of .txt, .md, .html, .docx or .pdf "
+        "files, a feed (.rss, .atom, .xml), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as "
+        "stdlib (see `pretrace list`).",
+        metavar="TEXTS",
+        path="in",
+        essential=True,
+    )
+    columns: Columns = field(default_factory=Columns)
+
+    def open(self) -> Corpus:
+        """The texts; TextsError where they cannot be read."""
+        return open_corpus(self.texts, self.columns)
+
+    def stream(self, *, skip_unreadable: bool = False) -> TextStream:
+        """The same texts, to be read one at a time."""
+        return open_stream(self.texts, self.columns, skip_unreadable=skip_unreadable)
 
 
 def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
 from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
@@ -218,7 +219,7 @@ SECTIONS: Sections[Verdict] = (
 
 def heading(audit: Verdict) -> str:
     """What the report is called."""
-    return titled("Audit", audit.corpus, audit.model)
+    return titled("Audit", audit.corpus, called(audit.model))
 
 
 def render(audit: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:

@@ -98,7 +98,7 @@ def identity(audit: Verdict) -> tuple[Row, ...]:
     return (
         Row("Date of the audit", when(audit.settings.get("time"))),
         Row("Requested by", said.get("requested_by") or UNSTATED),
-        Row("Model in question", named(audit.model), marks(facts.of_model(audit, "target"))),
+        Row("Model in question", *facts.model_as_served(audit.model, facts.of_model(audit, "target"))),
         *_models(audit, own),
         Row(
             "Suspect texts", _listed(len(documents_of(audit, SUSPECT)[0]), "document"), _hash(audit, "corpus")
@@ -253,8 +253,9 @@ def _models(audit: Verdict, own: AuditFigures) -> Iterator[Row]:
         return
     how = audit.statements.get("placebo") or UNSTATED
     for placebo in used:
-        exact = marks({**placebo.facts, **facts.of_placebo(audit, placebo)})
-        yield Row("Compared with", named(placebo.name), ((_GRADES[placebo.grade], False), *exact))
+        recorded = {**placebo.facts, **facts.of_placebo(audit, placebo)}
+        name, marks = facts.model_as_served(placebo.name, recorded)
+        yield Row("Compared with", name, ((_GRADES[placebo.grade], False), *marks))
     each = "it" if len(used) == 1 else "each"
     yield Row(f"How {each} is known not to have seen the texts", how)
 
@@ -280,12 +281,3 @@ def hash_of(texts: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
     """The hash of some texts, by what was recorded of them; nothing where it was not."""
     found = texts.get("sha256")
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
-
-
-def marks(found: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
-    """Revision and weights of a model, which name it exactly."""
-    revision, weights = found.get("revision"), found.get("weights")
-    lines: list[tuple[str, bool]] = [(f"revision {named(str(revision))}", False)] if revision else []
-    if isinstance(weights, str) and weights:
-        lines += [("fingerprint of its weights:", False), (named(weights), True)]
-    return tuple(lines)

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.serving.address import served_as
 from pretrace.report import wording
 from pretrace.report.frame import Section, fill
 from pretrace.report.visible import named
 from pretrace.types import Check, Measured, Placebo, Run, Verdict
 
 UNNAMED = "a model the run does not name"
+UNNAMED_SERVED = "a model whose name was not recorded"
 _LONGEST = 1000
 _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
 _ROLES = ("target", "placebo", "generator", "reference", "tuned")
@@ -134,6 +136,28 @@ def served(settings: Mapping[str, Any]) -> list[str]:
 def model_name(run: Run) -> str:
     """The name of the model that was asked, as the settings record it."""
     return model_names(run).get("target", UNNAMED)
+
+
+def model_as_served(name: str, found: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, bool], ...]]:
+    """A model's name for page one, by what was recorded of it, and smaller lines, each with whether it is a code: the
+    address of its server, its revision, and the fingerprint of its weights.
+
+    >>> model_as_served("chat:https://host/v1#writer", {"weights": "unknown"})
+    ('writer', (('served at', False), ('https://host/v1', True), ('its weights are not known', False)))
+    """
+    own, url = served_as(name)
+    own = str(found.get("served_model") or own or UNNAMED_SERVED)
+    server = str(found.get("server", ""))
+    url = url or (server if "://" in server else "")
+    lines: list[tuple[str, bool]] = [("served at", False), (named(url), True)] if url else []
+    if revision := found.get("revision"):
+        lines.append((f"revision {named(str(revision))}", False))
+    weights = found.get("weights")
+    if weights == "unknown":
+        lines.append(("its weights are not known", False))
+    elif isinstance(weights, str) and weights:
+        lines += [("fingerprint of its weights:", False), (named(weights), True)]
+    return named(own), tuple(lines)
 
 
 def model_names(run: Run) -> dict[str, str]:

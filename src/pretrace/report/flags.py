@@ -15,8 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, marks, when, why_failed
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
 from pretrace.report.facts import searched, sentences, shares
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.plots import CHANCE, KINDS
@@ -47,6 +48,7 @@ _CLASSES = {
     "flagged": "consistent",
     "set": "consistent",
 }
+_ROLES = {"target": "Model in question", "placebo": "Second model"}
 _METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
 FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
 WIDTH = 7.6
@@ -85,8 +87,8 @@ def identity(flagged: Verdict) -> Iterator[Row]:
     yield Row("Date of the flagging", when(settings.get("time")))
     yield Row("Requested by", flagged.statements.get("requested_by") or UNSTATED)
     for role, one in facts.mapping(settings.get("models")).items():
-        label = "Model in question" if role == "target" else f"{role[:1].upper()}{role[1:]} model"
-        yield Row(label, named(str(facts.mapping(one).get("name", ""))), marks(facts.mapping(one)))
+        label = _ROLES.get(role, f"{role[:1].upper()}{role[1:]} model")
+        yield Row(label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one)))
     sides = (
         ("Texts", "texts", "texts", "documents"),
         ("Known non-members", "nonmembers", "known", "known_documents"),
@@ -158,7 +160,7 @@ SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, r
 
 def heading(flagged: Verdict) -> str:
     """What the report is called."""
-    return titled("Flagged texts", flagged.corpus, flagged.model)
+    return titled("Flagged texts", flagged.corpus, called(flagged.model))
 
 
 def render(flagged: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:

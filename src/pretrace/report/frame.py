@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import shown
 from pretrace.report import heat, wording
 from pretrace.report.visible import named, shortened
@@ -72,7 +73,7 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     numbers = (wording.fixed, wording.significant, wording.percent, wording.count, wording.plural)
-    words = (wording.interval, wording.p_value, named, shortened, wording.plain)
+    words = (wording.interval, wording.p_value, named, shortened, wording.plain, called)
     environment.filters |= {function.__name__: function for function in (*numbers, *words)}
     environment.globals |= {"heat_steps": heat.STEPS, "unseen_colour": heat.UNSEEN}
     return environment

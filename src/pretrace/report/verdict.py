@@ -71,10 +71,15 @@ def identity(verdict: Verdict) -> Iterator[Row]:
     )
     yield Row("Requested by", said.get("requested_by") or UNSTATED)
     models = facts.mapping(verdict.settings.get("models"))
-    weights = facts.mapping(models.get("target")).get("weights")
-    marks = (("fingerprint of its weights:", False), (named(str(weights)), True)) if weights else ()
     if verdict.model:
-        yield Row("Model in question", named(verdict.model), marks)
+        target = facts.mapping(models.get("target"))
+        yield Row("Model in question", *facts.model_as_served(verdict.model, target))
+    for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
+        for key, one in models.items():
+            if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
+                yield Row(title, *facts.model_as_served(str(name), facts.mapping(one)))
+    if said.get("placebo"):
+        yield Row("How it is known not to have seen the texts", said["placebo"])
     made = "test" if verdict.hypothesis else "search"
     yield Row(
         "Texts",

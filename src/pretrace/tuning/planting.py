@@ -251,7 +251,8 @@ def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
     if isinstance(start, tuple):
         model, tokenizer = copy.deepcopy(start[0]).float(), start[1]
         return _Origin(_plain(model), tokenizer, {"model": type(model).__name__})
-    from pretrace.backends.loading import ModelSettings, load
+    from pretrace.backends.loading import load
+    from pretrace.backends.settings import ModelSettings
 
     loaded = load(str(start), ModelSettings(dtype="float32"))
     return _Origin(_plain(loaded.model), loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights})

@@ -22,6 +22,7 @@ from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power
 from pretrace.verdicts.audit.data import AuditData
+from pretrace.verdicts.audit.generation import PLANTING
 from pretrace.verdicts.audit.sample_scores import DocumentValues
 from pretrace.verdicts.audit.snippets import Samples
 from pretrace.verdicts.outcome import ENOUGH, exposure
@@ -167,7 +168,7 @@ def planted_copy(
     assert isinstance(target, HuggingFace)
     with _place(target, corpus, settings, cache=cache) as folder:
         if not (folder / "card.json").is_file():
-            with training("planting texts in a copy") as on_step:
+            with training(PLANTING) as on_step:
                 start = (target.model, target.tokenizer)
                 plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
         dtype = str(target.facts["dtype"])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.statistics import conformal
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.shift import Shift, below, moved_by, serial_p, set_shift
@@ -152,7 +153,7 @@ def concluded(
     chosen = found.standing.chosen
     end = conclude(
         Found(
-            model=model,
+            model=called(model),
             of=f"the {unit}s of {corpus}",
             level=shift.level,
             p=shift.p,
