@@ -188,9 +188,11 @@ def _pages(result: Result) -> dict[str, Callable[[str], str]]:
     from pretrace.report.frame import apart, speaking
 
     module = report_module(result)
-    made: dict[str, Callable[[str], str]] = {REPORT: lambda seal: module.render(result, seal=seal)}
-    if sections := speaking(module.APPENDIX, result):
-        made[APPENDIX] = lambda seal: apart(module.heading(result), sections, seal)
+    sections = speaking(module.SECTIONS, result)
+    known = [lambda _, one=one: one for one in sections]
+    made: dict[str, Callable[[str], str]] = {REPORT: lambda seal: module.render(result, known, seal=seal)}
+    if appendix := [one for one in sections if one.appendix]:
+        made[APPENDIX] = lambda seal: apart(module.heading(result), appendix, seal)
     return made
 
 

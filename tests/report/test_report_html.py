@@ -244,7 +244,7 @@ def test_an_unlabelled_run_promises_no_error_rate(unlabelled: Callable[..., Run]
     run = unlabelled()
     text = text_of(run)
     anchors = [section.anchor for section in speaking(SECTIONS, run)]
-    assert anchors == ["summary", "distributions", "texts", "tokens", "skipped", "limits", "settings"]
+    assert anchors == ["summary", "distributions", "texts", "tokens", "limits", "skipped", "settings"]
     assert "no error rate can be given" in text
     assert render(run).count('role="img"') == len(run.scores)
     best = run.ids[int(np.argmax(run.column(run.scores[0])))]

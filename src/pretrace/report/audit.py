@@ -206,11 +206,13 @@ def repeating(audit: Verdict) -> Section | None:
     return Section("To repeat this audit", "repeat", fill("audit/repeating.html", values), appendix=True)
 
 
-APPENDIX: Sections[Verdict] = (plan, gap, texts, repeating, advice.of_verdict)
-"""The sections that are a file of their own as well."""
 SECTIONS: Sections[Verdict] = (
     *(deciding_test, placebo, leans, checks, power, searched, variants, limits),
-    *APPENDIX,
+    plan,
+    gap,
+    texts,
+    repeating,
+    advice.of_verdict,
 )
 """The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
 

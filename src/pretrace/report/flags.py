@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, when
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
 from pretrace.report.facts import searched, sentences, shares
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.plots import CHANCE, KINDS
@@ -48,6 +48,7 @@ _CLASSES = {
     "flagged": "consistent",
     "set": "consistent",
 }
+_ROLES = {"target": "Model in question", "placebo": "Second model"}
 _METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
 FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
 WIDTH = 7.6
@@ -66,13 +67,14 @@ def first_page(flagged: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(flagged.statement, f"{title}: "),
         "css": _CLASSES[flagged.outcome],
-        "failed": any(check.status == "failed" for check in flagged.checks),
+        "failed": why_failed([check for check in flagged.checks if check.status == "failed"]),
+        "others": [check for check in flagged.checks if check.status != "failed"],
         "expected": expected(values["number"], flagged.figures["fdr"]),
         "advised": wording.once(flagged.advice),
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
         "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),
-        "foreseen": advice.foreseeable(flagged),
+        "foreseen": advice.foreseeable(flagged) if flagged.outcome != "refused" else None,
         "rows": tuple(identity(flagged)),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }
@@ -85,7 +87,7 @@ def identity(flagged: Verdict) -> Iterator[Row]:
     yield Row("Date of the flagging", when(settings.get("time")))
     yield Row("Requested by", flagged.statements.get("requested_by") or UNSTATED)
     for role, one in facts.mapping(settings.get("models")).items():
-        label = "Model in question" if role == "target" else f"{role[:1].upper()}{role[1:]} model"
+        label = _ROLES.get(role, f"{role[:1].upper()}{role[1:]} model")
         yield Row(label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one)))
     sides = (
         ("Texts", "texts", "texts", "documents"),
@@ -152,9 +154,7 @@ def repeating(flagged: Verdict) -> Section:
     return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}), appendix=True)
 
 
-APPENDIX: Sections[Verdict] = (repeating, advice.of_verdict)
-"""The sections that are a file of their own as well."""
-SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, *APPENDIX)
+SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
 
 

@@ -73,7 +73,7 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     numbers = (wording.fixed, wording.significant, wording.percent, wording.count, wording.plural)
-    words = (wording.interval, named, shortened, wording.plain, called)
+    words = (wording.interval, wording.p_value, named, shortened, wording.plain, called)
     environment.filters |= {function.__name__: function for function in (*numbers, *words)}
     environment.globals |= {"heat_steps": heat.STEPS, "unseen_colour": heat.UNSEEN}
     return environment

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, when
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
@@ -49,9 +49,7 @@ def first_page(verdict: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(verdict.statement, title and f"{title}: "),
         "rows": tuple(identity(verdict)),
-        "failed": [
-            (check, wording.plain(check.words)) for check in verdict.checks if check.status == "failed"
-        ],
+        "failed": why_failed([check for check in verdict.checks if check.status == "failed"]),
         "others": [check for check in verdict.checks if check.status != "failed"],
         "reasons": wording.once(verdict.reasons, verdict.trust),
         "advised": wording.once(verdict.advice),
@@ -273,9 +271,16 @@ def _tries(number: int) -> str:
     return "1 try" if number == 1 else f"{number:,} tries"
 
 
-APPENDIX: Sections[Verdict] = (tables, repeating, advice.of_verdict)
-"""The sections that are a file of their own as well."""
-SECTIONS: Sections[Verdict] = (passages, recitations, deciding_test, checks, power, *APPENDIX)
+SECTIONS: Sections[Verdict] = (
+    passages,
+    recitations,
+    deciding_test,
+    checks,
+    power,
+    tables,
+    repeating,
+    advice.of_verdict,
+)
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
 
 
