@@ -77,7 +77,11 @@ def identity(verdict: Verdict) -> Iterator[Row]:
     for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
         for key, one in models.items():
             if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
-                yield Row(title, *facts.model_as_served(str(name), facts.mapping(one)))
+                own, marks = facts.model_as_served(str(name), facts.mapping(one))
+                unasked = role == "placebo" and any(
+                    check.name == SECOND and check.status == "not run" for check in verdict.checks
+                )
+                yield Row(title, own, ((("not asked", False),) if unasked else ()) + marks)
     if said.get("placebo"):
         yield Row("How it is known not to have seen the texts", said["placebo"])
     made = "test" if verdict.hypothesis else "search"
@@ -214,11 +218,12 @@ def recitations(verdict: Verdict) -> Section | None:
         some = [row for row in rows if row["set"] == kind]
         sets.append((title, [_recited(row, asked) for row in some[:most]]))
     when_asked = when(verdict.settings.get("time"))
-    how = [f"Model: {named(verdict.model)}. Date: {when_asked}. {asked.get('how', '')}"]
-    if asked.get("prompt"):
-        how.append(
-            f"The prompt in full, with the beginning in the place of {{beginning}}: “{asked['prompt']}”"
-        )
+    how = [f"Model: {named(called(verdict.model))}. Date: {when_asked}. {asked.get('how', '')}"]
+    prompt = asked.get("prompt")
+    if prompt == "{beginning}":
+        how.append("The model was given the beginning and nothing else.")
+    elif prompt:
+        how.append(f"The prompt in full, with the beginning in the place of {{beginning}}: “{prompt}”")
     return Section(
         "What the model prints", "recited", fill("verdict/recited.html", {"sets": sets, "how": how})
     )
@@ -237,15 +242,16 @@ def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
         )
     else:
         said.append(
-            f"Of the words {wording.percent(float(row['printed']), 0)} stand in runs of five or more in one of "
-            f"{_tries(int(asked.get('tries', 1)))}."
+            f"{wording.percent(float(row['printed']), 0)} of the words of the text stand in runs of five or more in "
+            f"one of {_tries(int(asked.get('tries', 1)))}."
             if row["printed"] == row["printed"]
             else "The model gave no answer."
         )
     if continuation:
         said.append(
-            f"Longest common run: {wording.plural(int(row['longest run']), 'word')}; edit distance: "
-            f"{wording.plural(int(row['edit distance']), 'character')} of {len(end):,}."
+            f"The longest run that stands in both has {wording.plural(int(row['longest run']), 'word')}. To make the "
+            f"one the other, {wording.plural(int(row['edit distance']), 'character')} of {len(end):,} would have to be "
+            "changed (edit distance)."
         )
     return {
         "id": named(f"{row['id']}, window {int(row['place']) + 1}"),
@@ -253,7 +259,9 @@ def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
         "beginning": str(row["beginning"]),
         "end": _marked(end, str(row["end in common"])),
         "continuation": _marked(continuation[:LONGEST], str(row["continuation in common"])),
-        "title": "The model, at temperature 0" if "tries" in row else "The model, the nearest of its tries",
+        "title": "What the model wrote, at temperature 0"
+        if "tries" in row
+        else "What the model wrote, the nearest of its tries",
     }
 
 

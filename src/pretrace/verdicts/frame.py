@@ -75,8 +75,8 @@ DEFAULT_SECOND = "smollm2"
 ASKED = "reading with the model in question"
 """The stage that comes first."""
 UNREGISTERED = (
-    "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up "
-    "(--no-cache)."
+    "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up. "
+    "[--no-cache]"
 )
 
 
@@ -97,6 +97,8 @@ class Words:
     exact: bool = True
     preferred: str = "what was published"
     """What a trained model prefers, for the check of the second model: "the published order"."""
+    verb: str = "prefers"
+    """What it does with it."""
     read: str = ""
     """What a copy is trained on for --power, one of them, where that is not the unit."""
 
@@ -477,8 +479,8 @@ def _second(test: Test[V], values: V, found: Tested, words: Words) -> Check | No
 
 
 def _asked_words(name: str, p: float, words: Words, level: float) -> str:
-    finds = "so it prefers it as well" if p <= level else "so it does not prefer it"
-    return f"{name} was asked whether it prefers {words.preferred}, too: p = {p_value(p)}, {finds}."
+    does = "does" if p <= level else "does not"
+    return f"{name} was asked whether it {words.verb} {words.preferred}, too: p = {p_value(p)}, so it {does}."
 
 
 def _beyond_words(name: str, rest: Beyond, level: float) -> str:
@@ -487,7 +489,7 @@ def _beyond_words(name: str, rest: Beyond, level: float) -> str:
             f"But {name} reads these texts so differently from the model in question that it cannot show what every "
             "model would find in them."
         )
-    left = "so its preference is beyond it" if rest.p <= level else "so its preference is not beyond it"
+    left = "so it shows more" if rest.p <= level else "so it does not show more"
     against = f"{rest.dose:.1f} times what {name} shows"
     return f"The model in question was then held against {against}: p = {p_value(rest.p)}, {left}."
 

@@ -589,8 +589,8 @@ class _Recite(Test[Recited]):
         compared = [
             f"The texts were cut into windows of about {2 * PIECE} characters. The model was given the first half of a "
             "window, and it was measured how far it prints the second half, word for word.",
-            "Each second half was compared with that of another document after the same first half, so that what a "
-            "model prints of any such text counts for nothing.",
+            "The same was measured with the second half of another document in its place. Only what the model prints "
+            "of the right one beyond that counts.",
         ]
         if held:
             compared.append(
@@ -620,6 +620,7 @@ class _Recite(Test[Recited]):
                 "A model that prints nothing of a text may have read it all the same.",
             ),
             preferred="these texts",
+            verb="prints",
             read="document",
         )
 
@@ -646,7 +647,7 @@ class _Recite(Test[Recited]):
             number = 1 + self.settings.samples
             tries_of = f"{number} tries" if number > 1 else "one try"
             return [
-                f"In {tries_of} a window the model printed, in runs of five or more words, {' and '.join(said)}."
+                f"In {tries_of} for each window the model printed, in runs of five or more words, {' and '.join(said)}."
             ]
         return [f"The model can be expected to print, {'; '.join(said)}."]
 

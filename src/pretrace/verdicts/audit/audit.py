@@ -67,7 +67,7 @@ from pretrace.verdicts.register import Entry, kth, note
 
 UNREGISTERED = (
     "This audit was not entered in the register of this machine, and earlier tests of these texts were not looked up "
-    "there (--no-cache)."
+    "there. [--no-cache]"
 )
 
 
