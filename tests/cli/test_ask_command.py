@@ -178,6 +178,24 @@ def at_a_terminal(words: list[str], answer: str) -> tuple[int, str, str]:
     return code, out, shown
 
 
+@pytest.mark.parametrize("between", [",", ";"])
+def test_the_column_of_the_longest_texts_is_taken_and_said(
+    call: Call, mine: Path, tmp_path: Path, packaged: str, between: str
+) -> None:
+    rows = [["Nr.", "Beitrag"], *([str(i), one.read_text()] for i, one in enumerate(sorted(mine.iterdir())))]
+    table = tmp_path / "posts.csv"
+    table.write_text("".join(between.join(row) + "\n" for row in rows), encoding="utf-8")
+    code, said, error = call("ask", table, "--model", packaged, "--plan")
+    assert code == 4
+    assert said.startswith("24 texts of 24 documents.")
+    assert "the texts are taken from the column 'Beitrag'" in error
+
+
+def test_texts_that_are_not_there_are_no_unknown_command(call: Call) -> None:
+    assert "there is no file, folder or corpus 'my-posts'" in call("my-posts", "--model", "m")[2]
+    assert "No such command 'audot'. Did you mean 'audit'?" in call("audot", "--model", "m")[2]
+
+
 def test_at_a_terminal_it_asks_before_it_starts_and_the_command_may_be_left_out(
     mine: Path, tmp_path: Path
 ) -> None:

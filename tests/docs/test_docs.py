@@ -74,7 +74,7 @@ HARNESSES_OWN = {
 DOCKERS_OWN = {"--rm"}
 BENCHMARKS_OWN = {"--runs", "--name", "--kind", "--copies", "--dilution"}
 """Options of docker itself."""
-SCRIPTS_OWN = {"--demo", "--lowest"}
+SCRIPTS_OWN = {"--demo", "--lowest", "--known"}
 """Options of scripts/check-release."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",

@@ -80,7 +80,7 @@ def test_a_worker_is_killed_and_the_flagging_is_that_of_one_process(
     wholes = ({**one["figures"]["whole"], "parts": 0} for one in (told, said))
     assert next(wholes) == next(wholes), "shards are smaller on Ray"
     assert {**told["figures"], "whole": 0} == {**said["figures"], "whole": 0}
-    assert {**told["settings"], "command": 0} == {**said["settings"], "command": 0}
+    assert {**told["settings"], "command": 0, "time": 0} == {**said["settings"], "command": 0, "time": 0}
     assert {**told["settings"]["command"], "out": 0} == {**said["settings"]["command"], "out": 0}
 
 

@@ -187,6 +187,23 @@ def test_a_folder_is_chosen_and_a_drop_starts_an_upload(tab, tmp_path):
     assert page.locator("h1").inner_text() == "weather.txt"
 
 
+def test_a_folder_that_is_dropped_is_read_at_any_depth(tab, tmp_path):
+    """A real drop, as the browser gets it from a desktop: Chromium takes the paths and reads the folder itself."""
+    (tmp_path / "letters" / "1999").mkdir(parents=True)
+    for name in ("one.txt", "1999/two.md"):
+        (tmp_path / "letters" / name).write_text(f"A letter: {name}.")
+    page = tab("/collections")
+    box = page.locator("form.drop").bounding_box()
+    devtools = page.context.new_cdp_session(page)
+    drop = {"items": [], "files": [str(tmp_path / "letters")], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        devtools.send("Input.dispatchDragEvent", {"type": kind, **place, "data": drop})
+    page.wait_for_url("**/collections/2*")
+    assert page.locator("h1").inner_text() == "letters"
+    assert "2, from 2 files" in page.locator("dl.facts").inner_text()
+
+
 @pytest.mark.usefixtures("at_once")
 def test_what_applies_follows_what_is_said(tab, files):
     page = tab()

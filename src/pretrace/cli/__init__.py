@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
 import signal
@@ -128,10 +129,12 @@ def _in_full(app: Any, arguments: list[str]) -> list[str]:
     arguments, renamed = in_present_words(arguments)
     if renamed and not {"-q", "--quiet"} & set(arguments):
         note(renamed)
-    first = arguments[0]
-    if first.startswith("-") or first in getattr(typer.main.get_command(app), "commands", {}):
+    first, names = arguments[0], [*getattr(typer.main.get_command(app), "commands", {})]
+    if first.startswith("-") or first in names:
         return arguments
-    return ["ask", *arguments] if Path(first).exists() else arguments
+    # Texts that are not there are for ask to tell of, where no command can have been meant.
+    missing = arguments[1:2] in (["--model"], ["--corpus"]) and not difflib.get_close_matches(first, names)
+    return ["ask", *arguments] if Path(first).exists() or missing else arguments
 
 
 def _plugin_fault(error: BaseException) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking 
     flagged, tables = flagged_of(
         job, parts, planned, own["model"], command=job.source["command"], asking=asking
     )
-    flagged = with_found(flagged, job.source.get("found"))
+    flagged = _asked_for(with_found(flagged, job.source.get("found")))
     rows = ((one.id, one.reason, one.tokens) for one in unscored(job, parts))
     beside: dict[str, Write] = {
         **tables.writers(),
@@ -148,6 +149,16 @@ def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking 
     save_verdict(flagged, out, beside=beside)
     remove(parts)
     return printed(flagged, out)
+
+
+def _asked_for(flagged: Verdict) -> Verdict:
+    """The same, with when it was made, and who asked for it, as the command was told."""
+    said = flagged.settings["command"].get("requested_by")
+    return replace(
+        flagged,
+        settings={"time": datetime.now(UTC).isoformat(timespec="seconds"), **flagged.settings},
+        statements={"requested_by": said} if said else {},
+    )
 
 
 _NOT_RECORDED = {one.name for one in fields(EngineSettings)}
@@ -183,6 +194,7 @@ class FlagInputs:
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     found: Path | None = like(FoundInputs, "found")
+    requested_by: str = option("", "Who asks, for the first page of the report.", panel=FLAGGING)
     companions: Companions = field(default_factory=Companions)
     dry_run: bool = dry_run_option()
 
@@ -250,7 +262,7 @@ def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[
     with old_objects_left_alone(), watched("reading", REPORT + SET_TEST) as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
-    made = with_found(made, command.found)
+    made = _asked_for(with_found(made, command.found))
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
     save_verdict(made, command.out, beside=beside)
     return printed(made, command.out)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -18,7 +19,7 @@ from pretrace.report.facts import sentences
 from pretrace.report.frame import fill
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
-from pretrace.types import AuditFigures, Power, Verdict
+from pretrace.types import AuditFigures, Check, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
@@ -71,10 +72,7 @@ def first_page(audit: Verdict) -> Markup:
         "suspects": len(documents_of(audit, SUSPECT)[0]),
         "controls": len(documents_of(audit, CONTROL)[0]),
         "rows": identity(audit),
-        "failed": [
-            (one, wording.plain(_SENTENCE.split(one.words, maxsplit=1)[0]) if len(failed) < 4 else "")
-            for one in failed
-        ],
+        "failed": [(one, words if len(failed) < 4 else "") for one, words in why_failed(failed, whole=0)],
         "others": others,
         "advice": advice,
         "advised": len(advised),
@@ -84,6 +82,14 @@ def first_page(audit: Verdict) -> Markup:
         "foreseen": likely,
     }
     return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
+
+
+def why_failed(failed: Sequence[Check], whole: int = 2) -> list[tuple[Check, str]]:
+    """Each failed check with why it matters: in full where they are no more than `whole`, else in a sentence."""
+    told = [
+        one.words if len(failed) <= whole else _SENTENCE.split(one.words, maxsplit=1)[0] for one in failed
+    ]
+    return list(zip(failed, map(wording.plain, told), strict=True))
 
 
 def identity(audit: Verdict) -> tuple[Row, ...]:
@@ -268,5 +274,10 @@ def _listed(number: int, noun: str) -> str:
 
 
 def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
-    found = facts.mapping(audit.settings.get(part)).get("sha256")
+    return hash_of(facts.mapping(audit.settings.get(part)))
+
+
+def hash_of(texts: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+    """The hash of some texts, by what was recorded of them; nothing where it was not."""
+    found = texts.get("sha256")
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()

@@ -228,7 +228,7 @@ def _drift_check(found: Standing, explained: float, counts: bool) -> Check:
     if found.spread > 1:
         taken += f", and a spread of {found.spread:.2f}"
     if not found.rejects:
-        words = f"Nothing stands out, so nothing has to be explained. Had it, {taken} would have been taken off first."
+        words = f"Nothing stands out, so nothing has to be explained. Else this would be taken off first: {taken}."
         return Check(DRIFT, _DRIFT, "not run", words, "", figures)
     left = int(found.chosen.sum())
     words = (
