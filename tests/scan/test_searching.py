@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pretrace.scan.corpus import CorpusFile, Reader
@@ -166,6 +166,7 @@ def test_texts_are_taken_out_of_json_lines_as_json_says() -> None:
 @pytest.mark.skipif(not has_numba(), reason="both engines are wanted")
 @settings(max_examples=60, deadline=None)
 @given(some=st.lists(st.binary(max_size=60), max_size=8))
+@example(some=[b"\xe0\x80\xa1"])  # a "!" in three bytes
 def test_bytes_that_are_no_utf_8_are_read_alike(
     tmp_path_factory: pytest.TempPathFactory, some: list[bytes]
 ) -> None:

@@ -19,7 +19,6 @@ from pretrace.errors import PretraceError
 
 if TYPE_CHECKING:
     from pretrace.cli.answer import Answered
-    from pretrace.cli.options import Leaf
 
 __all__ = ["main"]
 
@@ -88,10 +87,10 @@ def _called(arguments: list[str]) -> tuple[int, str]:
 
 
 def calling(
-    function: Callable[..., Answered], called: str, leaves: Mapping[str, Leaf], hints: Mapping[str, Any]
+    function: Callable[..., Answered], called: str, leaves: Mapping[str, Any], hints: Mapping[str, Any]
 ) -> Callable[..., None]:
-    """What typer calls for a command with the options as they were written: the command is given its settings, what it
-    answers is printed, and the program leaves with the code of that."""
+    """What typer calls for a command with its options, `leaves`, as they were written: the command is given its
+    settings, what it answers is printed, and the program leaves with the code of that."""
 
     @functools.wraps(function)
     def run(**given: Any) -> None:

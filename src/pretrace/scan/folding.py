@@ -110,6 +110,7 @@ def _folded_in_numpy(joined: Bytes) -> Bytes:
         made[two] = np.where(space, SPACE, 0xC0 | code >> 6)
         made[two + 1] = np.where(space, SPACE, 0x80 | code & 63)
     lead = (joined[:-2] >= 0xE0) & (joined[:-2] <= 0xEF) & following[:-1] & following[1:]
+    lead &= (joined[:-2] > 0xE0) | (joined[1:-1] >= 0xA0)  # no character stands in more bytes than it takes
     three = np.flatnonzero(lead)
     if len(three):
         old = (joined[three] & 15).astype(np.int64) << 12 | (joined[three + 1] & 63).astype(np.int64) << 6

@@ -59,7 +59,10 @@ def letter(raw: Any, i: int, end: int, table: Any, out: Any, n: int, spaced: boo
         code = table[(byte & 31) << 6 | np.int64(raw[i + 1]) & 63]
         n, spaced = put(out, n, np.int64(code), spaced)
         return n, i + 2, spaced
-    if 0xE0 <= byte <= 0xEF and i + 2 < end and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80:
+    following = i + 2 < end and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80
+    if (
+        0xE0 <= byte <= 0xEF and following and (byte > 0xE0 or raw[i + 1] >= 0xA0)
+    ):  # none in more bytes than it takes
         code = table[(byte & 15) << 12 | (np.int64(raw[i + 1]) & 63) << 6 | np.int64(raw[i + 2]) & 63]
         n, spaced = put(out, n, np.int64(code), spaced)
         return n, i + 3, spaced
