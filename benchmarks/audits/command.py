@@ -35,14 +35,12 @@ from benchmarks.experiments import DATA, RESULTS
 from benchmarks.machine import commit, machine
 from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
-from pretrace.cache.traces import open_store
 from pretrace.results.atomic import atomic_text
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.assessment import kinds
-from pretrace.verdicts.audit.audit import _Asked
+from pretrace.verdicts.audit.audit import _Asked, kinds
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
 from pretrace.verdicts.audit.generation import compared, cut_alike

@@ -74,7 +74,7 @@ PARTS = {
     "hashing": ["jobs.shards:_content", "jobs.shards:_Seen.add", "jobs.both:Gathered.add"],
     "tokenising": ["backends.tokens:Tokens.encode"],
     "packing": ["backends.huggingface:HuggingFace.pack"],
-    "storing": ["cache.traces:Traces.get", "cache.traces:Traces.put"],
+    "storing": ["scoring.evidence:Traces.get", "scoring.evidence:Traces.put"],
     "forward pass": [
         "backends.huggingface:HuggingFace._read",
         "backends.huggingface:read",

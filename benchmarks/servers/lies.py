@@ -36,9 +36,8 @@ from benchmarks.machine import commit, machine
 from benchmarks.servers.imitation import Lie, Model, ModelServer, serving
 from pretrace import open_model
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
 from pretrace.errors import PretraceError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
 
 RESULTS = RESULTS / "servers_lies.json"

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from pretrace.cli import progress
-from pretrace.cli.progress import BytesLine, PassesLine, Stages, TrainingLine, duration
+from pretrace.cli.progress import BytesLine, Passes, Stages, TrainingLine, duration
 from pretrace.cli.streams import silenced
+from pretrace.scoring.outlook import Outlook, Stage
 from pretrace.tuning.plan import TrainingStep
-from pretrace.verdicts.audit.watch import Outlook, Stage
 
 
 def stages(now: list[float]) -> Stages:
     made = Stages(Outlook(lambda: now[0]))
-    made.plan([Stage("training the generator", 100), Stage("writing continuations", 200)])
+    made.plan([Stage("training the generator", 100), Stage("writing continuations", 200)], 0.0)
     return made
 
 
@@ -113,9 +113,17 @@ def test_classifiers_that_are_trained_are_announced(capsys: pytest.CaptureFixtur
     assert "note: pretrained: trained on the texts first" in capsys.readouterr().err
 
 
+def begun(stage: str, now: list[float]) -> Outlook:
+    """An outlook of one stage, which has begun."""
+    outlook = Outlook(lambda: now[0])
+    outlook.plan([Stage(stage, 0.0)], 0.0)
+    outlook.begin(stage)
+    return outlook
+
+
 def test_a_line_says_texts_done_speed_and_time_left() -> None:
     now = [100.0]
-    reading = PassesLine("reading", lambda: now[0])
+    reading = Passes("reading", begun("reading", now))
     assert reading.line() == ""
     reading.begin(30_000)
     assert reading.line() == "reading · 0 of 30,000 texts"
@@ -129,11 +137,11 @@ def test_a_line_says_texts_done_speed_and_time_left() -> None:
 def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed() -> None:
     """The longest texts are read first: ten of a hundred texts are done, and half of the tokens."""
     now = [0.0]
-    reading = PassesLine("reading", lambda: now[0])
+    reading = Passes("reading", begun("reading", now))
     reading.begin(200)
     reading.weigh(100, 2_000)
-    reading.advance(10, 1_000, 50.0, True)
     now[0] = 50.0
+    reading.advance(10, 1_000, 50.0, True)
     assert "10 of 200 texts" in reading.line()
     assert reading.line().endswith("2 min 30 s left")  # 3,000 tokens: the other hundred texts count as these
     reading.weigh(100, 0)  # which are all in the store

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import threading
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a tr
 _CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
 _SHARES = 4  # batches that share a token budget that was given, whatever the number of cores
+_TIMED = 2.0e10  # parameters times tokens that each core computes to time a model: a quarter of a second
+_FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 
 Watches = list[LastToken | Firings]
 
@@ -151,6 +154,21 @@ class HuggingFace:
             )
             with contextlib.closing(done):
                 yield from done
+
+    def seconds_a_token(self) -> float:
+        """Seconds that a token takes on this machine now, by made-up tokens, with as many batches at once as there
+        ever are; read twice, since the first time sets up what the second uses."""
+        parameters = max(1, int(self.facts["parameters"]))
+        length = min(max(int(_TIMED / parameters), _FEWEST_TIMED), _MOST_TIMED, self.max_tokens)
+        made_up = Encoded(np.zeros(0, np.int32), (np.arange(length, dtype=np.int32) + 1) % self.vocabulary)
+        batches = [[made_up]] * (torch.get_num_threads() if self.sharing == cores.APART else 1)
+        took = 0.0
+        for _ in range(2):
+            began = time.perf_counter()
+            for _ in self.stream(batches, Quantity.LOGP):
+                pass
+            took = time.perf_counter() - began
+        return took / (len(batches) * length)
 
     @torch.inference_mode()
     def _pass(

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from rich import progress as rich
 
 from pretrace.cli.answer import printer
-from pretrace.cli.streams import EVERY, Noted, note, note_share, progress_file, quiet, said_at, say
+from pretrace.cli.streams import EVERY, note, note_share, progress_file, quiet, said_at, say
 from pretrace.scoring.evidence import Progress, Work
-from pretrace.verdicts.audit.watch import Outlook, Stage
+from pretrace.scoring.outlook import REPORT, Clock, Outlook, Stage
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep, TrainingStep
@@ -25,64 +25,89 @@ if TYPE_CHECKING:
 # Progress in words, for where there is no terminal: what is done of how much, how fast, and the time left.
 
 
-Clock = Callable[[], float]
+class Passes:
+    """Passes over texts, a stage of the job; what came from the cache counts neither for the speed nor for the time
+    left."""
 
-
-class PassesLine:
-    """Passes over texts; what came from the cache counts neither for the speed nor for the time left."""
-
-    def __init__(self, what: str, clock: Clock = time.monotonic) -> None:
-        self.what, self._clock = what, clock
-        from pretrace.scoring.evidence import Work
-
-        self._work = Work()
-        self._tokens, self._seconds = 0, 0.0
-        self._since = clock()
+    def __init__(self, what: str, outlook: Outlook) -> None:
+        self.what, self.outlook, self.work = what, outlook, Work()
+        self.tokens, self.seconds = 0, 0.0
+        self._weighed = False
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
-        self._work.begin(texts)
+        self.work.begin(texts)
 
     def weigh(self, texts: int, tokens: int) -> None:
         """So many of them have so many tokens."""
-        self._work.weigh(texts, tokens)
+        self._weighed = True
+        self.outlook.waited()
+        self.work.weigh(texts, tokens)
+        if self.work.fresh:
+            self.outlook.advance(*self.work.sizes)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done."""
-        self._work.advance(texts, tokens, fresh=fresh)
+        self.work.advance(texts, tokens, fresh=fresh)
         if fresh:
-            self._tokens += tokens
-            self._seconds += seconds
-        elif not self._work.fresh:
-            self._since = self._clock()
+            self.tokens += tokens
+            self.seconds += seconds
+            self.outlook.advance(*self.work.sizes)
+        elif not self.work.fresh:
+            self.outlook.waited()
+
+    @property
+    def rate(self) -> str:
+        """Such as "5,300 tokens/s"; nothing before a batch was read."""
+        return f"{self.tokens / self.seconds:,.0f} tokens/s" if self.seconds else ""
 
     def line(self) -> str:
         """Nothing before there is something to read, then such as
         "reading · 1,024 of 30,000 texts · 5,300 tokens/s · 4 min 10 s left"."""
-        work = self._work
-        if not work.total:
+        if not self.work.total:
             return ""
-        parts = [self.what, f"{work.done:,} of {work.total:,} texts"]
-        if self._seconds:
-            parts.append(f"{self._tokens / self._seconds:,.0f} tokens/s")
-        left = work.left(self._clock() - self._since)
-        if left is not None:
-            parts.append(f"{duration(left)} left")
-        return " · ".join(parts)
+        done = f"{self.work.done:,} of {self.work.total:,} texts"
+        return " · ".join(filter(None, (self.what, done, self.rate, left_of(self.outlook))))
+
+    def said(self) -> str:
+        """What is done now."""
+        if self.work.done or not self.work.total:
+            return self.what
+        return f"{self.what}: " + (
+            "the first batch is computed" if self._weighed else f"tokenising {self.work.total:,} texts"
+        )
+
+
+def left_of(outlook: Outlook) -> str:
+    """Such as "4 min 10 s left"; nothing where it is not known."""
+    left = outlook.left() if outlook.share else None
+    return "" if left is None else f"{duration(left)} left"
 
 
 class TrainingLine:
-    """Steps of a training."""
+    """Steps of a training, a stage of a job whose other stages are not known yet."""
 
-    def __init__(self, what: str, clock: Clock = time.monotonic) -> None:
-        self.what, self._clock = what, clock
+    def __init__(self, what: str, clock: Clock = time.monotonic, outlook: Outlook | None = None) -> None:
+        self.what, self._clock, self._outlook = what, clock, outlook or Outlook(clock)
         self._since, self._step = clock(), None
 
     _step: TrainingStep | None
 
     def __call__(self, step: TrainingStep) -> None:
         """So far it is."""
+        if self._step is None:
+            self._outlook.plan([Stage(self.what, 0.0), Stage("reading", 0.0)])
+            self._outlook.begin(self.what)
         self._step = step
+        self._outlook.advance(step.step / step.steps)
+
+    @contextmanager
+    def over(self) -> Iterator[None]:
+        """While the context lasts, the training goes on."""
+        with _now(self.what):
+            yield
+        if self._step is not None:
+            self._outlook.end()
 
     def line(self) -> str:
         """Nothing before the first step, then such as
@@ -130,60 +155,49 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-class _Bar:
+class _Bar(Passes):
     """Shows passes over texts as they are done."""
 
-    def __init__(self, progress: rich.Progress, task: rich.TaskID) -> None:
+    def __init__(self, what: str, outlook: Outlook, progress: rich.Progress) -> None:
+        super().__init__(what, outlook)
         self.progress = progress
-        self.task = task
-        self.work = Work()
-        self.tokens = 0
-        self.seconds = 0.0
-        self.since = time.monotonic()
+        self.task = progress.add_task(what, rate="", left="", total=None)
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
-        self.work.begin(texts)
+        super().begin(texts)
         self.progress.update(self.task, total=self.work.total)
 
-    def weigh(self, texts: int, tokens: int) -> None:
-        """So many of them have so many tokens."""
-        self.work.weigh(texts, tokens)
-
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        """So many are done; what came from the store does not count for the speed and the time left."""
-        self.work.advance(texts, tokens, fresh=fresh)
-        if fresh:
-            self.tokens += tokens
-            self.seconds += seconds
-        elif not self.work.fresh:
-            self.since = time.monotonic()
-        rate = f"{self.tokens / self.seconds:,.0f} tokens/s" if self.seconds else "from the cache"
-        left = self.work.left(time.monotonic() - self.since)
-        said = "" if left is None else f"{duration(left)} left"
-        self.progress.update(self.task, advance=texts, rate=rate, left=said)
+        """So many are done."""
+        super().advance(texts, tokens, seconds, fresh)
+        rate = self.rate or "from the cache"
+        self.progress.update(self.task, advance=texts, rate=rate, left=left_of(self.outlook))
 
 
 @contextmanager
-def watched(what: str) -> Iterator[Progress]:
-    """Passes over texts, shown on standard error."""
-    if progress_file() and not sys.stderr.isatty():
-        yield Noted(what)
-        return
+def watched(what: str, after: float = REPORT) -> Iterator[Progress]:
+    """Passes over texts, shown on standard error; so many seconds of other work come `after` them."""
+    outlook = job()
+    outlook.plan([Stage(what, 0.0)], after)
+    outlook.begin(what)
     if not sys.stderr.isatty() or quiet():
-        passes = PassesLine(what)
-        with said(passes.line):
+        passes = Passes(what, outlook)
+        with _now(passes.said), said(passes.line):
             yield passes
-        return
-    columns = (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TextColumn("{task.fields[rate]}"),
-        rich.TextColumn("{task.fields[left]}"),
-    )
-    with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
-        yield _Bar(progress, progress.add_task(what, rate="", left="", total=None))
+    else:
+        columns = (
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(),
+            rich.MofNCompleteColumn(),
+            rich.TextColumn("{task.fields[rate]}"),
+            rich.TextColumn("{task.fields[left]}"),
+        )
+        with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
+            bar = _Bar(what, outlook, progress)
+            with _now(bar.said):
+                yield bar
+    outlook.end()
 
 
 @contextmanager
@@ -208,12 +222,9 @@ def counted_bytes() -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def trained(what: str = "training") -> Iterator[OnStep | None]:
     """Training with its loss, shown on standard error."""
-    if progress_file() and not sys.stderr.isatty():
-        yield lambda step: note_share(step.step / step.steps, None, what)
-        return
+    steps = TrainingLine(what, outlook=job())
     if not sys.stderr.isatty() or quiet():
-        steps = TrainingLine(what)
-        with said(steps.line):
+        with said(steps.line), steps.over():
             yield steps
         return
     columns = (
@@ -226,10 +237,12 @@ def trained(what: str = "training") -> Iterator[OnStep | None]:
         task = progress.add_task("", state="", total=None)
 
         def show(step: TrainingStep) -> None:
+            steps(step)
             state = f"loss {step.loss:.2f}, {step.tokens_per_second:,.0f} tokens/s"
             progress.update(task, completed=step.step, total=step.steps, state=state)
 
-        yield show
+        with steps.over():
+            yield show
 
 
 def announce_training(classifiers: Sequence[str]) -> None:
@@ -270,21 +283,21 @@ class Stages:
     """
 
     def __init__(self, outlook: Outlook | None = None) -> None:
-        self.outlook = outlook or Outlook()
+        self.outlook = outlook or job()
         self._told = self.outlook.clock()
 
     def planned(self, plan: AuditPlan, /) -> None:
         """Nothing is shown: only an audit has such a plan."""
 
-    def plan(self, stages: Sequence[Stage], /) -> None:
+    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """All stages that lie ahead."""
-        self.outlook.plan(stages)
+        self.outlook.plan(stages, after)
 
     @contextmanager
     def passes(self, stage: str, /) -> Iterator[Progress]:
         """A stage in which texts go through a model."""
         with self._shown(stage):
-            yield _Share(self.outlook)
+            yield Passes(stage, self.outlook)
 
     @contextmanager
     def training(self, stage: str, /) -> Iterator[OnStep | None]:
@@ -294,27 +307,21 @@ class Stages:
 
     def line(self, stage: str) -> str:
         """What is shown now: "step 2 of 5 · training the generator · 1 min 40 s left of the whole"."""
+        left = self.outlook.left()
+        told = "" if left is None else f"{duration(left)} left of the whole"
+        return " · ".join(filter(None, (self._words(stage), told)))
+
+    def _words(self, stage: str) -> str:
         step, steps = self.outlook.step
-        return f"step {step} of {steps} · {stage} · {duration(self.outlook.left())} left of the whole"
+        return f"step {step} of {steps} · {stage}"
 
     @contextmanager
     def _shown(self, stage: str) -> Iterator[None]:
         self.outlook.begin(stage)
         shown = nullcontext() if quiet() else self._bar(stage) if sys.stderr.isatty() else self._lines(stage)
-        with shown, self._noted(stage):
+        with shown, _now(self._words(stage)):
             yield
         self.outlook.end()
-
-    @contextmanager
-    def _noted(self, stage: str) -> Iterator[None]:
-        if progress_file() is None:
-            yield
-            return
-        step, steps = self.outlook.step
-        said = f"step {step} of {steps} · {stage}"
-        show = lambda: note_share(self.outlook.share, self.outlook.left(), said)  # noqa: E731 - said once, called often
-        with repeated(show, first=0.0, every=EVERY):
-            yield
 
     @contextmanager
     def _bar(self, stage: str) -> Iterator[None]:
@@ -337,23 +344,6 @@ class Stages:
         waited = self.outlook.clock() - self._told
         with repeated(show, first=max(0.0, _LINE_SECONDS - waited), every=_LINE_SECONDS):
             yield
-
-
-class _Share:
-    """Passes over texts as a share of a stage."""
-
-    def __init__(self, outlook: Outlook) -> None:
-        self.outlook, self.work = outlook, Work()
-
-    def begin(self, texts: int) -> None:
-        self.work.begin(texts)
-
-    def weigh(self, texts: int, tokens: int) -> None:
-        self.work.weigh(texts, tokens)
-
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        self.work.advance(texts, tokens, fresh=fresh)
-        self.outlook.advance(self.work.share)
 
 
 @contextmanager
@@ -383,8 +373,43 @@ def repeated(act: Callable[[], None], *, first: float, every: float) -> Iterator
 
 _LATER = 1.0
 """Seconds that a stage's own line is given before it counts as missing; also the time between two looks."""
-_doing: list[tuple[str, float]] = []
+_Words = str | Callable[[], str]
+_doing: list[tuple[_Words, float]] = []
 """What is being done and since when, the innermost last."""
+_jobs: list[Outlook] = []
+"""How long the command that runs still takes."""
+
+
+def job() -> Outlook:
+    """The outlook of the command that runs; one of its own outside of any."""
+    return _jobs[-1] if _jobs else Outlook()
+
+
+@contextmanager
+def _now(what: _Words, since: float | None = None) -> Iterator[None]:
+    """What is being done, for the line and for the progress file while the context lasts."""
+    _doing.append((what, time.monotonic() if since is None else since))
+    _note()
+    try:
+        yield
+    finally:
+        _doing.pop()
+        _note()
+
+
+def _note() -> None:
+    """Write how far the command is, where a file is asked for."""
+    if not _jobs or progress_file() is None:
+        return
+    outlook = _jobs[-1]
+    # every command that takes long begins with its texts, and ends with its result
+    otherwise = "reading the texts" if outlook.current is None else ""
+    said = _in_words(_doing[-1][0]) if len(_doing) > 1 else otherwise
+    note_share(outlook.done, outlook.left(), said)
+
+
+def _in_words(what: _Words) -> str:
+    return what if isinstance(what, str) else what()
 
 
 @contextmanager
@@ -393,31 +418,27 @@ def doing(what: str, *, spinner: bool = False, clock: Clock = time.monotonic) ->
 
     `spinner` shows it on a terminal too, which nothing else may write to meanwhile.
     """
-    _doing.append((what, clock()))
-    note_share(0.0, None, what)
     shown = spinner and sys.stderr.isatty() and not quiet()
-    try:
-        with printer(stderr=True).status(what) if shown else nullcontext():
-            yield
-    finally:
-        _doing.pop()
+    with _now(what, clock()), printer(stderr=True).status(what) if shown else nullcontext():
+        yield
 
 
 @contextmanager
 def command(name: str, clock: Clock = time.monotonic) -> Iterator[None]:
     """A whole command: a plain line on standard error wherever nothing was said for 30 seconds, lest whatever runs it
     takes it for dead; nothing on a terminal or with --quiet."""
-    _doing.append((f"pretrace {name}", clock()))
-    note_share(0.0, None, "reading the texts")  # every command that takes long begins with that
+    _jobs.append(Outlook())
+    lines = (
+        nullcontext()
+        if sys.stderr.isatty()
+        else repeated(lambda: _say(clock), first=_LINE_SECONDS + _LATER, every=_LATER)
+    )
+    noted = repeated(_note, first=EVERY, every=EVERY) if progress_file() else nullcontext()
     try:
-        with (
-            nullcontext()
-            if sys.stderr.isatty()
-            else repeated(lambda: _say(clock), first=_LINE_SECONDS + _LATER, every=_LATER)
-        ):
+        with _now(f"pretrace {name}", clock()), lines, noted:
             yield
     finally:
-        _doing.pop()
+        _jobs.pop()
 
 
 def _say(clock: Clock) -> None:
@@ -427,4 +448,4 @@ def _say(clock: Clock) -> None:
         return
     said_at[0] = now
     what, since = _doing[-1]
-    say(f"{what} · {duration(now - since)} so far")
+    say(f"{_in_words(what)} · {duration(now - since)} so far")

@@ -17,6 +17,7 @@ import io
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -114,6 +115,7 @@ def note(words: str) -> None:
 VARIABLE = "PRETRACE_PROGRESS"
 EVERY = 0.5
 """Seconds between two writes."""
+_writing = threading.Lock()
 
 
 def progress_file() -> Path | None:
@@ -137,7 +139,7 @@ def _write(content: dict[str, Any]) -> None:
     if path is None or not _may_go(path):
         return
     beside = path.with_name(f"{path.name}.{os.getpid()}")
-    with suppress(OSError):  # progress is no reason to lose the work
+    with _writing, suppress(OSError):  # progress is no reason to lose the work
         beside.write_text(json.dumps(content), encoding="utf-8")
         beside.replace(path)
 
@@ -145,41 +147,3 @@ def _write(content: dict[str, Any]) -> None:
 def _may_go(path: Path) -> bool:
     """Whether nothing is lost with what is there: nothing, or an earlier state."""
     return not path.exists() or not {"share", "ended"}.isdisjoint(json_object(path) or {})
-
-
-class Noted:
-    """Passes over texts, written to the file as they are done."""
-
-    def __init__(self, said: str) -> None:
-        self.said = said
-        from pretrace.scoring.evidence import Work  # every command imports this file
-
-        self._work = Work()
-        self._begun = time.monotonic()
-        self._last = 0.0
-        self._weighed = False
-        note_share(0.0, None, said)
-
-    def begin(self, texts: int) -> None:
-        """So many more passes over a text lie ahead; their tokens come first."""
-        self._work.begin(texts)
-        if not self._work.done:
-            note_share(0.0, None, f"{self.said}: tokenising {self._work.total:,} texts")
-
-    def weigh(self, texts: int, tokens: int) -> None:
-        """So many of them have so many tokens."""
-        self._work.weigh(texts, tokens)
-        if not self._work.done and not self._weighed:
-            self._weighed = True
-            note_share(0.0, None, f"{self.said}: the first batch is computed")
-
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        """So many are done; what came from the store does not count for the speed."""
-        now = time.monotonic()
-        work = self._work
-        work.advance(texts, tokens, fresh=fresh)
-        if now - self._last < EVERY and work.done < work.total:
-            return
-        self._last = now
-        share = work.share if work.fresh else work.done / max(1, work.total)
-        note_share(share, work.left(now - self._begun), self.said)

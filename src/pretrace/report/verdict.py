@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, when
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
@@ -49,9 +49,7 @@ def first_page(verdict: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(verdict.statement, title and f"{title}: "),
         "rows": tuple(identity(verdict)),
-        "failed": [
-            (check, wording.plain(check.words)) for check in verdict.checks if check.status == "failed"
-        ],
+        "failed": why_failed([check for check in verdict.checks if check.status == "failed"]),
         "others": [check for check in verdict.checks if check.status != "failed"],
         "reasons": wording.once(verdict.reasons, verdict.trust),
         "advised": wording.once(verdict.advice),
@@ -73,15 +71,20 @@ def identity(verdict: Verdict) -> Iterator[Row]:
     )
     yield Row("Requested by", said.get("requested_by") or UNSTATED)
     models = facts.mapping(verdict.settings.get("models"))
-    weights = facts.mapping(models.get("target")).get("weights")
-    marks = (("fingerprint of its weights:", False), (named(str(weights)), True)) if weights else ()
     if verdict.model:
-        yield Row("Model in question", named(verdict.model), marks)
-    found = corpus.get("sha256")
-    hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
+        target = facts.mapping(models.get("target"))
+        yield Row("Model in question", *facts.model_as_served(verdict.model, target))
+    for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
+        for key, one in models.items():
+            if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
+                yield Row(title, *facts.model_as_served(str(name), facts.mapping(one)))
+    if said.get("placebo"):
+        yield Row("How it is known not to have seen the texts", said["placebo"])
     made = "test" if verdict.hypothesis else "search"
     yield Row(
-        "Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}", hashed
+        "Texts",
+        f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}",
+        hash_of(corpus),
     )
     if verdict.register:
         first, *others = verdict.register
@@ -281,14 +284,16 @@ SECTIONS: Sections[Verdict] = (
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
 
 
+def heading(verdict: Verdict) -> str:
+    """What the report is called."""
+    if not verdict.model:
+        return f"Search: {named(verdict.corpus)}"
+    return titled("Test", verdict.corpus, called(verdict.model))
+
+
 def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report as one HTML document, with the `seal` of its folder on each page."""
-    title = (
-        titled("Test", verdict.corpus, called(verdict.model))
-        if verdict.model
-        else f"Search: {verdict.corpus}"
-    )
-    return two_parts(title, first_page(verdict), speaking(sections, verdict), seal)
+    return two_parts(heading(verdict), first_page(verdict), speaking(sections, verdict), seal)
 
 
 def write(verdict: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:

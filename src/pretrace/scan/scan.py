@@ -572,7 +572,8 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
             *texts.corpus.notes,
             *(
                 [
-                    f"{number:,} files with {documents:,} documents were read, {size / 1e6:,.0f} MB as they lie there."
+                    f"{_many(number, 'file')} with {_many(documents, 'document')} {'was' if number == 1 else 'were'} "
+                    f"read, {_megabytes(size)} as {'it lies' if number == 1 else 'they lie'} there."
                 ]
                 if number
                 else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from tiny import MORE_WORDS
 
 from pretrace.errors import TextsError
+from pretrace.scoring.outlook import Stage
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
@@ -20,6 +22,7 @@ from pretrace.verdicts.audit.placebo import graded
 from pretrace.verdicts.audit.planning import planned, taking_part
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
+from pretrace.verdicts.audit.watch import Timed, Unwatched
 
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 
@@ -88,6 +91,7 @@ def test_the_stages_that_lie_ahead_are_those_of_the_design() -> None:
         "reading with the target",
         "reading with base",
         "planting texts in a copy",
+        "reading with the target",
     ]
     assert "nothing" in direct.plan.outcomes
     written = planned(MINE, TARGET, (BASE,), generator=SIBLING, heldout=None, settings=HOW, seed=0)
@@ -97,6 +101,26 @@ def test_the_stages_that_lie_ahead_are_those_of_the_design() -> None:
         "reading with the target",
         "reading with base",
     ]
+
+
+class Noting(Timed):
+    """Notes the stages that were planned, and those that were entered."""
+
+    ahead: tuple[str, ...] = ()
+
+    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
+        self.ahead = tuple(stage.name for stage in stages)
+
+
+@pytest.mark.parametrize("beside", [(), ("base",)], ids=["alone", "beside a placebo"])
+@pytest.mark.parametrize("also", [(), ("original",)], ids=["ours", "and another procedure"])
+def test_an_audit_enters_the_stages_that_were_planned(beside: tuple[str, ...], also: tuple[str, ...]) -> None:
+    watch, target = Noting(Unwatched()), FakeBackend(name="target")
+    placebos = tuple(FakeBackend(name=name) for name in beside)
+    for one in (target, *placebos):
+        one.facts = {**one.facts, "weights": one.name}
+    audit(MINE, Models(target, placebos=placebos), ALIKE, settings=replace(HOW, also=also), watch=watch)
+    assert list(watch.seconds) == list(dict.fromkeys(watch.ahead))
 
 
 @pytest.mark.parametrize(

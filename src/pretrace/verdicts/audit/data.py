@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from pretrace.baselines.classifiers import classifiers
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import by_document
 from pretrace.types import Answer, Backend, Design, Doubles, Features, TextClassifier
 from pretrace.verdicts.audit import sample_scores
+from pretrace.verdicts.audit.generation import SCORING, reading
 from pretrace.verdicts.audit.procedures.calibrated import (
     CalibratedSettings,
     calibrated,
@@ -88,9 +88,8 @@ class AuditData:
     def logprobs(self, model: Backend) -> tuple[SampleLogprobs, ...]:
         """What a model gives for the samples, and for the control documents' pairs where there are any."""
         if id(model) not in self._logprobs:
-            stage = "reading with the target" if model is self.target else f"reading with {model.name}"
             asked = [one for one in (self.samples, self.controls) if one is not None]
-            with self.watch.passes(stage) as progress:
+            with self.watch.passes(reading(self.target, model)) as progress:
                 cache, reads = self.settings.cache, self.models.read_by(model)
                 self._logprobs[id(model)] = tuple(
                     sample_logprobs(reads, one, cache=cache, progress=progress) for one in asked
@@ -153,7 +152,7 @@ class AuditData:
         return self.release_features if procedure == RELEASE else self.features
 
     def _features(self, names: tuple[str, ...]) -> Features:
-        with self.watch.passes("scoring with the target") as progress:
+        with self.watch.passes(SCORING) as progress:
             models = replace(self.models, placebo=None)
             return features(self.samples, models, names, cache=self.settings.cache, progress=progress)
 
@@ -204,7 +203,7 @@ class AuditData:
 
     @property
     def _classifier(self) -> TextClassifier:
-        return classifiers.make(self.settings.classifiers[0])
+        return self.settings.learners[self.settings.classifiers[0]]
 
     def values(self, procedure: str) -> DocumentValues:
         """One value a document, on which the procedure's test was made; of the paper's, which tests pieces,

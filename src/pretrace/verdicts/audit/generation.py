@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Draw, open_continuations
+from pretrace.cache.written import Draw, open_continuations
 from pretrace.errors import TextsError
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.tuning.plan import OnStep
@@ -35,9 +35,15 @@ __all__ = ["Draw", "complete", "tuned_generator"]
 
 NO_TUNING = "none"
 FEWEST_SNIPPETS = 20
-TRAINING, WRITING = "training the generator", "writing continuations"
-"""Names of stages."""
+TRAINING, WRITING, TUNING = "training the generator", "writing continuations", "tuning a placebo"
+SCORING, PLANTING = "scoring with the target", "planting texts in a copy"
+"""Names of stages, with those of `reading`."""
 _CHUNK = 256  # prompts generated, and stored, together
+
+
+def reading(target: Backend, model: Backend) -> str:
+    """The stage in which the target, or a model beside it, reads what both sides are compared by."""
+    return "reading with the target" if model is target else f"reading with {model.name}"
 
 
 class Spanned(Protocol):

@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pretrace.baselines.classifier_two_sample import gap
 from pretrace.errors import TextsError
+from pretrace.scoring.outlook import (
+    REPORT,
+    Action,
+    Stage,
+    device_of,
+    guessed_seconds,
+    parameters_of,
+    slowness,
+)
+from pretrace.scoring.plan import ScorePlan, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.methods import methods
 from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo, Text
 from pretrace.verdicts.audit.designs import WHOLE, Given, choose
-from pretrace.verdicts.audit.generation import NO_TUNING, TRAINING, WRITING, cut_alike
+from pretrace.verdicts.audit.generation import (
+    NO_TUNING,
+    PLANTING,
+    SCORING,
+    TRAINING,
+    TUNING,
+    WRITING,
+    cut_alike,
+    reading,
+)
 from pretrace.verdicts.audit.placebo import graded
-from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
+from pretrace.verdicts.audit.sample_scores import expressions
+from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import Cut, Samples
-from pretrace.verdicts.audit.watch import Action, Stage, guessed_seconds
+
+_A_DOCUMENT = 0.005
+"""Seconds of all tests and checks for a document on either side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan of an audit, the snippets it was made from and the stages that lie ahead."""
+    """The plan of an audit, its snippets, the stages that lie ahead, and the seconds between and `after` them."""
 
     plan: AuditPlan
     cuts: tuple[Cut, ...]
     stages: tuple[Stage, ...]
+    after: float
 
 
 def planned(  # noqa: PLR0913
@@ -58,7 +81,10 @@ def planned(  # noqa: PLR0913
     )
     choice = choose(given, gaps)
     used = taking_part(choice.design, placebos, grades)
-    stages = _stages(choice.design, cuts, (target, *used), generator, settings)
+    stages = (
+        tuple(_stages(choice.design, cuts, (target, *used), generator, settings)) if choice.design else ()
+    )
+    after = REPORT + _A_DOCUMENT * sum(one.documents for one in cuts)
     plan = AuditPlan(
         design=choice.design,
         why=choice.why,
@@ -70,11 +96,11 @@ def planned(  # noqa: PLR0913
         gaps=gaps,
         cures=choice.cures,
         passes=_passes(choice.design, cuts, settings) * (1 + len(used)),
-        seconds=sum(stage.seconds for stage in stages) if choice.design else None,
+        seconds=after + sum(stage.seconds for stage in stages) if choice.design else None,
         parameters=float(target.facts.get("parameters") or 0),
         notes=tuple(dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)),
     )
-    return Planned(plan, cuts, stages)
+    return Planned(plan, cuts, stages, after)
 
 
 def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
@@ -97,16 +123,23 @@ def taking_part(
     return family
 
 
+def tunable(placebos: Sequence[Backend]) -> Backend | None:
+    """The first placebo that has weights here."""
+    from pretrace.backends.huggingface import HuggingFace
+
+    return next((one for one in placebos if isinstance(one, HuggingFace)), None)
+
+
 def _gaps(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
     """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
     what stands in one snippet of a document says little of its others. Nothing where they are too few."""
     sides = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets).corpora()
     whole = (_whole(sides[0]), _whole(sides[1]))
     try:
-        found = gap(*sides, settings.classifiers, seed=seed)
+        found = gap(*sides, settings.learners, seed=seed)
         if [len(side.texts) for side in whole] == [len(side.texts) for side in sides]:
             return found
-        *more, _ = gap(*whole, settings.classifiers, seed=seed)
+        *more, _ = gap(*whole, settings.learners, seed=seed)
     except TextsError:
         return ()
     return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])
@@ -135,36 +168,55 @@ def _passes(design: Design | None, cuts: Sequence[Cut], settings: AuditSettings)
 
 
 def _stages(
-    design: Design | None,
+    design: Design,
     cuts: Sequence[Cut],
     models: Sequence[Backend],
     generator: Backend | None,
     settings: AuditSettings,
-) -> tuple[Stage, ...]:
-    """The stages in their order, with a guess of the seconds of each."""
-    if design is None:
-        return ()
-    tokens = settings.snippets.tokens
-    stages = []
+) -> Iterator[Stage]:
+    """The stages in their order, with the seconds of each by what the target takes on this machine now."""
+    target, *placebos = models
+    slow, tokens = slowness(target), settings.snippets.tokens
+
+    def stage(name: str, action: Action, model: Backend, number: int) -> Stage:
+        guess = guessed_seconds(
+            action, parameters=parameters_of(model), tokens=number, device=device_of(model)
+        )
+        return Stage(name, slow * guess)
+
     if design != "controls" and generator is not None:
         judged = sum(_judged(one, settings, design) for one in cuts)
         learnt = sum(len(one.snippets) for one in cuts) - judged
         learnt = min(learnt, settings.snippets.learnt or learnt)
         if settings.method != NO_TUNING:
-            epochs = int(getattr(methods.make(settings.method), "epochs", 1))
-            stages.append(_stage(TRAINING, "training", generator, epochs * learnt * tokens))
-        stages.append(_stage(WRITING, "writing", generator, judged * tokens))
-    passes = _passes(design, cuts, settings)
-    for model in models:
-        name = "the target" if model is models[0] else model.name
-        stages.append(_stage(f"reading with {name}", "reading", model, passes * tokens))
-    for _ in settings.power:
-        learnt = int(sum(len(one.suffix + one.prefix) for one in cuts[0].snippets) / 4)
-        stages.append(_stage("planting texts in a copy", "training", models[0], learnt))
-    return tuple(stages)
+            learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
+            yield stage(TRAINING, "training", generator, learnt)
+        yield stage(WRITING, "writing", generator, judged * tokens)
+        first = tunable(placebos) if settings.method != NO_TUNING else None
+        if first is not None and weights_of(generator) != weights_of(first):
+            yield stage(TUNING, "training", first, learnt)
+    passes = _passes(design, cuts, settings) * tokens
+    procedures = {settings.procedure, *settings.also}
+    alone = design == "controls" and not placebos
+    for model in () if alone else models:
+        yield stage(reading(target, model), "reading", model, passes)
+    if alone:
+        yield stage(SCORING, "reading", target, passes)
+    for release in (False, True):
+        if procedures & ({RELEASE} if release else procedures - {PRETRACE, RELEASE}):
+            forms = ScorePlan.parse(expressions(False, release)).passes
+            yield stage(SCORING, "reading", target, forms * passes)
+    planted = sum(len(one.text) for one in cuts[0].snippets) // 4
+    for exposure in settings.power:
+        yield stage(PLANTING, "training", target, int(exposure.share * exposure.epochs * planted))
+        again = SCORING if alone else reading(target, target)
+        yield stage(again, "reading", target, int(_share_read(design, cuts, exposure.share) * passes))
 
 
-def _stage(name: str, action: Action, model: Backend, tokens: int) -> Stage:
-    parameters = int(model.facts.get("parameters") or 1)
-    device = str(model.facts.get("device") or "cpu").partition(":")[0]
-    return Stage(name, guessed_seconds(action, parameters=parameters, tokens=tokens, device=device))
+def _share_read(design: Design, cuts: Sequence[Cut], planted: float) -> float:
+    """The share of all passes that a copy makes in which so many documents were planted: theirs, and those of all
+    control documents that they are compared with."""
+    if design != "controls":
+        return planted
+    suspect, controls = (len(one.snippets) for one in cuts)
+    return (planted * suspect + controls) / max(1, suspect + controls)

@@ -1,34 +1,17 @@
-"""The stages of an audit: known beforehand, timed as they run, with an estimate of the time left."""
+"""Who watches the stages of a test, and what notes the seconds they take."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.outlook import Clock, Stage
 from pretrace.tuning.plan import OnStep
 from pretrace.types import AuditPlan
-
-Clock = Callable[[], float]
-Action = Literal["reading", "writing", "training"]
-
-_SECONDS: dict[Action, float] = {"reading": 1.3e-11, "writing": 3e-11, "training": 4e-11}
-"""Seconds for a token and a parameter on two cores: orders of magnitude, which the first stages correct."""
-_GPU = 200.0
-"""How many times faster a graphics processor is: an order of magnitude again."""
-_TRUSTED = 0.1
-"""The share of a stage from which its own pace alone says how long the rest takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A stage that lies ahead, and a guess of the seconds it takes."""
-
-    name: str
-    seconds: float
 
 
 class Watch(Protocol):
@@ -42,8 +25,9 @@ class Watch(Protocol):
         """What the audit can answer, before anything is done."""
         ...
 
-    def plan(self, stages: Sequence[Stage], /) -> None:
-        """All stages that lie ahead, in their order; told again, it replaces those not begun."""
+    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
+        """All stages that lie ahead, in their order, and the seconds that are computed outside of them; told again, it
+        replaces those not begun."""
         ...
 
     def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
@@ -61,7 +45,7 @@ class Unwatched:
     def planned(self, plan: AuditPlan, /) -> None:
         """Nothing is shown."""
 
-    def plan(self, stages: Sequence[Stage], /) -> None:
+    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """Nothing is shown."""
 
     @contextmanager
@@ -87,9 +71,9 @@ class Timed:
         """As the watch itself."""
         self.watch.planned(plan)
 
-    def plan(self, stages: Sequence[Stage], /) -> None:
+    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """As the watch itself."""
-        self.watch.plan(stages)
+        self.watch.plan(stages, after)
 
     @contextmanager
     def passes(self, stage: str, /) -> Iterator[Progress]:
@@ -110,99 +94,3 @@ class Timed:
             yield
         finally:
             self.seconds[stage] = round(self.seconds.get(stage, 0.0) + self.clock() - begin, 2)
-
-
-class Outlook:
-    """How far a plan of stages has come and how many seconds are left of the whole.
-
-    What finished stages really took, and the one under way so far, corrects the guesses of those ahead: they are
-    multiplied by the seconds measured over the seconds guessed. A stage under way is judged by its own pace from a
-    tenth of it on; up to there its guess and its pace count in part.
-    """
-
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self.clock = clock
-        self.stages: list[Stage] = []
-        self.current: int | None = None
-        self.share = 0.0
-        self._began = self._guessed = self._measured = 0.0
-
-    def plan(self, stages: Sequence[Stage]) -> None:
-        """Set the stages ahead; those already begun stay in front of them."""
-        begun = 0 if self.current is None else self.current + 1
-        self.stages[begun:] = stages
-
-    def begin(self, name: str) -> None:
-        """A stage begins: the next of this name, or an earlier one that is entered again, or a new one.
-
-        Stages between the last and this one were skipped; their seconds are no longer ahead.
-        """
-        begun = 0 if self.current is None else self.current + 1
-        names = [stage.name for stage in self.stages]
-        if name in names[begun:]:
-            self.current = names.index(name, begun)
-        elif name not in names[:begun]:
-            self.stages.insert(begun, Stage(name, 0.0))
-            self.current = begun
-        self.share, self._began = 0.0, self.clock()
-
-    def advance(self, share: float) -> None:
-        """So much of the stage under way is done, from 0 to 1."""
-        self.share = min(max(share, 0.0), 1.0)
-
-    def end(self) -> None:
-        """The stage under way is done; its time corrects the guesses of those ahead."""
-        guessed = self._stage().seconds
-        if guessed > 0:
-            self._guessed += guessed
-            self._measured += self.clock() - self._began
-        self.share = 1.0
-
-    @property
-    def step(self) -> tuple[int, int]:
-        """Which stage is under way, counted from 1, and of how many."""
-        return (0 if self.current is None else self.current + 1), len(self.stages)
-
-    def left(self) -> float:
-        """Seconds left of the whole, as far as is known."""
-        ahead = self.stages[0 if self.current is None else self.current + 1 :]
-        return self._rest() + self._pace() * sum(stage.seconds for stage in ahead)
-
-    def _rest(self) -> float:
-        """Seconds left of the stage under way: by its pace, and as long as there is little of it by the guess."""
-        if self.current is None or self.share >= 1:
-            return 0.0
-        gone = self.clock() - self._began
-        guess = max(self._factor() * self._stage().seconds - gone, 0.0)
-        if self.share <= 0:
-            return guess
-        weight = min(1.0, self.share / _TRUSTED)
-        return weight * gone * (1 - self.share) / self.share + (1 - weight) * guess
-
-    def _factor(self) -> float:
-        """Seconds measured over seconds guessed, of finished stages alone."""
-        return self._measured / self._guessed if self._guessed > 0 else 1.0
-
-    def _pace(self) -> float:
-        """The same with what is done of the stage under way; of its first tenth as far as it is done, beside so much of
-        the guesses where nothing else was measured."""
-        if self.current is None or not 0 < self.share < 1:
-            return self._factor()
-        guess, weight = self._stage().seconds, min(1.0, self.share / _TRUSTED)
-        known = 0.0 if self._guessed > 0 else (1 - weight) * guess * _TRUSTED
-        guessed = self._guessed + weight * self.share * guess + known
-        measured = self._measured + weight * (self.clock() - self._began) + known
-        return measured / guessed if guessed > 0 else self._factor()
-
-    def _stage(self) -> Stage:
-        assert self.current is not None, "no stage has begun"
-        return self.stages[self.current]
-
-
-def guessed_seconds(action: Action, *, parameters: int, tokens: int, device: str = "cpu") -> float:
-    """A guess of the seconds an action takes: it grows with the model's parameters times the tokens.
-
-    Of a training, tokens are those of all epochs. Right to an order of magnitude; what was measured corrects it.
-    """
-    seconds = _SECONDS[action] * parameters * tokens
-    return seconds if device == "cpu" else seconds / _GPU

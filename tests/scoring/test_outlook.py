@@ -1,0 +1,195 @@
+"""The time left of a job, with a clock of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pretrace.backends import open_model
+from pretrace.scoring.outlook import Outlook, Stage, guessed_seconds, slowness
+from pretrace.testing import FakeBackend
+
+
+class Hands:
+    """A clock whose time is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Hands:
+    return Hands()
+
+
+def planned(clock: Hands, after: float = 0.0) -> Outlook:
+    outlook = Outlook(clock, lambda: 0.0)
+    outlook.plan([Stage("training", 10), Stage("writing", 20), Stage("reading", 30)], after)
+    return outlook
+
+
+def test_before_anything_ran_the_guesses_count(clock: Hands) -> None:
+    outlook = planned(clock)
+    assert outlook.left() == 60
+    assert outlook.step == (0, 3)
+    outlook.begin("training")
+    clock.now = 4
+    assert outlook.left() == 6 + 50
+    assert outlook.step == (1, 3)
+    clock.now = 20
+    assert (
+        outlook.left() == 5 + 50
+    )  # longer than guessed, and nothing said about it: a quarter more, at least
+
+
+def test_a_finished_stage_corrects_the_guesses_of_the_others(clock: Hands) -> None:
+    outlook = planned(clock)
+    outlook.begin("training")
+    clock.now = 30
+    outlook.end()
+    assert outlook.left() == 3 * 50
+    outlook.begin("writing")
+    clock.now += 30
+    outlook.end()
+    assert outlook.left() == 2 * 30  # 60 seconds for what was guessed at 30
+    outlook.begin("reading")
+    outlook.end()
+    assert outlook.left() == 0
+
+
+def test_a_stage_under_way_is_judged_by_its_pace(clock: Hands) -> None:
+    outlook = planned(clock)
+    outlook.begin("training")
+    clock.now = 50
+    outlook.advance(0.5)
+    assert outlook.left() == pytest.approx(50 + 10 * 50)  # ten times the guess, and so for the stages ahead
+    clock.now = 60
+    assert outlook.left() == pytest.approx(40 + 10 * 50)  # the next batch is under way
+    outlook.end()
+
+
+def test_up_to_a_tenth_of_a_stage_its_guess_counts_too(clock: Hands) -> None:
+    outlook = planned(clock)
+    outlook.begin("training")
+    clock.now = 2
+    outlook.advance(0.05)  # half of a tenth: its pace (38 s left) and the guess (8 s left) count alike
+    assert outlook.left() == pytest.approx((38 + 8) / 2 + 2 * 50)
+    outlook.end()
+    outlook.begin("writing")  # a fifth of the guess was measured: the guesses ahead are divided by five
+    clock.now += 20
+    outlook.advance(0.5)
+    assert outlook.left() == pytest.approx(20 + 30 * 22 / 20)  # 22 seconds for what was guessed at 20
+
+
+def test_the_first_batches_of_a_stage_do_not_count_for_long(clock: Hands) -> None:
+    """Two cores begin a batch each, which take five times as long as those after them."""
+    outlook = planned(clock)
+    outlook.begin("training")
+    for now, share in ((10, 0.05), (10.5, 0.1), (13, 0.15), (13.5, 0.2)):
+        clock.now = now
+        outlook.advance(share)
+    assert outlook.left() == pytest.approx(13.5 * 0.8 / 0.2 + 50 * 13.5 / 2)  # as much again came behind them
+    for now, share in ((16, 0.25), (16.5, 0.35)):
+        clock.now = now
+        outlook.advance(share)
+    whole = (16.5 - 10) / (0.35 - 0.1)
+    assert outlook.left() == pytest.approx(0.65 * whole + 50 * whole / 10)
+
+
+def test_how_much_there_is_may_turn_out_on_the_way(clock: Hands) -> None:
+    outlook = planned(clock)
+    outlook.begin("training")
+    clock.now = 10
+    outlook.advance(100, 200)
+    assert outlook.left() == 10 + 2 * 50
+    outlook.advance(100, 400)
+    assert outlook.share == 0.25
+    assert outlook.left() == 30 + 50 * 4
+
+
+def test_stages_are_skipped_added_and_entered_again(clock: Hands) -> None:
+    outlook = planned(clock)
+    outlook.begin("training")
+    outlook.end()
+    outlook.begin("reading")  # the writing came from the cache
+    outlook.end()
+    assert outlook.step == (3, 3)
+    assert outlook.left() == 0
+    outlook.begin("reading")
+    assert outlook.step == (3, 3)
+    outlook.begin("a surprise")
+    assert outlook.step == (4, 4)
+    assert outlook.left() is None  # nothing is known of it
+    outlook.plan([Stage("planting", 40)])
+    outlook.end()
+    assert outlook.step == (4, 5)
+    assert outlook.left() == 0  # so far no time has passed at all, and that is all that is known
+
+
+def test_tests_and_the_report_come_after_the_stages_and_between_them(clock: Hands) -> None:
+    outlook = planned(clock, after=10)
+    assert outlook.left() == 70
+    outlook.begin("training")
+    clock.now = 10
+    outlook.end()
+    clock.now = 14
+    assert outlook.left() == 50 + 6
+    outlook.begin("writing")
+    clock.now = 34
+    outlook.end()
+    outlook.begin("reading")
+    clock.now = 64
+    outlook.end()
+    assert outlook.left() == 6
+    clock.now = 78
+    assert outlook.left() == 0.25 * 18  # longer than foretold
+    assert outlook.done == pytest.approx(78 / 82.5)
+    clock.now = 82
+    assert outlook.done == pytest.approx(78 / 82.5)  # never back
+
+
+def test_what_other_programs_took_before_counts_for_the_end(clock: Hands) -> None:
+    outlook = Outlook(clock, lambda: clock.now / 2)
+    outlook.plan([Stage("reading", 10)], 10)
+    assert outlook.left() == 20
+    clock.now = 20
+    outlook.begin("reading")
+    assert outlook.left() == 10 + 2 * 10
+
+
+def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock: Hands) -> None:
+    outlook = Outlook(clock, lambda: 0.0)
+    assert outlook.left() is None
+    assert outlook.done == 0
+    outlook.plan([Stage("training", 0), Stage("reading", 0)], 0)
+    outlook.begin("training")
+    clock.now = 5
+    outlook.advance(0.5)
+    assert outlook.left() is None
+    assert outlook.done == 0.5  # of the stage under way
+    outlook.end()
+    outlook.begin("reading")
+    assert outlook.left() is None
+    clock.now = 8
+    outlook.waited()  # texts were tokenised: no part of the pace
+    clock.now = 10
+    outlook.advance(0.25)
+    assert outlook.left() == 6
+
+
+def test_guesses_grow_with_the_work_and_a_gpu_is_faster() -> None:
+    one = guessed_seconds("training", parameters=10**8, tokens=10**4)
+    assert guessed_seconds("training", parameters=3 * 10**8, tokens=2 * 10**4) == pytest.approx(6 * one)
+    assert guessed_seconds("reading", parameters=10**8, tokens=10**4) < one
+    assert guessed_seconds("training", parameters=10**8, tokens=10**4, device="cuda") < one / 10
+
+
+def test_a_model_is_timed_where_its_weights_are_here(model_folder: Path) -> None:
+    model = open_model(str(model_folder))
+    guess = guessed_seconds("reading", parameters=int(model.facts["parameters"]), tokens=1)
+    assert 0 < slowness(model) * guess < 1  # seconds a token
+    assert slowness(FakeBackend()) == 1.0
