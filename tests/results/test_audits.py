@@ -286,9 +286,8 @@ def test_the_appendix_is_a_file_for_paper_with_the_hash_of_the_result(tmp_path: 
         assert f'<section id="{section}">' in appendix  # without the class that paper hides
     assert verify_folder(place).holds
     (place / "appendix.html").write_text(appendix.replace("target", "another"), encoding="utf-8")
-    assert [one.words for one in verify_folder(place).checks if one.state == "no"] == [
-        "appendix.html is not what the tables give"
-    ]
+    (wrong,) = (one.words for one in verify_folder(place).checks if one.state == "no")
+    assert wrong.startswith("appendix.html is not what the tables give")
     runs.render(place)
     assert (place / "appendix.html").read_text(encoding="utf-8") == appendix
 
