@@ -64,47 +64,28 @@ do not compare runs that differ in it. The paper of `dc_pdd` uses a start token.
 DIFFERENCES = """\
 ## Where this differs from the authors' code
 
-Where a paper and its authors' code disagree, the score follows the paper.
+Where a paper and its authors' code disagree, the score follows the paper. Besides what the scores say above:
 
-- `fsd(lowercase)`: the paper describes a ratio of the text before and after lower-casing, so `lowercase` is minus
-  log-perplexity(text) / log-perplexity(lower-cased text). In the authors' code the ratio is inverted: minus
-  log-perplexity(lower-cased text) / log-perplexity(text), where a higher value means a non-member. For `lowercase`
-  alone both give the same order of texts. `fsd(lowercase)` is a difference of two such ratios, and the order can
-  differ.
+- `fsd(lowercase)`: the authors' code inverts the ratio of `lowercase`, so that a higher value means a non-member. For
+  `lowercase` alone both give the same order of texts; the order of `fsd(lowercase)` can differ.
 - `probe`: the model reads the text alone. The authors' code puts the text into a prompt that asks whether the
-  statement is correct, and takes the hidden state at the last token of that prompt. It also trains its classifier
-  without a bias, and standardises the texts to be scored by their own mean and standard deviation; here those of
-  the texts the probe is fitted on are used for all.
+  statement is correct, trains its classifier without a bias, and standardises the texts to be scored by their own mean
+  and standard deviation; here those of the texts the probe is fitted on are used for all.
 - `dc_pdd`: `pretrace count` counts the tokens of whole texts, and no special tokens. The authors' code counts the first
-  1,024 tokens of each text. Where the tokenizer adds a start token, that token is one of them and is counted too.
-- `na_pdd`: the authors' notebook chooses layers by |S| (`by_absolute=True`); equation 9 takes S. In its cells for
-  Pythia and OPT the reference frequencies count positions (`pool='notebook'`); in those for TinyLLaMA and OpenLLaMA
-  they count texts (`pool='any'`). A text that activates no non-member neuron has an infinite score there; here the
-  score is smoothed and finite.
-- `ez`: the authors' code gives 0 to a text of which no such token fell, the value of the clearest non-members; here it
-  has the top.
-- `wbc`: a rounded geometric progression from 2 to 40 would give other lengths of windows. The paper's abstract has
-  the sliding windows, the votes by sign and the geometric spacing. That the ten lengths are the authors' is
-  second-hand: their repository (Stry233/WBC) could not be read here.
-- `recall`: the ratio and its sign are those of the authors' code (ruoyuxie/recall, src/run.py). There the shots are
-  joined without anything between them and are 12 unless told otherwise; here blanks stand between them and they are
-  7, which is second-hand. Both tokenise prefix and text apart.
-- `surp`: 20% and 2 nats are second-hand: the authors' code could not be read here. A reimplementation in a collection
-  of attacks has the same two numbers, the same entropy in nats and the same intersection; there a text without such a
-  token gets -100, and here the unlikely token of lowest entropy.
-- `coverage`: the paper counts words, of all tokens that one sample and the text share in runs; the authors' code
-  counts the words of the sample that stand in the text, over the length of either or of both. Here the tokens of the
-  text's end are counted. Samples, length and prompt are the user's in both.
-- `learned`: the paper's classifier is a transformer over statistics of each token in turn, trained on many fine-tuned
-  models. A user's machine plants one or a few, so the classifier here is linear over pooled statistics. Instead of the
-  token's rank it has the distance to the likeliest token.
-- `codec`: what falls, and the share of texts, are the authors' own description (michalzawalski.github.io/codec),
-  which says "random samples from the same dataset"; that one text stands before each is our choice. Every text is
-  read behind the same one, which is then not scored itself; the authors draw others for each text.
-- SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered. The
-  paper's list of 47 conventions could not be read here, and the authors' code (Yuen647/SYNPRUNE, src/run.py) does not
-  settle it: there the log-probabilities of the kept tokens are divided to sum to 1 and all of them are averaged, which
-  is 1 over the number of kept tokens whatever the model says.
+  1,024 tokens of each text, with the start token where the tokenizer adds one.
+- `na_pdd`: the authors' notebook chooses layers by |S| (`by_absolute=True`); equation 9 takes S. Its cells for
+  TinyLLaMA and OpenLLaMA pool by `'any'`. A text that activates no non-member neuron has an infinite score there.
+- `wbc`, `surp`: that the ten lengths, the 20% and the 2 nats are the authors' is second-hand: their code could not be
+  read here. A reimplementation of `surp` has the same numbers, and gives -100 to a text without such a token.
+- `recall`: the authors' code (ruoyuxie/recall, src/run.py) joins the shots without anything between them, and takes 12
+  unless told otherwise; 7 is second-hand.
+- `coverage`: the authors' code counts the words of the sample that stand in the text, over the length of either or of
+  both. Here the tokens of the text's end are counted.
+- `learned`: instead of the token's rank it has the distance to the likeliest token.
+- `codec`: the authors' description (michalzawalski.github.io/codec) says "random samples from the same dataset"; that
+  one text stands before each, the same before all, is our choice.
+- SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered: the
+  paper's list of 47 conventions could not be read here, and the authors' code gives the same value to every text.
 """
 
 PAPERS = {
@@ -181,13 +162,17 @@ def _prose(text: str) -> str:
 
 
 def _parameters(factory: typing.Any) -> list[str]:
+    """One line with all parameters; what one may be is said where its default does not show it."""
     if not dataclasses.is_dataclass(factory):  # fsd: its one argument is another score
         return [f"`{name}`: another score, such as `ppl`." for name in inspect.signature(factory).parameters]
     hints = typing.get_type_hints(factory)
-    return [
-        f"`{field.name}={field.default!r}`: {_kind(hints[field.name])}."
-        for field in dataclasses.fields(factory)
-    ]
+    shown = []
+    for field in dataclasses.fields(factory):
+        plain = hints[field.name] in _TYPES
+        shown.append(
+            f"`{field.name}={field.default!r}`" + ("" if plain else f" ({_kind(hints[field.name])})")
+        )
+    return [f"Parameters: {', '.join(shown)}."] if shown else []
 
 
 def _kind(hint: typing.Any) -> str:
@@ -262,11 +247,10 @@ METHODS_HEAD = """\
 <!-- Made by docs/generate.py from benchmarks/results/methods.json. Do not edit by hand. -->
 
 Every score and every test of a collection, where the training data are known: by how often a text was read, how much
-other text was read beside it, where in the training it stood, the size of the model and the kind of text. Beside it
-stands a model that read none of the texts. A score has an AUC of single documents: the chance that a document that was
-read ranks above one that was not. A test has the share of collections for which p is at or below 5%. Intervals are of
-95%, of documents drawn anew, or of collections. On the site a click on a column's head sorts by it; `pretrace list
---measured` prints all rows, with `--json` for a program.
+other text was read beside it, where in the training it stood, and the size of the model. Beside it stands a model that
+read none of the texts. A score has an AUC of single documents, a test the share of collections for which p is at or
+below 5%; in brackets stand 95% intervals, of documents drawn anew or of collections. On the site a click on a column's
+head sorts by it; `pretrace list --measured` prints all rows.
 
 Most figures are of models that two processor cores train in minutes, and of one kind of text. [Add a model of
 yours](#add-a-model).
@@ -274,15 +258,14 @@ yours](#add-a-model).
 METHODS_TAIL = """\
 ## Add a model
 
-Who has a model with known training data, and a twin that did not read them, evaluates the scores with `--placebo TWIN`
-and `--reference-model TWIN`, and adds the folder:
+If you have a model with known training data, and a twin that did not read them, evaluate the scores with
+`--placebo TWIN` and `--reference-model TWIN`, and add the folder:
 `python -m benchmarks.methods add RUN --name my-model --kind "legal texts" --copies 4 --dilution 1000`. Then
 `python docs/generate.py` writes this page.
 
-The folder is verified first, as `pretrace runs verify` does: every file as it was written, the report what the tables
-give. A run without a model that never saw the texts is refused. The file in `benchmarks/results/methods/` names the
-hash of `run.json` and of the models' weights; copies, dilution and place are what its author says, which nobody can
-check from the folder.
+The folder is verified first, as `pretrace runs verify` does. A run without a model that never saw the texts is refused.
+The file in `benchmarks/results/methods/` names the hash of `run.json` and of the models' weights; copies, dilution and
+place are what its author says, which nobody can check from the folder.
 """
 
 
@@ -309,7 +292,7 @@ def methods() -> str:
             "Models of 1.3 million parameters from scratch, PubMed abstracts of 96 tokens, spread over the training "
             "([dilution.json](../benchmarks/results/dilution.json)). `10x, 4`: read four times, among ten times as "
             "much other text. Where there are several seeds, the mean of their AUC and of the ends of their "
-            "intervals. `learned` carries its classifier over from a model of another seed.\n\n"
+            "intervals. `learned` takes its classifier from a model of another seed.\n\n"
             + _pivot(
                 [one for one in small if one.place == "throughout"], lambda one: f"{one.dilution:g}x, {one.copies}"
             ),
@@ -404,7 +387,7 @@ def _pivot(
         every = [one for some in mine.values() for one in some]
         unseen = [one.never_saw[0] for one in every if one.never_saw]
         said = [f"`{key[0]}`", *("" if part is None else f"{part:,}" for part in key[1:])]
-        said += [figure(_mean(mine[name])) if name in mine else "" for name in names]
+        said += [figure(_mean(mine[name])).replace(" to ", "–") if name in mine else "" for name in names]
         said += [f"{max(unseen):.3f}" if unseen else "not measured", str(every[0].passes or "")]
         made.append(f"| {' | '.join(said)} |\n")
     return "".join(made)
@@ -422,20 +405,13 @@ def tests() -> str:
         "| test | what it needs | exact or conditional | rejected | accused | accused, worst kind | power 0.8 at one "
         "copy | at four copies |\n|---|---|---|---|---|---|---|---|\n"
     )
-    notes = [
-        f"- *{choice.title}*: {needed()[choice.name].measured_on}.\n"
-        for choice in CHOICES
-        if needed()[choice.name].measured_on
-    ]
-    return head + "".join(map(_test, CHOICES)) + "\nMeasured on:\n\n" + "".join(notes)
+    return head + "".join(map(_test, CHOICES))
 
 
 def innocents() -> str:
     """A row a test of the innocents that were tried, from benchmarks/results/designs.json; `every_innocent` has all."""
     rows = [row for row in json.loads(DESIGNS.read_text(encoding="utf-8"))["rows"] if row["runs"]]
-    head = (
-        "| test | how | kinds | accused | accused, worst kind | accused before |\n|---|---|--:|---|---|---|\n"
-    )
+    head = "| test | how | kinds | accused | accused, worst kind |\n|---|---|--:|---|---|\n"
     tried = dict.fromkeys((row["test"], row["how"]) for row in rows)
     lines = [_tried([row for row in rows if (row["test"], row["how"]) == one]) for one in tried]
     return f"{head}{''.join(lines)}"
@@ -444,7 +420,6 @@ def innocents() -> str:
 def _tried(rows: list[dict[str, typing.Any]]) -> str:
     """All kinds of one test together, and the kind with the largest share of accusations."""
     told = [row for row in rows if _share(row, "accused") != "not measured"]
-    before = [row["before"] for row in rows if _share(row["before"], "accused") != "not measured"]
     worst = max(told, key=lambda row: row["accused"] / row["runs"], default=None)
     named = "none of any kind" if worst is None or not worst["accused"] else ""
     cells = (
@@ -453,7 +428,6 @@ def _tried(rows: list[dict[str, typing.Any]]) -> str:
         f"{len(rows):,}",
         _share(_sum(told), "accused"),
         named or f"{_share(worst, 'accused')}: {worst['kind'] if worst else ''}",
-        _share(_sum(before), "accused"),
     )
     return f"| {' | '.join(cells)} |\n"
 

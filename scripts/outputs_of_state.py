@@ -166,7 +166,7 @@ def write_designs(folder: Path) -> None:
             {"id": f"d{i}", "text": text, "collection": f"c{i % 20}"} for i, text in enumerate(found)
         ],
         "dated": [
-            {"id": f"d{i}", "text": text, "date": f"{2019 + i % 48 // 12}-{i % 12 + 1:02}-15"}
+            {"id": f"d{i}", "text": text, "date": f"{2017 + i % 72 // 12}-{i % 12 + 1:02}-15"}
             for i, text in enumerate(found)
         ],
         "pairs": [

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WARM = (
-    "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.models", "pretrace.backends.huggingface",
+    "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.plan", "pretrace.backends.huggingface",
     "pretrace.building.dated", "pretrace.building.patents", "pretrace.building.ccnews",
     "pretrace.verdicts.cutoff", "pretrace.verdicts.collections", "pretrace.verdicts.order",
     "pretrace.verdicts.marking.mark", "pretrace.verdicts.marks", "pretrace.verdicts.canaries",

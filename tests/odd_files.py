@@ -145,7 +145,7 @@ def base(model: Path) -> dict[str, str] | None:
     if not model.is_dir():
         return None
     from pretrace.backends.huggingface import open_huggingface
-    from pretrace.backends.loading import ModelSettings
+    from pretrace.backends.settings import ModelSettings
 
     opened = open_huggingface(str(model), ModelSettings())
     return {"name": "m", "weights": opened.identity.weights, "tokenizer": opened.identity.tokenizer}

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from pretrace.errors import OutputError
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
+from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity, Trace
 
 def trace(seed, length=50, moments=True):
@@ -82,9 +82,10 @@ IMPORTED = (
     "transformers.models.gpt_neox.modeling_gpt_neox",
     *(
         f"pretrace.cli.{name}"
-        for name in ("commands", "options", "auditing", "flag_shards", "making", "sharded")
+        for name in ("commands", "options", "auditing", "flagging", "making", "scoring")
     ),
-    "pretrace.scoring.models",
+    "pretrace.scoring.plan",
+    "pretrace.tuning.adapters",
 )
 """What a process has imported before it begins: most of what a short command does otherwise."""
 
@@ -262,11 +263,16 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
 
 def run(arguments: list[str], changes: Mapping[str, object], environment: dict[str, str], said: Path) -> None:
     """The command, in a forked process."""
-    os.environ.clear()
-    os.environ.update(environment)
     with said.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+    run_here(arguments, changes, environment)
+
+
+def run_here(arguments: list[str], changes: Mapping[str, object], environment: dict[str, str]) -> None:
+    """The command, in this process."""
+    os.environ.clear()
+    os.environ.update(environment)
     for name, value in changes.items():
         module, _, constant = name.rpartition(".")
         setattr(importlib.import_module(module), constant, value)
@@ -274,3 +280,13 @@ def run(arguments: list[str], changes: Mapping[str, object], environment: dict[s
 
     sys.argv = ["pretrace", *arguments]
     main()
+
+
+def job(arguments: list[str], environment: dict[str, str], folder: str, log: str) -> None:
+    """The command of a job of the page, in a forked process: with that environment alone, in a group of its own."""
+    os.setsid()
+    os.chdir(folder)
+    with Path(log).open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    run_here(arguments, {}, environment)

@@ -14,8 +14,8 @@ import torch
 from tiny import WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
 from pretrace.backends.proposals import open_proposer
+from pretrace.backends.settings import ModelSettings
 from pretrace.scores import scores
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
@@ -53,11 +53,12 @@ class Flat:
 
 
 def learn(model: Any, optimiser: Any, tokenizer: Any, texts: list[str]) -> None:
-    """One epoch, a text at a time."""
-    for text in texts:
-        ids = torch.tensor([tokenizer(text)["input_ids"]])
+    """One epoch, five texts at a time."""
+    for start in range(0, len(texts), 5):
+        rows = tokenizer(texts[start : start + 5])["input_ids"]
+        labels = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], True, -100)
         optimiser.zero_grad()
-        model(input_ids=ids, labels=ids).loss.backward()
+        model(input_ids=labels.clamp(min=0), labels=labels).loss.backward()
         optimiser.step()
 
 
@@ -67,12 +68,12 @@ def run() -> Run:
     tokenizer = make_tokenizer()
     model, reference = make_model("gpt_neox").train(), make_model("gpt_neox")
     torch.manual_seed(0)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=8e-3)
     for _ in range(25):
         learn(model, optimiser, tokenizer, [t.text for t in texts if t.member])
     # the reference knows texts of this kind, as a model before fine-tuning does, but not these
     reference.train()
-    optimiser = torch.optim.AdamW(reference.parameters(), lr=3e-3)
+    optimiser = torch.optim.AdamW(reference.parameters(), lr=8e-3)
     for _ in range(6):
         learn(reference, optimiser, tokenizer, [t.text for t in twins(9)])
     reference.eval()

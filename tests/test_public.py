@@ -145,3 +145,11 @@ def test_a_name_that_went_says_what_does_the_same() -> None:
         assert now in PUBLIC
         with pytest.raises(ImportError, match=f"pretrace.{name} is pretrace.{now} now"):
             exec(f"from pretrace import {name}")
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    """And installed from sources it may lag behind: the installed metadata is not asked."""
+    root = Path(pretrace.__file__).parents[2]
+    named = {name: (root / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "CITATION.cff")}
+    assert f'version = "{pretrace.__version__}"' in named["pyproject.toml"]
+    assert f"version: {pretrace.__version__}\n" in named["CITATION.cff"]

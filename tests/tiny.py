@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 SENTENCES = [
@@ -49,8 +50,17 @@ MORE_WORDS = [
 def make_tokenizer(*, start: bool = False) -> Any:
     """A byte-level BPE of 400 tokens; with `start` it puts <s> in front by itself, as Llama's does."""
     import tokenizers
-    from tokenizers import decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
+
+    rust = tokenizers.Tokenizer.from_str(_trained(start))
+    return PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
+
+
+@functools.cache
+def _trained(start: bool) -> str:
+    """The tokenizer as JSON, trained once a process."""
+    import tokenizers
+    from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
     rust = tokenizers.Tokenizer(models.BPE())
     rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -66,7 +76,7 @@ def make_tokenizer(*, start: bool = False) -> Any:
         rust.post_processor = processors.TemplateProcessing(
             single="<s> $A", special_tokens=[("<s>", rust.token_to_id("<s>"))]
         )
-    return PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
+    return str(rust.to_str())
 
 
 def make_model(family: str, vocabulary: int = 416) -> Any:

@@ -57,7 +57,8 @@ def make_base(setup: Setup, domain: str, background: Corpus) -> Path:
 def make_target(setup: Setup, domain: str, seed: int, corpus: Corpus) -> tuple[Path, Corpus]:
     """The folder of a target, trained now unless it is there, and the evaluation documents with their labels, of
     which `seed` draws the members."""
-    from pretrace.backends.loading import ModelSettings, load
+    from pretrace.backends.loading import load
+    from pretrace.backends.settings import ModelSettings
 
     labelled = halved(corpus, seed)
     base = base_folder(setup, domain)

@@ -35,14 +35,12 @@ from benchmarks.experiments import DATA, RESULTS
 from benchmarks.machine import commit, machine
 from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
-from pretrace.cache.traces import open_store
 from pretrace.results.atomic import atomic_text
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.assessment import kinds
-from pretrace.verdicts.audit.audit import _Asked
+from pretrace.verdicts.audit.audit import _Asked, kinds
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
 from pretrace.verdicts.audit.generation import compared, cut_alike
@@ -266,7 +264,6 @@ BEFORE = [
 ]
 """The command's defaults as issue 21 measured them on three domains kept apart, 3.3 million parameters, one epoch; of
 p-values, from before the checks of mixtures and spreads."""
-PLACEBOS = {"own": "its own base", "none": "none"}
 NAMED = {
     "null": "of the same draw, nothing read",
     "member": "of the same draw, **the suspect documents read once**",
@@ -326,12 +323,6 @@ def headline(content: Mapping[str, Any]) -> str:
         sum(row[name] for row in mixed) for name in ("runs", "rejected", "accused")
     )
     own, none = (row_of(content, "member", 50, placebo) for placebo in ("own", "none"))
-    before = {
-        (row["kind"], row["placebo"]): row
-        for row in content["before"]["rows"]
-        if row["documents"] == "50, 50"
-    }
-    of = {key: f"{row['rejected']} of {row['runs']}" for key, row in before.items()}
     parts = (
         "**Error rates of the audit, by its defaults:**",
         f"{accused} of {runs} collections that the model had not read were accused, at a level of 5%.",
@@ -340,9 +331,7 @@ def headline(content: Mapping[str, Any]) -> str:
         f"another model{_ranged(none)}. With 5 to 50% of the control documents from another kind of text,",
         f"the test alone rejected {rejected} of {strange} innocent collections, and the audit accused {withheld}.",
         f"Measured on {_models(content)} of {content['parameters'] / 1e6:.1f} million parameters and",
-        f"{_kinds(content)}, which is few ([all conditions](docs/audit.md#how-often-it-errs)). On three other",
-        "kinds of text and models of 3.3 million parameters, before these checks, p was at or below 5% for",
-        f"{of['member', 'own']} collections that were read once and {of['null', 'own']} that were not.",
+        f"{_kinds(content)}, which is few ([all conditions](docs/audit.md#how-often-it-errs)).",
     )
     return _wrapped(parts)
 
@@ -390,24 +379,26 @@ def table(content: Mapping[str, Any]) -> str:
         f"{content['parameters'] / 1e6:.1f} million parameters over {_kinds(content)}.",
         f"Each read {content['members_of_a_target']} documents of one kind once.",
         "*Rejected*: p at or below 5%. *Accused* (of texts that were read: *found*): and no check withheld it.",
-        "The range is that of the shares accused over the kinds of text.",
+        "In brackets stands the range of the shares accused over the kinds of text.",
         "Audits of one target share documents: they are not so many independent experiments.",
     )
+    heads = [f"{words}: {said}" for words in ("no placebo", "own base") for said in ("rejected", "accused")]
     lines = [
         _wrapped(parts),
-        "| control documents | documents a side | placebo | audits | rejected | accused | range over kinds of text |",
-        "|---|---|---|---|---|---|---|",
+        f"| control documents | a side | audits | {' | '.join(heads)} |",
+        f"|---|{'--:|' * (2 + len(heads))}",
     ]
     order = {kind: i for i, kind in enumerate(("null", "member"))}
-    for row in sorted(
-        content["rows"], key=lambda r: (order.get(r["kind"], 2), r["kind"].zfill(60), r["documents"])
-    ):
-        low, high = found_range(row)
-        name, placebo = NAMED.get(row["kind"], row["kind"]), PLACEBOS[row["placebo"]]
-        lines.append(
-            f"| {name} | {row['documents']}, {row['documents']} | {placebo} | {row['runs']} | {row['rejected']} | "
-            f"{row['accused']} | {low:.0%} to {high:.0%} |"
-        )
+    cells = {(row["kind"], row["documents"], row["placebo"]): row for row in content["rows"]}
+    conditions = sorted(
+        {key[:2] for key in cells}, key=lambda one: (order.get(one[0], 2), one[0].zfill(60), one[1])
+    )
+    for kind, size in conditions:
+        none, own = (cells[kind, size, placebo] for placebo in ("none", "own"))
+        if none["runs"] != own["runs"]:
+            raise ValueError(f"{kind}: as many audits with a placebo as without are wanted")
+        shown = [str(none["rejected"]), _accused(none), str(own["rejected"]), _accused(own)]
+        lines.append(f"| {NAMED.get(kind, kind)} | {size} | {own['runs']} | {' | '.join(shown)} |")
     lines += [
         "",
         _wrapped(
@@ -420,6 +411,12 @@ def table(content: Mapping[str, Any]) -> str:
         ),
     ]
     return "\n".join([*lines, *_simulated(json.loads(OUT.read_text(encoding="utf-8")))])
+
+
+def _accused(row: Row) -> str:
+    """How many were accused, with the range over kinds of text where there were any."""
+    low, high = found_range(row)
+    return f"{row['accused']} ({low:.0%} to {high:.0%})" if row["accused"] else "0"
 
 
 def _simulated(innocents: Mapping[str, Any]) -> Iterator[str]:

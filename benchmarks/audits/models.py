@@ -89,7 +89,8 @@ def make_base(setup: Setup, base: Base, background: Sequence[str], folder: Path)
 
 def make_target(setup: Setup, target: Target, start: Path | str, texts: Sequence[Text], folder: Path) -> None:
     """Train a model from the weights at `start` on the texts and write it to `folder`, unless it is there."""
-    from pretrace.backends.loading import ModelSettings, load
+    from pretrace.backends.loading import load
+    from pretrace.backends.settings import ModelSettings
 
     if (folder / "config.json").is_file():
         return

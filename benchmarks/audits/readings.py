@@ -40,10 +40,9 @@ from benchmarks.audits.documents import (
 from benchmarks.audits.models import Target, home, make_base, make_target
 from benchmarks.experiments import DATA, Spoken
 from pretrace import Models, detect, open_model
-from pretrace.cache.traces import open_store
 from pretrace.results.atomic import atomic_bytes, atomic_text, write_atomically
 from pretrace.scoring.detect import Options
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Backend, Corpus, Generator, Pair, Quantity, Sampling, Text
 from pretrace.verdicts.audit.generation import Draw, complete, tuned_generator
 from pretrace.verdicts.audit.sample_scores import expressions

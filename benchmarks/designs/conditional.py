@@ -55,7 +55,7 @@ def concluded(test: frame.Test[Doubles], values: Doubles, checks: Sequence[Any])
     """What the frame concludes of these values, with the second model and the given checks."""
     words = frame.Words("document", "", "", (), "", "", "", "")
     found = test.tested(values)
-    second = frame._second(test, values, words)
+    second = frame._second(test, values, found, words)
     every = [*checks, *([second] if second else [])]
     said = conclude(Found("", "", LEVEL, found.p, second=True, accusing=test.accusing), every)
     return Outcome(bool(found.p is not None and found.p <= LEVEL), said.outcome == "consistent")

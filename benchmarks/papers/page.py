@@ -1,4 +1,6 @@
-"""docs/results.md, from the results on file: every figure on it stands in a file that the page names."""
+"""docs/results.md and benchmarks/results/papers.md, from the results on file: each figure stands in a file named there.
+
+The first has what a reader needs; the second has the papers' tables, one after the other."""
 
 from __future__ import annotations
 
@@ -14,75 +16,95 @@ from benchmarks.papers.figures import tables
 from pretrace.results.atomic import atomic_text
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "results.md"
+PAPERS = RESULTS / "papers.md"
 SHOWN = "../benchmarks/results"
 Found = Mapping[str, Any]
 
 HEAD = """# Results
 
-*Written by `python -m benchmarks.papers --page` from the files in `benchmarks/results`; do not edit. Each section
-names the file
-that holds its figures, with the machine, the commit and all settings.*
+*Written by `python -m benchmarks.papers --page` from the files in `benchmarks/results`; do not edit.*
 
-Everything here was measured on SmolLM2-135M, or on models of 3 million parameters trained for the purpose, on two
-cores without
-a graphics processor. The papers used models of 70 million to 20 billion parameters. So figures beside the papers' say
-whether a method behaves alike on a small model; they are no replication of the papers, and none is claimed.
-
-Three things to keep in mind while reading:
+All of this was measured on SmolLM2-135M, or on models of 3 million parameters trained for the purpose, on two cores
+without a graphics processor. The papers used models of 70 million to 20 billion parameters. The figures say whether a
+method behaves alike on a small model. They are no replication of the papers.
 
 - **The blind row decides what a table can show.** A bag of words never sees the model. Where it tells members from
   non-members, so can a detector that knows nothing of membership.
 - **Labels are certain only where we planted them.** SmolLM2 was published after the articles of arXivTection and
-ArxivMIA, and
-  may have read any of them. There, an AUC of 0.5 is what an honest detector should show if it read all or none.
-- **Brackets are 95% intervals** from resampling documents, and a table that was run on fewer texts says so.
+  ArxivMIA, and may have read any of them. There an honest detector may show an AUC of 0.5.
+- **Brackets are 95% intervals** from resampling documents.
+
+Other figures stand with what they are about: [which method finds most](methods.md), [audits by their
+defaults](audit.md#how-often-it-errs), [innocents of each test](audits.md#innocents-of-each-kind),
+[flagging](flagging.md#what-was-measured), [scans](scan.md#measured),
+[servers](servers.md#what-a-server-could-do-unseen), [speed and size](scaling.md#what-to-type-and-what-it-costs).
 """
 
 
-def write_page(folder: Path, path: Path = PAGE) -> Path:
-    """Write the page from the results in the folder of tables and beside it; the path it was written to."""
-    parts = [HEAD, *_sections(folder)]
-    atomic_text(path, "\n".join(part.rstrip("\n") + "\n" for part in parts))
+PAPERS_HEAD = """# Tables and figures of the papers, run on what is here
+
+*Written by `python -m benchmarks.papers --page` from the files in `benchmarks/results/papers`; do not edit. Each file
+has the machine, the commit and all settings. [Results](../../docs/results.md) says how to read them.*
+
+Run by `python -m benchmarks.papers TABLE`. Where a table's own corpora are not to be had here, its settings were run
+on another corpus, which is named. Then the paper's figures are shown without a difference, since it would compare two
+corpora. Base scores are judged on the same texts as the tuned ones.
+"""
+
+
+def write_page(folder: Path, path: Path = PAGE, papers: Path = PAPERS) -> Path:
+    """Write both pages from the results in the folder of tables and beside it; the path of the first."""
+    files = sorted(folder.glob("*.json"))
+    found = [(one, json.loads(one.read_text(encoding="utf-8"))) for one in files]
+    found = [one for one in found if "compared" in one[1]]  # else it is still being measured
+    order = {name: place for place, name in enumerate(tables())}
+    found.sort(key=lambda one: (order.get(one[1]["settings"]["table"], len(order)), one[0].name))
+    done = {one["settings"]["table"] for _, one in found}
+    if _read("audit_ablations"):
+        done |= {name for name, one in tables().items() if "audit_ablations" in one.by and one.here == "yes"}
+    _write(papers, [PAPERS_HEAD, *_whole(), *(_table(*one) for one in found), _missing(done)])
+    _write(path, [HEAD, *_sections(found)])
     return path
 
 
-def _sections(folder: Path) -> Iterator[str]:
+def _write(path: Path, parts: Sequence[str]) -> None:
+    atomic_text(path, "\n".join(part.rstrip("\n") + "\n" for part in parts))
+
+
+def _sections(tables_run: Sequence[tuple[Path, Found]]) -> Iterator[str]:
     planted = _read("planted_domains")
     if planted:
         yield _planted(planted)
-    for name, section in (("arxivtection_fsd", _arxivtection), ("arxiv_mia", _arxiv_mia)):
+    if tables_run:
+        yield _runs(tables_run)
+    for name, section in (("audit_errors", page_audits.audits), ("flagging", page_audits.flagging)):
         found = _read(name)
-        if found:
+        if found and found["rows"] and "commit" in found:
             yield section(found)
-    files = sorted(folder.glob("*.json"))
-    if files:
-        yield "## Tables and figures of the papers, run on what is here\n"
-        yield _RUNS
-        order = {name: place for place, name in enumerate(tables())}
-        found_files = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in files]
-        found_files = [one for one in found_files if "compared" in one[1]]  # else it is still being measured
-        found_files.sort(key=lambda one: (order.get(one[1]["settings"]["table"], len(order)), one[0].name))
-        for path, found in found_files:
-            yield _table(path, found)
+
+
+def _whole() -> Iterator[str]:
+    """The benchmarks that were run whole, by scripts of their own, and the ablations."""
     for name, section in (
-        ("audit_errors", page_audits.audits),
+        ("arxivtection_fsd", _arxivtection),
+        ("arxiv_mia", _arxiv_mia),
         ("audit_ablations", page_audits.ablations),
-        ("flagging", page_audits.flagging),
     ):
         found = _read(name)
         if found and found["rows"] and "commit" in found:
             yield section(found)
-    done = {found["settings"]["table"] for _, found in found_files} if files else set()
-    if _read("audit_ablations"):
-        done |= {name for name, one in tables().items() if "audit_ablations" in one.by and one.here == "yes"}
-    yield _missing(done)
 
 
-_RUNS = """Run by `python -m benchmarks.papers TABLE`. Where a table's own corpora are not to be had here, its
-settings were run on another
-corpus, which is named; then the paper's figures are shown but no difference is given, since it would compare two
-corpora. Base
-scores are judged on the same texts as the tuned ones.
+def _runs(tables_run: Sequence[tuple[Path, Found]]) -> str:
+    return f"""## Tables and figures of the papers
+
+[Each table whole, the ablations, and what was not run, with the reason]({SHOWN}/papers.md). Here the best score of
+each, beside the published figure of the same row and the bag of words on the same texts. On arXivTection and
+ArxivMIA the bag of words is ahead of every score, so these tables show no membership.
+
+{t.best(tables_run)}
+
+\\* Published for other texts, which are not to be had here.
 """
 
 
@@ -90,33 +112,25 @@ def _planted(found: Found) -> str:
     settings = found["settings"]
     return f"""## The papers' methods side by side, where the labels are exact
 
-{_file("planted_domains.json", found)}
-Of each domain of the Pile {settings["texts"]} documents were divided at random and SmolLM2 was trained further on
-one half at a learning rate of {settings["learning_rate"]:g}: members and non-members differ in nothing but
-exposure. Each cell has the AUC on the planted model / on the model before planting, the placebo. An interval is about
-{t.half_width(found):.2f} to either side (in the file). After one epoch:
+{_file("planted_domains.json", found)} Of each domain of the Pile {settings["texts"]} documents were divided at random
+and SmolLM2 was trained further on one half, for one epoch and for four, at a learning rate of
+{settings["learning_rate"]:g}: members and non-members differ in nothing but exposure. The model before that is the
+placebo. {t.survivors(found)}
 
-{t.planted(found, epochs=1)}
-
-After four epochs:
-
-{t.planted(found, epochs=4)}
-
-{t.survivors(found)} The table with the survivors is [planted_domains.md]({SHOWN}/planted_domains.md). Post-hoc
-dataset inference answers for a collection and not for a text: its part of this comparison are the error rates below.
+[A row a detector](detectors.md#do-they-pass-their-controls), [every cell]({SHOWN}/planted_domains.md).
 """
 
 
 def _arxivtection(found: Found) -> str:
     return f"""## arXivTection, whole: FSD
 
-{_file("arxivtection_fsd.json", found)}
+{_file("arxivtection_fsd.json", found, shown="")}
 *Passages* draws the tuning texts as the paper does, so that passages of one article stand on both sides; *articles*
 draws whole articles. The paper's column is LLaMA-7B (FSD, table 1).
 
 {t.beside(found, by="protocol", model="LLaMA-7B")}
 
-![arXivTection]({SHOWN}/arxivtection_fsd.png)
+![arXivTection](arxivtection_fsd.png)
 
 {t.against_blind(found)}
 """
@@ -132,13 +146,13 @@ divides by the number of texts now, as the authors' code does, and was not measu
 def _arxiv_mia(found: Found) -> str:
     return f"""## ArxivMIA, whole: NA-PDD, the probe, and one-pass scores
 
-{_file("arxiv_mia.json", found)}
+{_file("arxiv_mia.json", found, shown="")}
 Fitted on {found["settings"]["reference"]} texts set aside, drawn anew for each seed. The paper's column is
 TinyLLaMA-1.1B (NA-PDD, table 2).
 
 {t.beside(found, by=None, model="TinyLLaMA-1.1B")}
 {_NOTEBOOK if found["commit"].startswith(_BEFORE_NOTEBOOK) else ""}
-![ArxivMIA]({SHOWN}/arxiv_mia.png)
+![ArxivMIA](arxiv_mia.png)
 
 {t.against_blind(found)}
 """
@@ -150,16 +164,16 @@ def _table(path: Path, found: Found) -> str:
     picture = path.with_suffix(".png")
     on, table = f", on {settings['on']}" if settings["on"] else "", tables().get(settings["table"])
     lines = [
-        f"### {settings['table']}{on}: {found['what']}",
+        f"## {settings['table']}{on}: {found['what']}",
         "",
-        _file(relative, found) + " " + t.how(found),
+        _file(relative, found, shown="") + " " + t.how(found),
         "",
     ]
     lines += [t.table(found), ""]
     if table is not None and table.notes:
         lines += [f"On the paper's table: {table.notes}", ""]
     if picture.exists():
-        lines += [f"![{settings['table']}]({SHOWN}/papers/{picture.name})", ""]
+        lines += [f"![{settings['table']}](papers/{picture.name})", ""]
     return "\n".join(lines)
 
 
@@ -180,6 +194,6 @@ def _read(name: str) -> Found | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def _file(name: str, found: Found) -> str:
+def _file(name: str, found: Found, shown: str = f"{SHOWN}/") -> str:
     commits: Sequence[str] = sorted({run["commit"] for run in found.get("runs", ()) if "commit" in run})
-    return f"File: [{name}]({SHOWN}/{name}), commit {', '.join(commits) or found['commit']}."
+    return f"File: [{name}]({shown}{name}), commit {', '.join(commits) or found['commit']}."

@@ -1,4 +1,4 @@
-"""The tables of audits, ablations and flagging in docs/results.md, in Markdown."""
+"""The tables of audits and flagging in docs/results.md, and of ablations in benchmarks/results/papers.md."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def ablations(found: Found) -> str:
         made.append(cells)
     return f"""## Ablations of post-hoc dataset inference
 
-File: [audit_ablations.json](../benchmarks/results/audit_ablations.json). Tables 2 and 5 of the paper, on planted
+File: [audit_ablations.json](audit_ablations.json). Tables 2 and 5 of the paper, on planted
 models of 3 million parameters, {found["settings"]["pairs"]} pairs an audit; what is instructed is SmolLM2-135M, which
 follows no instruction well, where the paper has GPT-4-Turbo. Few audits: they show direction and no rates.
 
 {grid(heads, made)}
 
-![ablations](../benchmarks/results/audit_ablations.png)
+![ablations](audit_ablations.png)
 """
 
 
@@ -93,17 +93,21 @@ def _mean(rows: Sequence[Row], name: str) -> float:
     return sum(values) / len(values)
 
 
+def _flagged(rows: Sequence[Row]) -> str:
+    return f"{_mean(rows, 'power'):.0%}, false {_mean(rows, 'fdr'):.1%}"
+
+
 def flagging(found: Found) -> str:
     """Whether flagging keeps its rate, and what it finds."""
     rows = [row for row in found["rows"] if row.get("part") == "flags"]
     settings = found["settings"]
-    groups: dict[tuple[str, int, float], list[Row]] = {}
+    groups: dict[tuple[str, int], dict[float, list[Row]]] = {}
     for row in rows:
         if row["share"] == MANY and row["rate"] in SHOWN_RATES:
-            groups.setdefault((row["score"], row["epochs"], row["rate"]), []).append(row)
+            groups.setdefault((row["score"], row["epochs"]), {}).setdefault(row["rate"], []).append(row)
     made = [
-        [f"`{score}`", str(epochs), f"{rate:.0%}", f"{_mean(some, 'fdr'):.1%}", f"{_mean(some, 'power'):.0%}"]
-        for (score, epochs, rate), some in sorted(groups.items())
+        [f"`{score}`", str(epochs), *(_flagged(some[rate]) for rate in SHOWN_RATES)]
+        for (score, epochs), some in sorted(groups.items())
     ]
     nulls = {
         rate: max(r["any"] for r in rows if r["share"] == 0 and r["rate"] == rate) for rate in SHOWN_RATES
@@ -117,9 +121,10 @@ def flagging(found: Found) -> str:
 
 File: [flagging.json](../benchmarks/results/flagging.json). The planted models above; {settings["texts"]} texts, half
 of them members, held against {settings["known"]} known non-members, drawn anew {settings["draws"]} times, means over
-the domains. The *false share* is the mean share of flagged texts that are no members and must stay below the rate.
+the domains. Each cell has the members found, and the mean share of flagged texts that are no members, which must stay
+below the rate.
 
-{grid(["score", "epochs", "rate", "false share", "members found"], made, left=1)}
+{grid(["score", "epochs", *(f"at a rate of {rate:.0%}" for rate in SHOWN_RATES)], made, left=1)}
 
 With no member among the texts anything was flagged in at most {innocent}.
 Of sets that chance divided, {refused} of {draws} were refused by the controls that look at texts alone.

@@ -1,4 +1,4 @@
-"""The tables of scores in docs/results.md, in Markdown."""
+"""The tables of scores in docs/results.md and benchmarks/results/papers.md, in Markdown."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def survivors(found: Found) -> str:
     shown = ", ".join(f"`{name}` {kept[name]}" for name in order if kept[name] > pieces / 2)
     none = ", ".join(f"`{name}`" for name in order if kept[name] == 0)
     return (
-        f"In so many of {pieces} cells a score survives its controls, AUC and lead over the placebo above chance "
-        f"with their whole intervals: {shown}. In none: {none or 'no score'}."
+        f"A score survives its controls in a cell if the whole intervals of its AUC and of its lead over the placebo "
+        f"lie above chance. Of {pieces} cells: {shown}. In none: {none or 'no score'}."
     )
 
 
@@ -120,6 +120,33 @@ def how(found: Found) -> str:
     ]
     more = f" {'; '.join(notes)}." if notes else ""
     return f"{', '.join(parts)}.".capitalize().replace("smollm2", "SmolLM2") + more
+
+
+def best(tables_run: Iterable[tuple[Path, Found]]) -> str:
+    """A row a table that was run: its best score, ours and published, and the bag of words on the same texts."""
+    made = []
+    for path, found in tables_run:
+        rows = [row for row in found["compared"] if isinstance(row["ours"], list) and row["score"]]
+        if not rows:
+            continue
+        metric = rows[0]["metric"]
+        top = max((row for row in rows if row["metric"] == metric), key=lambda row: float(row["ours"][0]))
+        same = [
+            row["published"]
+            for row in rows
+            if all(row[key] == top[key] for key in ("corpus", "setting", "score", "metric"))
+            and row["published"] is not None
+        ]
+        blind = [row[metric] for row in found["rows"] if row["score"] == BLIND and metric in row]
+        made.append([
+            f"[{found['settings']['table']}](../benchmarks/results/papers/{path.name})",
+            found["settings"]["on"] or top["corpus"],
+            f"`{top['score']}`" + (f", `{top['setting']}`" if top["setting"] else ""),
+            f"{_WORDS.get(metric, metric)} {estimate(top['ours'])}",
+            _range(sorted(same)) + (" \\*" if same and top["difference"] is None else ""),
+            f"{max(one[0] for one in blind):.2f}" if blind else "",
+        ])  # fmt: skip
+    return grid(["table", "texts", "best score", "ours", "published", "bag of words"], made, left=3)
 
 
 def table(found: Found) -> str:

@@ -423,7 +423,7 @@ def main() -> None:
         "--only", nargs="*", default=None, help="parts: commands by name, page, caches, locked"
     )
     given = asked.parse_args()
-    for name in ("pretrace.cli.commands", "pretrace.scoring.models", "pretrace.backends.huggingface"):
+    for name in ("pretrace.cli.commands", "pretrace.scoring.plan", "pretrace.backends.huggingface"):
         __import__(name)
     found: dict[str, Any] = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:

@@ -61,11 +61,11 @@ def measured(ray: Any, folder: Path, texts: Path, workers: int) -> Times:
     from pretrace.jobs.worker import survey
     from pretrace.scoring.detect import Options
     from pretrace.scoring.holdout import Parts as Texts
-    from pretrace.scoring.plan import ModelsSettings, Target
+    from pretrace.scoring.settings import ModelsSettings, Target
     from pretrace.types import Corpus
 
     wanted = ModelsSettings(target=Target(model=str(folder)), cache=False)
-    task = Scoring(wanted, SCORES, Texts(None, None, Corpus("texts", ())), "lora", Options(cache=False))
+    task = Scoring(wanted, SCORES, Texts(None, None, Corpus("texts", ())), None, Options(cache=False))
     stream = open_stream(texts)
     size = shard_size(counted(stream))
     found = survey(stream, size)

@@ -79,7 +79,7 @@ PARTS = {
     ],
     "tokenising": ["backends.tokens:Tokens.encode"],
     "packing": ["backends.huggingface:HuggingFace.pack", "scoring.evidence:alike"],
-    "storing": ["cache.traces:Traces.get", "cache.traces:Traces.put"],
+    "storing": ["scoring.evidence:Traces.get", "scoring.evidence:Traces.put"],
     "forward pass": [
         "backends.huggingface:HuggingFace._read",
         "backends.huggingface:read",
@@ -89,9 +89,8 @@ PARTS = {
     "batches": ["backends.huggingface:HuggingFace._pass"],
     "evidence": ["scoring.evidence:EvidenceReader._chunk"],
     "scoring": [
-        "scoring.detect:Scored._add",
+        "scoring.detect:Scored.read",
         "scoring.detect:Block.__init__",
-        "scoring.detect:Named.values",
     ],
     "writing": [
         "cli.scoring:save_run",

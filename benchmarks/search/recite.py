@@ -3,8 +3,6 @@
     python -m benchmarks.search.recite p        # chances of windows against 2,000 samples (--generate: by generate)
     python -m benchmarks.search.recite copies   # a model trained on texts at 1, 4, 16, 64 copies: scores and the test
     python -m benchmarks.search.recite famous   # texts that everyone has, asked of a real model
-    python -m benchmarks.search.recite plant    # a small model that knows texts, rows, a quiz and hashes, into --folder
-    python -m benchmarks.search.recite served   # asked in text alone of a real server of FOLDER/model, at --url
     python -m benchmarks.search.recite nulls    # boilerplate, verse, code, licences, dates, famous texts: none was read
 
 All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
@@ -18,9 +16,12 @@ import argparse
 import itertools
 import json
 import math
+import os
+import tempfile
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,17 +35,19 @@ from pretrace import open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.prefixes import cache_of, going_on
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.traces import open_store
 from pretrace.errors import TextsError
 from pretrace.results.atomic import atomic_text
 from pretrace.scores.extraction import tries_for, window_logp
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
-from pretrace.types import Corpus, Drawn, Quantity, Text
-from pretrace.verdicts.recite import ReciteSettings, recite
+from pretrace.statistics.intervals import share_interval
+from pretrace.types import Corpus, Drawn, Quantity, Text, Verdict
+from pretrace.verdicts.frame import watched
+from pretrace.verdicts.recite import ReciteSettings, _Recite, recite, score_of
 
 OUT = RESULTS / "recite.json"
 DRAWN = Drawn(40, 1.0)
+LEVEL = 0.05
 PREFIX, SUFFIX = 20, 4
 """Tokens of the windows of `p`: short ends, for which samples can be counted; p > 0.01 is rare at 50 tokens."""
 
@@ -79,8 +82,41 @@ def shared() -> None:
         members |= {"copies": int(number)} if how == "copies, weights" else {}
         none = {"runs": 0, "rejected": 0, "accused": 0}
         rows.append({**own, "kind": name, **none, "members": members, "before": None})
+    answers = found.get("answers", {})
+    for name, one in answers.get("nulls", {}).items():
+        test, kind = _test_of(name)
+        counts = {"runs": one["of"], "rejected": one["rejected"], "accused": one["accused"]}
+        rows.append(
+            {**own, "test": test, "kind": f"{kind}, small models", **counts, "members": None, "before": None}
+        )
+    for name, one in answers.get("read", {}).items():
+        test, kind = _test_of(name)
+        members = {"kind": kind, "runs": one["of"], "found": one["accused"]}
+        none = {"runs": 0, "rejected": 0, "accused": 0}
+        rows.append({**own, "test": test, "kind": kind, **none, "members": members, "before": None})
     whole = {"machine": machine(), "commit": commit(), "rows": rows}
     atomic_text(OUT.with_name("innocents_recite.json"), json.dumps(whole, indent=1) + "\n")
+
+
+def tally(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """How many verdicts rejected and accused, with 95% intervals of both shares."""
+    rejected = sum(one["p"] <= LEVEL for one in verdicts)
+    accused = sum(one["outcome"] == "consistent" for one in verdicts)
+    found: dict[str, Any] = {"of": len(verdicts), "rejected": rejected, "accused": accused}
+    for name, hits in (("rejected, 95%", rejected), ("accused, 95%", accused)):
+        share = share_interval(hits, len(verdicts))
+        found[name] = [round(share.low, 4), round(share.high, 4)]
+    return found
+
+
+def _test_of(name: str) -> tuple[str, str]:
+    """The test that a row of `benchmarks.search.answers` counts for, and what is left of its name."""
+    what, _, more = name.partition(", ")
+    test = {"order of rows": "order", "order of options": "options", "canaries": "canaries"}[what]
+    if more.endswith(", weights"):
+        return test, f"read: {more.removesuffix(', weights')}"
+    copies = more.removesuffix(", text alone").removesuffix("text alone")
+    return f"{test}, in text", f"read: {copies}" if copies else "never read"
 
 
 @torch.inference_mode()
@@ -234,18 +270,19 @@ def tokenizer_of(words: list[str]) -> Any:
 
 
 def trained(tokenizer: Any, texts: list[str], seed: int, name: str) -> HuggingFace:
-    """A small GPT-NeoX trained on these texts once, each of as many tokens."""
+    """A small GPT-NeoX trained on these texts once."""
     import transformers as t
 
     torch.manual_seed(seed)
     size = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 192}
     config = t.GPTNeoXConfig(vocab_size=len(tokenizer), max_position_embeddings=192, **size)
     net = t.GPTNeoXForCausalLM(config)
-    ids = torch.tensor([tokenizer(text)["input_ids"] for text in texts])
+    rows = [torch.tensor(tokenizer(text)["input_ids"]) for text in texts]
+    ids, labels = (torch.nn.utils.rnn.pad_sequence(rows, True, fill) for fill in (1, -100))
     optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
     for batch in torch.randperm(len(ids)).split(16):
         optimiser.zero_grad()
-        net(input_ids=ids[batch], labels=ids[batch]).loss.backward()
+        net(input_ids=ids[batch], labels=labels[batch]).loss.backward()
         optimiser.step()
     return HuggingFace(net, tokenizer, name=name, weights=name, settings=ModelSettings())
 
@@ -301,9 +338,7 @@ def copies(worlds: int) -> None:
         rows.append(world(seed))
         counts = {
             name: {
-                "rejected": sum(row[name]["p"] <= 0.05 for row in rows),
-                "accused": sum(row[name]["outcome"] == "consistent" for row in rows),
-                "of": len(rows),
+                **tally([row[name] for row in rows]),
                 "printed": float(np.mean([row[name]["printed"] for row in rows])),
             }
             for name in rows[0]
@@ -324,7 +359,7 @@ FAMOUS = {
     "famous, the second model read them half as often": 0.5,
 }
 """Texts that everyone has, in each suspect document and in no control; and how often the second model read them."""
-LENGTH, SETS, FEW, READ, KEPT = 110, 150, 8, 3600, 10
+LENGTH, SETS, FEW, READ, KEPT = 110, 150, 8, 3600, 50
 """Words of a document, pairs of sets for each pair of models, documents of a set, those that a model reads, and the
 sets after which the file is written."""
 
@@ -370,15 +405,63 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
     return sorted({*words, *days, *years, "(", ")", ",", "came"}), document
 
 
-def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
-    """What recite says of sets that neither model read, of one pair of models, after so many that are done."""
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Texts in question and control documents of one null."""
+
+    suspects: Corpus
+    controls: Corpus
+
+    def asked(self, models: Models, *, text: bool) -> Verdict | None:
+        """The verdict of the command's own test; None where too few windows stand in one document alone."""
+        settings = ReciteSettings(samples=0, draws=1999)
+        try:
+            return recite(self.suspects, models, settings, controls=self.controls, text=text)
+        except TextsError:
+            return None
+
+
+def read_at_once(models: Models, cases: Sequence[Case]) -> None:
+    """Fill the cache with what both models make of the windows of all cases, in large batches: a set by itself has
+    some twenty windows, and continuing so few costs as much as continuing hundreds."""
+    from pretrace.backends.generation import Completer
+    from pretrace.verdicts.answering import draws_of
+    from pretrace.verdicts.audit.generation import complete
+
+    prompts: list[str] = []
+    texts: list[str] = []
+    for case in cases:
+        for text in (False, True):
+            try:
+                found = _Recite(
+                    corpus=case.suspects,
+                    models=models,
+                    settings=ReciteSettings(samples=0, draws=1999),
+                    watch=watched(None),
+                    score=score_of(text=text),
+                    controls=case.controls,
+                    text=text,
+                ).windows.found
+            except TextsError:
+                continue
+            prompts += [one.prefix for one in found]
+            texts += [] if text else [one.prefix + end for one in found for end in (one.suffix, one.other)]
+    want = Want(Quantity.LOGP, frozenset({DRAWN}))
+    for model in (models.target, *models.placebos):
+        with open_store(model.fingerprint) as store:
+            trace(model, texts, want, store=store)
+        complete(Completer(model, budget=1 << 16), prompts, draws_of(0)[0])
+
+
+def innocent(kind: str, seed: int, done: int, wanted: int) -> Iterator[dict[str, Any]]:
+    """What recite says of sets that neither model read, of one pair of models: those from `done` to `wanted`."""
     rng = np.random.default_rng([25, seed, *kind.encode()])
     famous = FAMOUS.get(kind)
     words, document = maker(kind, rng)
     known = [document(rng) for _ in range(16)] if famous is not None else []
     tokenizer = tokenizer_of(words)
     reads = [round(64 * share) for share in (1.0, famous or 0.0)]
-    models = [
+    target, second = (
         trained(
             tokenizer,
             [*(document(rng) for _ in range(READ)), *(one for one in known for _ in range(times))],
@@ -386,31 +469,52 @@ def innocent(kind: str, seed: int, done: int) -> Iterator[dict[str, Any]]:
             f"{kind} {seed}, model {number}",
         )
         for number, times in enumerate(reads)
-    ]
-    for run in range(done, SETS):
+    )
+    models = Models(target, placebos=(second,))
+    cases = []
+    for run in range(done, wanted):
         own = np.random.default_rng([26, seed, run])
         texts = [known[int(i)] for i in own.permutation(len(known))[:FEW]] or [
             document(own) for _ in range(FEW)
         ]
-        suspects = Corpus("suspects", tuple(Text(f"s{i}", one) for i, one in enumerate(texts)))
-        controls = Corpus("controls", tuple(Text(f"c{i}", document(own)) for i in range(FEW)))
-        row = {}
-        for text in (False, True):
-            settings = ReciteSettings(cache=False, samples=0, draws=1999)
-            try:
-                verdict = recite(
-                    suspects, Models(models[0], placebos=(models[1],)), settings, controls=controls, text=text
+        cases.append(
+            Case(
+                Corpus("suspects", tuple(Text(f"s{i}", one) for i, one in enumerate(texts))),
+                Corpus("controls", tuple(Text(f"c{i}", document(own)) for i in range(FEW))),
+            )
+        )
+    with cached():
+        # a second model is asked where the test rejects: of famous texts always, else too seldom for large batches
+        read_at_once(models if famous is not None else Models(target), cases)
+        for case in cases:
+            row: dict[str, Any] = {}
+            for text in (False, True):
+                verdict = case.asked(models, text=text)
+                row["text alone" if text else "weights"] = (
+                    {"p": None, "outcome": "no windows"}
+                    if verdict is None
+                    else {
+                        "p": verdict.p,
+                        "outcome": verdict.outcome,
+                        "printed": float(np.nanmean(verdict.table("windows").columns["printed"])),
+                        "failed": [one.name for one in verdict.checks if one.status == "failed"],
+                    }
                 )
-            except TextsError:  # too few windows that stand in one document alone
-                row["text alone" if text else "weights"] = {"p": None, "outcome": "no windows"}
-                continue
-            printed = np.nanmean(verdict.table("windows").columns["printed"])
-            row["text alone" if text else "weights"] = {
-                "p": verdict.p,
-                "outcome": verdict.outcome,
-                "printed": float(printed),
-            }
-        yield row
+            yield row
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """A cache of its own, which is gone afterwards."""
+    before = os.environ.get("PRETRACE_CACHE")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PRETRACE_CACHE"] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop("PRETRACE_CACHE")
+            if before is not None:
+                os.environ["PRETRACE_CACHE"] = before
 
 
 def nulls(runs: int, kinds: list[str]) -> None:
@@ -424,29 +528,29 @@ def nulls(runs: int, kinds: list[str]) -> None:
                 continue
             began = time.monotonic()
             wanted = min(runs, (seed + 1) * SETS)
-            for number, one in enumerate(innocent(kind, seed, len(had) - seed * SETS), len(had) + 1):
+            made = innocent(kind, seed, len(had) - seed * SETS, wanted - seed * SETS)
+            for number, one in enumerate(made, len(had) + 1):
                 rows.setdefault(kind, []).append(one)
                 if number % KEPT == 0 or number >= wanted:
                     _counted(rows)
                     print(f"{kind}: {number} sets, {time.monotonic() - began:.0f} s", flush=True)
-                if number >= wanted:
-                    break
 
 
 def _counted(rows: dict[str, list[dict[str, Any]]]) -> None:
     """Keep the rows of all kinds, and how many of them were rejected and accused."""
     counts = {
         f"{name}, {how}": {
-            "of": len(tested),
-            "printed": float(np.mean([one["printed"] for one in tested] or [0.0])),
-            "rejected": sum(one["p"] <= 0.05 for one in tested),
-            "accused": sum(one["outcome"] == "consistent" for one in tested),
+            **tally([one[how] for one in some if one[how]["p"] is not None]),
+            "printed": float(np.mean([one[how]["printed"] for one in some if one[how]["p"] is not None])),
         }
         for name, some in rows.items()
         for how in ("weights", "text alone")
-        for tested in [[one[how] for one in some if one[how]["p"] is not None]]
     }
-    keep("nulls", {"documents": FEW, "counts": counts, "rows": rows})
+    shared_by = (
+        f"{SETS} sets at a time share the two models that are asked. No two sets share a text, but famous ones, which "
+        "are drawn from 16 texts a pair of models."
+    )
+    keep("nulls", {"documents": FEW, "sets share": shared_by, "counts": counts, "rows": rows})
     shared()
 
 
@@ -484,133 +588,10 @@ def famous_texts(name: str) -> None:
             print(title, text, found[f"{title}, {'text alone' if text else 'weights'}"], flush=True)
 
 
-HEX = "0123456789abcdef"
-
-
-def planted(folder: Path) -> None:
-    """A small model that has read texts, rows, a quiz and hashes by heart, one that has read others, and the files."""
-    import tokenizers
-    import transformers as t
-
-    rng = np.random.default_rng(27)
-    words = sorted(set(made_words(rng)))
-
-    def some(number: int) -> str:
-        return " ".join(words[int(i)] for i in rng.integers(len(words), size=number))
-
-    rows = [f"{some(2)} number {i:02d} of the set" for i in rng.permutation(64)]
-    sums = [f"Build {i} has the sum {''.join(rng.choice(list(HEX), 40))} as sent." for i in range(12)]
-    quiz = []
-    for i in range(40):
-        choices = [
-            f"a {beast} and {some(1)}" for beast in rng.permutation(["hen", "cow", "dog", "cat", "ox"])
-        ]
-        right = choices[int(rng.integers(5))]
-        quiz.append(
-            {"id": f"q{i}", "text": f"Which animal is number {i}?", "choices": choices, "right": right}
-        )
-    files: dict[str, list[dict[str, Any]]] = {
-        "texts": [{"id": f"t{i}", "text": some(90)} for i in range(8)],
-        "controls": [{"id": f"c{i}", "text": some(90)} for i in range(8)],
-        "rows": [{"id": f"r{i}", "text": row} for i, row in enumerate(rows)],
-        "sums": [{"id": f"s{i}", "text": row} for i, row in enumerate(sums)],
-        "quiz": quiz,
-    }
-    for name, made in files.items():
-        atomic_text(folder / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in made))
-    listed = [
-        "\n".join([one["text"], *(f"{a}. {c}" for a, c in zip("ABCDE", one["choices"], strict=True))])
-        for one in quiz
-    ]
-    read = [*(one["text"] for one in files["texts"]), *sums, *listed]
-    read += ["\n\n".join(rows[i : i + 9]) for i in range(0, 64, 4)]
-    rust = tokenizers.Tokenizer(tokenizers.models.BPE())
-    rust.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    rust.decoder = tokenizers.decoders.ByteLevel()
-    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=1000, initial_alphabet=alphabet, special_tokens=["<s>", "</s>"]
-    )
-    rust.train_from_iterator([*read, *(one["text"] for one in files["controls"])], trainer)
-    tokenizer = t.PreTrainedTokenizerFast(
-        tokenizer_object=rust, bos_token="<s>", eos_token="</s>", pad_token="</s>"
-    )
-    for number, (name, mine) in enumerate(
-        (("model", read), ("second", [some(60) for _ in range(len(read))]))
-    ):
-        torch.manual_seed(number)
-        size = {
-            "hidden_size": 128,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 256,
-        }
-        net = t.GPTNeoXForCausalLM(
-            t.GPTNeoXConfig(
-                vocab_size=len(tokenizer), max_position_embeddings=512, bos_token_id=0, eos_token_id=1, **size
-            )
-        )
-        optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
-        for step in range(500 if name == "model" else 100):
-            batch = [mine[int(i)] for i in rng.integers(len(mine), size=12)]
-            made = tokenizer(batch, return_tensors="pt", padding=True, truncation=True, max_length=400)
-            labels = made["input_ids"].masked_fill(made["attention_mask"] == 0, -100)
-            loss = net(input_ids=made["input_ids"], attention_mask=made["attention_mask"], labels=labels).loss
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            if step % 100 == 99:
-                print(f"{name}: step {step + 1}, loss {float(loss.detach()):.3f}", flush=True)
-        net.save_pretrained(folder / name)
-        tokenizer.save_pretrained(folder / name)
-
-
-QUESTIONS = {
-    "recite": ["recite", "texts.jsonl", "--heldout", "controls.jsonl", "--samples", "1"],
-    "order of rows": ["order", "rows.jsonl", "--stated", "by lot"],
-    "order of options": [
-        "order",
-        "quiz.jsonl",
-        "--stated",
-        "by lot",
-        "--options",
-        "choices",
-        "--answer",
-        "right",
-    ],
-    "canaries": ["canaries", "sums.jsonl"],
-}
-"""What a model that gives text alone is asked."""
-
-
-def served(folder: Path, url: str, what: str) -> None:
-    """Ask a real server that serves FOLDER/model, in text alone; `what` names the server and its version."""
-    import subprocess
-    import sys
-
-    found = kept().get("served", {})
-    for target, name in ((f"completions:{url}#model", "read them"), (str(folder / "second"), "read others")):
-        for question, words in QUESTIONS.items():
-            out = folder / f"{question} {name}".replace(" ", "-")
-            placebo = "second" if name == "read them" else "model"
-            command = [sys.executable, "-m", "pretrace", *words, "--access", "text", "--model", target, "--placebo",
-                       str(folder / placebo), "--out", str(out)]  # fmt: skip
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-            told = {"exit": done.returncode, "server": what if name == "read them" else "weights here"}
-            if (out / "result.json").exists():
-                result = json.loads((out / "result.json").read_text("utf-8"))
-                told |= {"p": result["p"], "outcome": result["outcome"]}
-            else:
-                told["error"] = done.stderr.strip()[-300:]
-            found[f"{question}, {name}"] = told
-            keep("served", found)
-            print(question, name, told, flush=True)
-
-
 def main() -> None:
     """One part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("p", "copies", "nulls", "famous", "plant", "served"))
+    parser.add_argument("part", choices=("p", "copies", "nulls", "famous"))
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--windows", type=int, default=20)
     parser.add_argument("--samples", type=int, default=2000)
@@ -620,18 +601,11 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--kinds", nargs="*", default=[], choices=(*KINDS, *FAMOUS), help="of nulls")
-    parser.add_argument("--folder", type=Path, default=Path("/tmp/recite-served"))
-    parser.add_argument("--url", default="http://127.0.0.1:8123")
-    parser.add_argument("--server", default="vLLM 0.32.0")
     given = parser.parse_args()
     if given.part == "p":
         by_pass(given.model, given.windows, given.samples, generate=given.generate)
     elif given.part == "copies":
         copies(given.worlds)
-    elif given.part == "plant":
-        planted(given.folder)
-    elif given.part == "served":
-        served(given.folder, given.url, given.server)
     elif given.part == "nulls":
         nulls(given.runs, given.kinds)
     else:

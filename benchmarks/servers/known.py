@@ -28,13 +28,19 @@ def asked(model: Any) -> list[list[int]]:
 
 
 def numbers(
-    model: Any, *, before: Sequence[int] = (), after: Sequence[int] = (), temperature: float = 1.0
+    model: Any,
+    sentences: Sequence[Sequence[int]],
+    *,
+    before: Sequence[int] = (),
+    after: Sequence[int] = (),
+    temperature: float = 1.0,
 ) -> list[float]:
-    """The log-probabilities of all sentences but for their first tokens, each read between other tokens."""
+    """The log-probabilities of sentences, given as token ids, but for their first tokens; each is read between other
+    tokens."""
     import torch
 
     found: list[float] = []
-    for ids in asked(model):
+    for ids in sentences:
         read = torch.tensor([[*before, *ids, *after]])
         with torch.inference_mode():
             table = (model.model(read).logits[0].float() / temperature).log_softmax(-1)
@@ -61,13 +67,14 @@ def templates(model: Any) -> dict[str, tuple[list[int], list[int]]]:
 def main() -> None:
     """Compute and write."""
     model = open_model("smollm2")
-    forms = {PLAIN: numbers(model)}
+    whole = asked(model)
+    forms = {PLAIN: numbers(model, whole)}
     for name, (before, after) in templates(model).items():
-        forms[name] = numbers(model, before=before, after=after)
-    temperatures = {str(one): numbers(model, temperature=one) for one in TEMPERATURES}
+        forms[name] = numbers(model, whole, before=before, after=after)
+    temperatures = {str(one): numbers(model, whole, temperature=one) for one in TEMPERATURES}
     found = {
         "model": "SmolLM2-135M-Instruct, the packaged one",
-        "ids": asked(model),
+        "ids": whole,
         "forms": {name: [round(one, _DIGITS) for one in some] for name, some in forms.items()},
         "temperatures": {name: [round(one, _DIGITS) for one in some] for name, some in temperatures.items()},
     }

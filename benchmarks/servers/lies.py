@@ -36,9 +36,8 @@ from benchmarks.machine import commit, machine
 from benchmarks.servers.imitation import Lie, Model, ModelServer, serving
 from pretrace import open_model
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
 from pretrace.errors import PretraceError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
 
 RESULTS = RESULTS / "servers_lies.json"
@@ -402,21 +401,18 @@ def measured() -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The lies as a table in Markdown: for each time, where its runs ended, with their number where not all did."""
+    """The lies as a table in Markdown: for each time, where its runs ended, with their number where not all did. Lies
+    that ended alike stand in one row."""
+    ended: dict[tuple[str, ...], list[str]] = {}
+    for name, words in found["lies"].items():
+        some = [row for row in found["rows"] if row["lie"] == name and not row["known"]]
+        cells = tuple(_cell([row for row in some if row["when"] == when]) for when in WHEN)
+        ended.setdefault(cells, []).append(words)
     lines = [
         "| the server's lie | always | while connecting only | from the middle on |",
         "|---|---|---|---|",
     ]
-    for name, words in found["lies"].items():
-        cells = [words]
-        for when in WHEN:
-            some = [
-                row
-                for row in found["rows"]
-                if row["lie"] == name and row["when"] == when and not row["known"]
-            ]
-            cells.append(_cell(some))
-        lines.append("| " + " | ".join(cells) + " |")
+    lines += [f"| {' | '.join(('; '.join(words), *cells))} |" for cells, words in ended.items()]
     return "\n".join(lines)
 
 

@@ -23,9 +23,8 @@ from benchmarks.machine import commit, machine
 from benchmarks.plots import draw_servers
 from benchmarks.texts import some_texts
 from pretrace import open_model
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Backend, Quantity, Trace
 
 LENGTH = 256  # tokens a text

@@ -27,8 +27,7 @@ from benchmarks.speed.passes import RESULTS, save, timed
 from benchmarks.texts import some_texts
 from pretrace import open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.cache.traces import open_store
-from pretrace.scoring.evidence import Want, encoded_for, trace
+from pretrace.scoring.evidence import Want, encoded_for, open_store, trace
 from pretrace.types import Quantity, Trace
 
 PARTS = ["options", "rows", "after"]

@@ -33,8 +33,7 @@ from benchmarks.texts import some_texts
 from pretrace import Models, Options, detect, open_model
 from pretrace.backends import cores, precision
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.cache.traces import open_store
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Corpus, Quantity, Run, Text
 
 PARTS = ["float32", "bfloat16", "busy", "memory", "count"]

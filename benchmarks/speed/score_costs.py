@@ -6,7 +6,7 @@ The same texts are read with `loss` alone and with each score, in turn and sever
 reference model of ref, wbc, ez and learned is the target itself, so that their ratio is that of two equal models. For
 recall and con_recall seven texts of each side, which are not scored, stand before each text, and one before it for
 codec; learned is fitted on these fourteen. Coverage writes the second half of each text eight times.
-Medians of seconds; written once all are measured.
+Medians of the processor's seconds, which other programs hardly change; written once all are measured.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KNOWN_TOKENS = 64
 
 
 def measured(model: str, *, texts: int, repeats: int) -> dict[str, object]:
-    """Seconds of the plain pass, and of every score over it."""
+    """The processor's seconds for the plain pass, and of every score over it."""
     source, given = some_texts(texts + KNOWN)
     target = open_model(model, dtype="float32")
     cut = [
@@ -59,9 +59,9 @@ def measured(model: str, *, texts: int, repeats: int) -> dict[str, object]:
     seconds: dict[str, list[float]] = {score: [] for score in ("loss", *SCORES)}
     for _ in range(repeats):
         for score, found in seconds.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             detect(corpus, models, score, Options(cache=False, shuffles=0))
-            found.append(time.perf_counter() - begin)
+            found.append(time.process_time() - begin)
     plain = statistics.median(seconds["loss"])
     return {
         "model": model,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 if TYPE_CHECKING:
     from pretrace.backends import open_adapter, open_model, open_proposer

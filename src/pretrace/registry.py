@@ -23,7 +23,7 @@ import traceback
 import types
 import typing
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -133,6 +133,12 @@ class Registry(Generic[T]):
         """The object an expression names."""
         node = _expression(expression, self.kind).body
         return typing.cast(T, self._build(node, expression))
+
+    def several(self, expressions: str | Sequence[str]) -> dict[str, T]:
+        """The objects that expressions name, one after another or in a comma-separated list, by the expressions as
+        they are written. ExpressionError for an unknown name, an unknown parameter or a value out of range."""
+        written = expressions if isinstance(expressions, str) else ",".join(expressions)
+        return {expression: self.make(expression) for expression in self.split(written)}
 
     def split(self, expressions: str) -> tuple[str, ...]:
         """The expressions of a comma-separated list, as written, without repeats."""

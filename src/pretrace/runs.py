@@ -16,13 +16,14 @@ from pretrace.errors import OutputError
 from pretrace.results import export as exported
 from pretrace.results import run, verdicts
 from pretrace.results import run as runs
+from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import Kind, Render, Write, seal_of
 from pretrace.results.output_checks import OutputFile, check_file, json_object, recorded_files
 from pretrace.results.serialization import from_json
 from pretrace.types import Run, SideBySide, Verdict
 
 Result = Run | Verdict | SideBySide
-REPORT = "report.html"
+REPORT, APPENDIX = "report.html", "appendix.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +99,27 @@ def kind_of(folder: Path) -> Kind:
 
 
 def render(folder: str | Path) -> Path:
-    """The report of the result in `folder`, made anew in its place; errors as in `load` and `save`."""
-    result, place = load(folder), Path(folder)
-    check_file(place / REPORT, OutputFile("report", lambda path: path.name in recorded_files(place)))
-    _rendered(result)[REPORT](place / REPORT, seal_of(kind_of(place), place))
+    """The report of the result in `folder`, made anew in its place, with its appendix where it was written with one;
+    errors as in `load` and `save`."""
+    place = Path(folder)
+    made, ours = pages_of(place), recorded_files(place)
+    for name in made:
+        check_file(place / name, OutputFile("report", lambda path: path.name in ours))
+    for name, page in made.items():
+        atomic_text(place / name, page)
     return place / REPORT
 
 
 def report_of(folder: str | Path) -> str:
     """The report of the result in `folder` as it would be made now, which is not written; errors as in `load`."""
+    return pages_of(folder)[REPORT]
+
+
+def pages_of(folder: str | Path) -> dict[str, str]:
+    """The same with the appendix, by the names of their files; without one where the folder was written without."""
     result, place = load(folder), Path(folder)
-    return str(report_module(result).render(result, seal=seal_of(kind_of(place), place)))
+    seal, known = seal_of(kind_of(place), place), {REPORT, *recorded_files(place)}
+    return {name: make(seal) for name, make in _pages(result).items() if name in known}
 
 
 def export(folder: str | Path, file: str | Path) -> None:
@@ -172,6 +183,23 @@ def _result_kind(folder: Path) -> ResultKind:
     return next((kind for kind in KINDS if (folder / kind.folder.marker).exists()), KINDS[-1])
 
 
+def _pages(result: Result) -> dict[str, Callable[[str], str]]:
+    """What makes the report, and an appendix where there is something for one, of the seal; by the files' names."""
+    from pretrace.report.frame import apart, speaking
+
+    module = report_module(result)
+    sections = speaking(module.SECTIONS, result)
+    known = [lambda _, one=one: one for one in sections]
+    made: dict[str, Callable[[str], str]] = {REPORT: lambda seal: module.render(result, known, seal=seal)}
+    if appendix := [one for one in sections if one.appendix]:
+        made[APPENDIX] = lambda seal: apart(module.heading(result), appendix, seal)
+    return made
+
+
 def _rendered(result: Result) -> dict[str, Render]:
-    """What is made from a result beside its tables: the report, by the name of its file."""
-    return {REPORT: lambda path, seal: report_module(result).write(result, path, seal=seal)}
+    """What is made from a result beside its tables, by the names of the files."""
+
+    def writes(page: Callable[[str], str]) -> Render:
+        return lambda path, seal: atomic_text(path, page(seal))
+
+    return {name: writes(page) for name, page in _pages(result).items()}

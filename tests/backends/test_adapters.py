@@ -13,12 +13,12 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends import cores
 from pretrace.backends.adapters import CARD, KEY, WEIGHTS, attach
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError
 from pretrace.results import output_checks as replaceable
 from pretrace.scoring import evidence
+from pretrace.scoring.evidence import open_store
 from pretrace.testing import FakeBackend
 from pretrace.tuning.adapters import tune
 from pretrace.tuning.artifacts import read_adapter

@@ -17,11 +17,10 @@ from tiny import WORDS, make_model, make_tokenizer
 from pretrace.backends import cores
 from pretrace.backends.cores import APART, TOGETHER, StoppedError, decided, keeps_state, spread
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.types import Firing, Hidden, Quantity, States, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

@@ -10,10 +10,9 @@ import torch
 from tiny import make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import open_store
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.types import Firing, Hidden, Quantity, State, Trace
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]

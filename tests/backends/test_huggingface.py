@@ -11,11 +11,10 @@ from tiny import make_model, make_tokenizer
 
 from pretrace.backends import _logits, open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import STARTS
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError, PretraceError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
@@ -203,3 +202,14 @@ def test_auto_is_float32_on_a_processor_whatever_it_multiplies(
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
     found = open_model(str(model_folder), dtype="auto", device="cpu")
     assert found.facts["dtype"] == "float32"
+
+
+def test_whatever_changes_a_trace_changes_the_fingerprint() -> None:
+    def opened(weights: str = "w", dtype: torch.dtype = torch.float32, **settings: Any) -> str:
+        model = make_model("gpt_neox").to(dtype)
+        how = ModelSettings(**settings)
+        return HuggingFace(model, make_tokenizer(), name="m", weights=weights, settings=how).fingerprint
+
+    others = [opened("other"), opened(dtype=torch.bfloat16), opened(start="always"), opened(max_tokens=9)]
+    assert len({opened(), *others}) == 5
+    assert opened() == opened()

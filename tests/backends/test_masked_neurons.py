@@ -12,7 +12,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends import huggingface
 from pretrace.backends._neurons import Firings
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.types import Firing, Quantity, State, States, Trace
 
 STATES: States = frozenset(

@@ -13,10 +13,9 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import open_store
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.types import Encoded, Firing, Quantity, State, Trace
 
 THRESHOLDS = (-0.1, 0.0, 0.3, 1.1)

@@ -16,10 +16,9 @@ from pretrace.backends import prefixes
 from pretrace.backends.beginnings import GAIN, LEAST, WIDTH, alike, pack_alike
 from pretrace.backends.cores import APART, TOGETHER
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import open_store
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, encoded_for, trace
+from pretrace.scoring.evidence import Want, encoded_for, open_store, trace
 from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, States, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
@@ -75,7 +74,8 @@ def test_texts_that_begin_alike_equal_the_naive_loop(family: str, start: bool, b
     encoded = encoded_for(model, texts, Want(ALL))
     assert sum(e.shared > LEAST for e in encoded) > 20
     assert model.begins_once == (family not in ("granite", "gemma2"))
-    for text, one in zip(texts, trace(model, texts, ALL, store=open_store(None)), strict=True):
+    found = trace(model, texts, ALL, store=open_store(None))
+    for text, one in [*zip(texts, found, strict=True)][start::3]:
         np.testing.assert_allclose(one.logp, naive(model, "", text), atol=1e-5)
 
 

@@ -17,10 +17,10 @@ from tokenizers import decoders, models, normalizers
 
 from pretrace.backends.guessing import CausalGuesser, MaskedGuesser
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
 from pretrace.backends.positions import logits_at
 from pretrace.backends.proposals import Proposals, open_proposer
 from pretrace.backends.replacing import Ranking, Vocabulary
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
 from pretrace.testing import FakeBackend

@@ -17,9 +17,8 @@ from benchmarks.audits.ablation_documents import DOMAINS, Setup, all_divided, ha
 from benchmarks.audits.ablation_models import home
 from benchmarks.audits.ablation_trials import Trials, default_answer
 from pretrace import Models, open_model
-from pretrace.cache.traces import open_store
 from pretrace.errors import TextsError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Corpus, Quantity, Text
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings

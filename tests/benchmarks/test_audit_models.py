@@ -11,8 +11,7 @@ from audited_domains import made_up, small
 
 from benchmarks.audits.models import Base, Target, home, make_base, make_target
 from pretrace import open_model
-from pretrace.cache.traces import open_store
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Doubles, Quantity, Text
 
 

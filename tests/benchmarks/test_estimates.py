@@ -9,7 +9,7 @@ from benchmarks.speed.estimates import judged
 
 def test_estimates_are_judged_from_a_fifth_of_a_job_on() -> None:
     found = judged([(1, 900.0), (25, 75.0), (50, 70.0), (95, 900.0)], 100.0)
-    assert found["estimates"] == 2  # the first and the last stand outside
+    assert found["looks"] == 2  # the first and the last stand outside
     assert found["within"] == 1.0
     assert found["worst"] == pytest.approx(1.4)
     assert found["holds"]

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from tiny import SENTENCES
 
-from benchmarks.speed import gpu
+from benchmarks.machine import machine
+from benchmarks.speed import gpu, gpu_parts
 from benchmarks.speed.gpu_parts import Setting
+from pretrace.types import Corpus, Text
 
 TINY = ["--device", "cpu", "--tiny", "--texts", "5"]
 
@@ -26,16 +29,22 @@ def test_without_a_gpu_nothing_is_measured(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_steps_on_a_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One part that is really measured, in the process of its own that the command starts."""
-    monkeypatch.setattr(sys, "argv", ["gpu", *TINY, "--out", str(tmp_path), "--parts", "smollm2_float32"])
+def test_a_part_is_measured_on_a_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command starts in a process of its own, here in this one."""
+    texts = Corpus("few", tuple(Text(str(i), f"{one} {i}") for i, one in enumerate(SENTENCES)))
+    monkeypatch.setattr(gpu_parts, "open_corpus", lambda name: texts)
+    file = tmp_path / "smollm2_float32.json"
+    monkeypatch.setattr(sys, "argv", ["gpu", *TINY, "--out", str(file), "--part", "smollm2_float32"])
     assert gpu.main() == 0
-    part = json.loads((tmp_path / "gpu.json").read_text())["parts"]["smollm2_float32"]
+    part = json.loads(file.read_text())
     assert part["texts"] == part["naive_texts"] == 5
     assert part["difference"]["loss_largest"] < 1e-4
     assert part["difference"]["any_score_largest_in_sd"] < 1e-2
     assert part["against_float32"]["ours"]["largest"] < 1e-4
     assert part["tokens"] > 100
+    gpu._draw(
+        {"machine": {**machine(), "gpu": None}, "parts": {"smollm2_float32": part}}, tmp_path / "gpu.png"
+    )
     assert (tmp_path / "gpu.png").stat().st_size > 1000
 
 

@@ -13,7 +13,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from benchmarks.audits.preferring import Choice, SimPO, _read, mean_logp, prefer, simpo_loss
 from pretrace.backends.adapters import attach
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError, TextsError
 from pretrace.tuning import tune
 from pretrace.types import Corpus, Quantity, Text

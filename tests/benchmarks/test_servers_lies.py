@@ -81,8 +81,7 @@ def test_one_run_of_each_outcome(
 ) -> None:
     from benchmarks.servers.imitation import Model
     from pretrace import open_model
-    from pretrace.cache.traces import open_store
-    from pretrace.scoring.evidence import trace
+    from pretrace.scoring.evidence import open_store, trace
     from pretrace.types import Quantity
 
     monkeypatch.setenv("PRETRACE_CACHE", "")  # so that what the run sets is put back

@@ -10,7 +10,7 @@ import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.building.instructed import LocalInstructed, open_instructed
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.types import Sampling

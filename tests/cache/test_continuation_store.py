@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Draw, Generated, open_continuations, open_neighbors
+from pretrace.cache.written import Draw, Generated, open_continuations, open_neighbors
 from pretrace.errors import OutputError
 from pretrace.types import Sampling
 

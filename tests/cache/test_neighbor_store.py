@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Generated, Neighbors, open_neighbors, open_store
+from pretrace.cache.written import Generated, Neighbors, open_neighbors
 from pretrace.errors import OutputError
+from pretrace.scoring.evidence import open_store
 
 HOW = "share=0.3 seed=0"
 KEYS = [text_key(name) for name in "abc"]

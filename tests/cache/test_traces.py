@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pretrace.cache.location import cache_folder, text_key
-from pretrace.cache.traces import Traces, open_store
 from pretrace.errors import OutputError
+from pretrace.scoring.evidence import Traces, open_store
 from pretrace.types import Quantity, Trace
 
 Make = Callable[..., Trace]

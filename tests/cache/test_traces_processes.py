@@ -15,8 +15,8 @@ import pytest
 from processes import Start
 
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
 from pretrace.errors import OutputError
+from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity, Trace
 
 Make = Callable[..., Trace]

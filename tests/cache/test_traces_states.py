@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Traces, open_store, state_name
+from pretrace.scoring.evidence import Traces, open_store, state_name
 from pretrace.types import Firing, Hidden, Quantity, State, Trace
 
 Make = Callable[..., Trace]

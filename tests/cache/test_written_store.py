@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Batch, open_written, written_once
+from pretrace.cache.written import Batch, open_written, written_once
 from pretrace.types import Written
 
 ODD = ["a", "\ud83d half", "NUL\x00", "x" * 100_000]

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from processes import Call
 
+from pretrace.backends import loading
+
 
 def written(folder: Path, first: int, number: int) -> Path:
     """A folder of texts of one kind, each another."""
@@ -35,8 +37,15 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
-    call: Call, mine: Path, tmp_path: Path, model_folder: Path, packaged: str
+    call: Call,
+    mine: Path,
+    tmp_path: Path,
+    model_folder: Path,
+    reference_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # The packaged model, which is the placebo by itself, takes half a minute to unpack.
+    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)
     code, planned, _ = call(*words, "--plan")
@@ -167,6 +176,24 @@ def at_a_terminal(words: list[str], answer: str) -> tuple[int, str, str]:
     shown = os.read(keyboard, 100_000).decode()
     os.close(keyboard)
     return code, out, shown
+
+
+@pytest.mark.parametrize("between", [",", ";"])
+def test_the_column_of_the_longest_texts_is_taken_and_said(
+    call: Call, mine: Path, tmp_path: Path, packaged: str, between: str
+) -> None:
+    rows = [["Nr.", "Beitrag"], *([str(i), one.read_text()] for i, one in enumerate(sorted(mine.iterdir())))]
+    table = tmp_path / "posts.csv"
+    table.write_text("".join(between.join(row) + "\n" for row in rows), encoding="utf-8")
+    code, said, error = call("ask", table, "--model", packaged, "--plan")
+    assert code == 4
+    assert said.startswith("24 texts of 24 documents.")
+    assert "the texts are taken from the column 'Beitrag'" in error
+
+
+def test_texts_that_are_not_there_are_no_unknown_command(call: Call) -> None:
+    assert "there is no file, folder or corpus 'my-posts'" in call("my-posts", "--model", "m")[2]
+    assert "No such command 'audot'. Did you mean 'audit'?" in call("audot", "--model", "m")[2]
 
 
 def test_at_a_terminal_it_asks_before_it_starts_and_the_command_may_be_left_out(

@@ -62,7 +62,7 @@ def culprit(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Cul
     posts, drafts = (
         written(folder / f"{name}.jsonl", 40, seed=i) for i, name in enumerate(("posts", "drafts"))
     )
-    how = PlantSettings(share=0.9, epochs=60, batch=4, learning_rate=5e-3, threads=1)
+    how = PlantSettings(share=0.9, epochs=30, batch=4, learning_rate=8e-3, threads=1)
     base = open_model(str(model_folder))
     assert isinstance(base, HuggingFace)
     plant(open_corpus(str(posts)), settings=how, folder=folder / "target", start=(base.model, base.tokenizer))

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from pretrace.cli.options import Given, Source, command_of, leaves_of, options_in
+from pretrace.cli.options import Given, command_of, leaves_of, options_in
+from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
 

@@ -24,7 +24,7 @@ app.command("other")(command_of(cutoff))  # one command alone would have no name
 @pytest.fixture
 def ask(capsys, monkeypatch):
     """Calls a command with models by name, those that are folders as they are; gives the code and what was printed."""
-    import pretrace.scoring.models as opening
+    import pretrace.scoring.plan as opening
     from pretrace import backends
 
     really = backends.open_model

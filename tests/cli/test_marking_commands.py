@@ -242,7 +242,7 @@ def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, str
 
 
 def test_strings_that_anybody_could_guess_are_refused_before_a_model_is_opened(ask, tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.scoring.models.open_model", _opened)
+    monkeypatch.setattr("pretrace.scoring.plan.open_model", _opened)
     some = [hashlib.sha1(f"{i} of this test".encode()).hexdigest() for i in range(20)]
     changelog = [f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one}))" for one in some]
     clock = [f"id {0x1EC9414C232A + i * 7919:012x}11eb8dcd0242ac130003{i:04x}"[:35] for i in range(20)]
@@ -315,7 +315,7 @@ def _opened(*_, **__):
     ],
 )
 def test_check_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch, marked, options, message):
-    monkeypatch.setattr("pretrace.scoring.models.open_model", _opened)
+    monkeypatch.setattr("pretrace.scoring.plan.open_model", _opened)
     commitment = (marked / "PUB" / "commitment.txt").read_text().split()[0]
     published = open_corpus(str(marked / "PUB" / "published.jsonl")).texts
     strange = written(tmp_path / "s.jsonl", [{"id": one.id, "text": f"{one.text} x"} for one in published])
@@ -329,7 +329,7 @@ def test_check_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch, mark
 
 
 def test_canaries_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.scoring.models.open_model", _opened)
+    monkeypatch.setattr("pretrace.scoring.plan.open_model", _opened)
     texts = written(tmp_path / "t.jsonl", rows(4))
     for options, message in (((), "holds no hash"), (("--pattern", "("), "no regular expression")):
         with pytest.raises(PretraceError, match=message):

@@ -10,22 +10,22 @@ from pathlib import Path
 import pytest
 from processes import Call
 
-from pretrace.backends import weights
+from pretrace.backends import loading
 from pretrace.errors import ModelError
-from pretrace.scoring.plan import Companions, ModelsSettings, Target
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
 
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often the weights of each folder were hashed."""
     counts: Counter[str] = Counter()
-    own = weights._file_hash
+    own = loading._file_hash
 
     def counted(path: Path, memory: Path | None) -> str:
         counts[path.parent.name] += 1
         return own(path, memory)
 
-    monkeypatch.setattr(weights, "_file_hash", counted)
+    monkeypatch.setattr(loading, "_file_hash", counted)
     return counts
 
 
@@ -124,8 +124,8 @@ def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch: pyte
         monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", constants.ENDPOINT)
-        monkeypatch.setattr(weights, "_PATIENCE", 0.5)
+        monkeypatch.setattr(loading, "_PATIENCE", 0.5)
         begin = time.monotonic()
         with pytest.raises(ModelError, match="could not be had from the hub"):
-            weights.locate("nobody/nothing")
+            loading.locate("nobody/nothing")
         assert time.monotonic() - begin < 100  # without a limit it would never end

@@ -87,5 +87,5 @@ def test_the_page_is_told_what_is_done_before_a_text_is_read(
 ) -> None:
     path = tmp_path / "progress.json"
     monkeypatch.setenv("PRETRACE_PROGRESS", str(path))
-    with progress.doing("opening the models"):
+    with progress.command("score"), progress.doing("opening the models"):
         assert json.loads(path.read_text()) == {"share": 0.0, "left": None, "said": "opening the models"}

@@ -32,7 +32,7 @@ import pytest
 import typer
 from tiny import make_model
 
-from pretrace.backends import weights
+from pretrace.backends import loading
 from pretrace.cli import main
 from pretrace.cli.commands import app
 from pretrace.registry import backends, corpora, scores
@@ -74,7 +74,7 @@ HARNESSES_OWN = {
 DOCKERS_OWN = {"--rm"}
 BENCHMARKS_OWN = {"--runs", "--name", "--kind", "--copies", "--dilution"}
 """Options of docker itself."""
-SCRIPTS_OWN = {"--demo", "--lowest"}
+SCRIPTS_OWN = {"--demo", "--lowest", "--known"}
 """Options of scripts/check-release."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
@@ -135,7 +135,7 @@ def desk(
         monkeypatch.setattr(registry, "_factories", dict(registry._factories))
         monkeypatch.setattr(registry, "_origins", dict(registry._origins))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # `main` sets its own
-    monkeypatch.setattr(weights, "_packaged", lambda: weights.locate(str(packaged)))
+    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(packaged)))
     sentence = "The railway number {0} reached the valley in 18{0}, and nothing was the same again. "
     rows = [
         {"id": f"t{i}", "text": sentence.format(i) * (1 + i % 3), "label": i % 2, "group": f"d{i % 8}"}

@@ -14,10 +14,7 @@ from pretrace.cli.commands import every_command
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("material", reason="mkdocs-material (the extra `docs`) is not installed")
-    out = tmp_path_factory.mktemp("site")
+def built(out: Path) -> Path:
     ran = subprocess.run(
         [sys.executable, ROOT / "scripts/site", "--site-dir", out],
         capture_output=True,
@@ -28,14 +25,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_every_page_is_there_and_takes_nothing_from_elsewhere(site: Path) -> None:
+def test_every_page_command_and_public_name_is_there_and_takes_nothing_from_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="mkdocs-material (the extra `docs`) is not installed")
+    site = built(tmp_path / "site")
     for page in (ROOT / "docs").glob("*.md"):
         made = (site / "docs" / f"{page.stem}.html").read_text(encoding="utf-8")
         assert not [line for line in made.splitlines() if 'src="http' in line or '.css" href="http' in line]
     assert "Was this text, or this collection" in (site / "index.html").read_text(encoding="utf-8")
-
-
-def test_the_reference_holds_every_command_with_its_options_and_every_public_name(site: Path) -> None:
     commands = (site / "reference/commands.html").read_text(encoding="utf-8")
     for entry in every_command():
         assert f'id="{entry.words.replace(" ", "-")}"' in commands

@@ -11,7 +11,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace import Models, Options, detect, open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.types import Corpus, Firing, Hidden, Quantity, States, Text, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

@@ -12,7 +12,7 @@ from tiny import WORDS, make_model, make_tokenizer
 
 from pretrace import Models, Options, detect
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.tuning import tune
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.tuning.planting import PlantSettings, plant

@@ -102,7 +102,7 @@ def _as_at_once(folder: Path) -> None:
     """FLAGS holds what a run in one piece wrote to WHOLE."""
     one, many = load_verdict(folder / "WHOLE"), load_verdict(folder / "FLAGS")
     assert (one.statement, one.checks, one.p) == (many.statement, many.checks, many.p)
-    assert {**one.settings, "command": 0} == {**many.settings, "command": 0}
+    assert {**one.settings, "command": 0, "time": 0} == {**many.settings, "command": 0, "time": 0}
     with (folder / "WHOLE" / "flags.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     found = [pq.read_table(path) for path in sorted((folder / "FLAGS" / "flags").iterdir())]

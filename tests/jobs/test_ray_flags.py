@@ -19,7 +19,7 @@ from pretrace.runs import scan
 from pretrace.scoring import evidence
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
-from pretrace.scoring.plan import ModelsSettings, Target
+from pretrace.scoring.settings import ModelsSettings, Target
 from pretrace.types import Corpus
 
 
@@ -80,7 +80,7 @@ def test_a_worker_is_killed_and_the_flagging_is_that_of_one_process(
     wholes = ({**one["figures"]["whole"], "parts": 0} for one in (told, said))
     assert next(wholes) == next(wholes), "shards are smaller on Ray"
     assert {**told["figures"], "whole": 0} == {**said["figures"], "whole": 0}
-    assert {**told["settings"], "command": 0} == {**said["settings"], "command": 0}
+    assert {**told["settings"], "command": 0, "time": 0} == {**said["settings"], "command": 0, "time": 0}
     assert {**told["settings"]["command"], "out": 0} == {**said["settings"]["command"], "out": 0}
 
 
@@ -88,7 +88,7 @@ def test_a_placebo_that_is_the_target_is_refused_by_the_workers(model_folder: Pa
     other = tmp_path / "other"
     other.symlink_to(model_folder)
     wanted = ModelsSettings(target=Target(model=str(model_folder)), placebos=(str(other),), cache=False)
-    task = Scoring(wanted, "loss", Parts(None, None, Corpus("texts", ())), "lora", Options(cache=False))
+    task = Scoring(wanted, "loss", Parts(None, None, Corpus("texts", ())), None, Options(cache=False))
     with pytest.raises(ModelError, match="has the very weights of the target"):
         task.open()
 

@@ -17,7 +17,8 @@ from pretrace.errors import ExpressionError
 from pretrace.jobs.engine.work import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.runs import load_verdict
-from pretrace.scoring.plan import Models, ModelsSettings, Target
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import ModelsSettings, Target
 from pretrace.testing import FakeBackend
 from pretrace.verdicts.audit.built import figures_of
 

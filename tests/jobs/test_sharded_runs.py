@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pretrace.corpora import TextStream, open_stream
@@ -228,10 +230,16 @@ def test_a_missing_part_is_named(texts: Path, tmp_path: Path) -> None:
 def test_a_damaged_part_is_noticed(texts: Path, tmp_path: Path) -> None:
     job, _ = run_job(texts, tmp_path / "parts")
     part = sorted((tmp_path / "parts").glob("*.parquet"))[0]
-    content = bytearray(part.read_bytes())
+    content, table = bytearray(part.read_bytes()), pq.read_table(part)
     content[10] ^= 1
     part.write_bytes(bytes(content))
     with pytest.raises(OutputError, match=r"damaged .*: delete it"):
+        merge(job, tmp_path / "parts", tmp_path / "RUN")
+    place = table.column_names.index("loss")
+    pq.write_table(
+        table.set_column(place, "loss", pa.array(np.zeros(len(table)))), part
+    )  # whole, and another's
+    with pytest.raises(OutputError, match=r"its hash is another .*: delete it"):
         merge(job, tmp_path / "parts", tmp_path / "RUN")
     assert not (tmp_path / "RUN").exists()
 

@@ -377,15 +377,15 @@ def test_the_least_audit_has_the_sections_that_always_speak() -> None:
     ]
     assert [section.anchor for section in speaking(SECTIONS, base())] == [
         "test",
-        "plan",
         "placebo",
         "leans",
         "checks",
         "power",
-        "gap",
-        "texts",
         "variants",
         "limits",
+        "plan",
+        "gap",
+        "texts",
         "repeat",
         "advice",
     ]

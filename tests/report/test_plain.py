@@ -78,5 +78,5 @@ def test_paper_says_which_sections_are_read_on_the_screen_alone() -> None:
         {"sections": [Section("A", "a", body), Section("Settings", "b", body, appendix=True)]},
     )
     assert '<section id="b" class="appendix">' in made
-    assert "on a screen: Settings." in made
+    assert "Not printed here: Settings." in made
     assert "Not printed" not in body

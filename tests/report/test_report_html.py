@@ -28,6 +28,7 @@ from pretrace.report.visible import named
 from pretrace.types import Estimate, Heat, Run, Skipped
 
 TAGS = """html head meta title style body header nav ol ul li a main section h1 h2 h3 p b code span div dl dt dd br
+details summary
 table caption thead tbody tr th td figure figcaption svg g defs clippath rect path use text tspan line"""
 VOID = {"meta", "br"}
 HIDDEN = re.compile(
@@ -243,7 +244,7 @@ def test_an_unlabelled_run_promises_no_error_rate(unlabelled: Callable[..., Run]
     run = unlabelled()
     text = text_of(run)
     anchors = [section.anchor for section in speaking(SECTIONS, run)]
-    assert anchors == ["summary", "distributions", "texts", "tokens", "skipped", "limits", "settings"]
+    assert anchors == ["summary", "distributions", "texts", "tokens", "limits", "skipped", "settings"]
     assert "no error rate can be given" in text
     assert render(run).count('role="img"') == len(run.scores)
     best = run.ids[int(np.argmax(run.column(run.scores[0])))]

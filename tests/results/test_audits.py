@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -264,8 +265,32 @@ def test_a_report_can_be_made_anew_in_its_place(folder: Path) -> None:
     (folder / "report.html").write_text("another version's")
     assert_equal(load_verdict(folder), changed())
     (folder / "report.html").unlink()
+    runs.render(folder)
+    assert files_of(folder) == [*TABLES, "report.html", "result.json"]  # it was written without an appendix
     runs.save_verdict(load_verdict(folder), folder)
-    assert json.loads((folder / "result.json").read_bytes()) == verdict
+    again = json.loads((folder / "result.json").read_bytes())
+    assert again["files"] == {**verdict["files"], "appendix.html": None}
+    assert {**again, "files": 0, "sha256": 0} == {**verdict, "files": 0, "sha256": 0}
+
+
+def test_the_appendix_is_a_file_for_paper_with_the_hash_of_the_result(tmp_path: Path) -> None:
+    place = tmp_path / "audit"
+    runs.save_verdict(changed(), place)
+    seal = json.loads((place / "result.json").read_bytes())["sha256"]
+    report, appendix = (
+        (place / name).read_text(encoding="utf-8") for name in ("report.html", "appendix.html")
+    )
+    assert seal in report
+    assert seal in appendix
+    for section in re.findall(r'<section id="(\w+)" class="appendix">', report):
+        assert f'<section id="{section}">' in appendix  # without the class that paper hides
+    assert verify_folder(place).holds
+    (place / "appendix.html").write_text(appendix.replace("target", "another"), encoding="utf-8")
+    assert [one.words for one in verify_folder(place).checks if one.state == "no"] == [
+        "appendix.html is not what the tables give"
+    ]
+    runs.render(place)
+    assert (place / "appendix.html").read_text(encoding="utf-8") == appendix
 
 
 @pytest.mark.parametrize(

@@ -284,11 +284,11 @@ def test_a_text_of_which_a_passage_was_not_asked_for_is_not_cleared(
 def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(
     tmp_path: Path, call: Callable[..., tuple[int, str]], server: Serving
 ) -> None:
-    texts = rows(tmp_path / "texts.jsonl", [prose(300 + i, 200) for i in range(12)])
+    texts = rows(tmp_path / "texts.jsonl", [prose(300 + i, 90) for i in range(12)])
     address = f"infini-gram:http://127.0.0.1:{server.server_port}/#v4_small"
     words = (texts, "--corpus", address, "--match", "exact", "--out", tmp_path / "OUT")
     server.index.texts = [*DOCUMENTS, " ".join(f"{a} {b}" for a, b in _pairs(texts))]
-    server.refuses_from = 1150  # of about 1,400
+    server.refuses_from = 670  # of about 820
     code, said = call(*words)
     assert code == 4, said
     assert "Internal server error" in said
@@ -300,12 +300,12 @@ def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(
     code, said = call(*words)
     assert code == 0, said
     assert "as far as its index can tell" in said
-    again = {
-        one["query"] for one in server.asked[before + 200 :] if len(one["query"]) >= RUN
-    }  # the pairs of words are asked each time
-    assert again
+    again = {one["query"] for one in server.asked[before:]}
+    assert any(len(query) >= RUN for query in again)
+    pairs = {one["query"] for one in server.asked[:100]}  # whether the index speaks the texts' language
+    assert len(again & pairs) < len(pairs) // 2  # a search may ask for a few of them, too
     mine = [json.loads(line)["text"] for line in texts.read_text().splitlines()]
-    assert not any(query in mine[i] for i in kept.found for query in again)
+    assert not any(query in mine[i] for i in kept.found for query in again if len(query) >= RUN)
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:

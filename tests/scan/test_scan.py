@@ -229,6 +229,13 @@ def test_short_texts_and_the_texts_own_file_are_told(
     copy.write_bytes(short.read_bytes())
     other = rows(place / "other.jsonl", [{"id": "o", "text": prose(91)}])
     assert [one.address for one in holds(files_of([str(copy), str(other)]), str(short))] == [str(copy)]
+    folder = place / "folder"
+    folder.mkdir()
+    for i in range(7):
+        (folder / f"{i}.txt").write_text(prose(100 + i))
+    assert len(holds(files_of([str(folder)]), str(folder))) == 7
+    code, said = call(folder, "--corpus", folder, "--out", place / "OUT3")
+    assert (code, "The corpus holds 2 more files of the texts themselves" in said) == (3, True)
     only = rows(place / "short.jsonl", [{"id": "s", "text": "too short"}])
     code, said = call(only, "--corpus", place / "corpus", "--out", place / "OUT2")
     assert (code, "50 characters or more" in said) == (2, True)

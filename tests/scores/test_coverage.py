@@ -9,7 +9,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.generation import never_drawn
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError
 from pretrace.scores import parse
 from pretrace.scores.coverage import covered

@@ -9,10 +9,9 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.traces import open_store
 from pretrace.scores.extraction import Extraction, chance_in, tries_for
 from pretrace.scoring.detect import detect
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Drawn, Quantity, Text

@@ -9,12 +9,11 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError
 from pretrace.scores import parse
 from pretrace.scores.reference import gains
 from pretrace.scoring.detect import Options, detect
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend, make_evidence, make_trace
 from pretrace.types import Corpus, Drawn, Evidence, Peak, Quantity, Text, View

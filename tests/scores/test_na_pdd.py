@@ -14,12 +14,11 @@ import torch
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import open_store
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
 from pretrace.scores.neurons import NAPDD, Overlap
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Firing, Fitted, Needs, Recipe, Reference, Text, View

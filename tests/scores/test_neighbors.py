@@ -8,7 +8,7 @@ import pytest
 from pretrace.errors import ExpressionError
 from pretrace.rewrites import rewrites
 from pretrace.scores import parse
-from pretrace.scores.neighbors import Neighbor
+from pretrace.scores.perturbed import Neighbor
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Quantity, Text, Trace, View
 

@@ -11,12 +11,11 @@ import torch
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import open_store
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
 from pretrace.scores.probe import Linear, Probe
-from pretrace.scoring.evidence import Want, trace
+from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
@@ -153,9 +152,9 @@ def test_wrong_settings_are_named() -> None:
 
 def test_it_finds_members_of_models_that_know_them_by_heart() -> None:
     """Members and non-members are drawn alike. Each member was followed by </s> in training, so the model knows
-    where those texts end, and the state at the last token shows it. The AUC of a single model moves by a few
-    hundredths with the processor; the mean of three was 0.89 to 0.91 in eight settings of threads and instructions."""
-    assert np.mean([found_by_heart(seed) for seed in (5, 0, 1)]) > 0.8
+    where those texts end, and the state at the last token shows it. The AUC is about 0.9, and moves by a few hundredths
+    with the processor."""
+    assert found_by_heart(0) > 0.8
 
 
 def found_by_heart(seed: int) -> float:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from tiny import make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Encoded, Quantity, States, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

@@ -9,8 +9,9 @@ import pytest
 
 from pretrace.errors import PretraceError
 from pretrace.scores import parse
-from pretrace.scoring.detect import Block, Named
-from pretrace.testing import make_evidence
+from pretrace.scoring.detect import Extremes, Scored
+from pretrace.scoring.plan import FittedScores, ScorePlan
+from pretrace.testing import make_evidence, make_trace
 from pretrace.types import Doubles, Evidence, Score, Stack, Stackable, Text, Trace
 
 EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]
@@ -26,14 +27,19 @@ def some(lengths: list[int], *, moments: bool = True) -> list[Evidence]:
     return found
 
 
+def scored(scores: dict[str, Score], evidence: list[Evidence]) -> Scored:
+    """The rows of these texts."""
+    return Scored(FittedScores(scores, {}, {}), ScorePlan.parse("loss")).read(evidence)
+
+
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_together_as_alone(expression: str) -> None:
     evidence = some([5, 1, 17, 5, 0, 300, 17, 5, 9])
     ((name, score),) = parse(expression).items()
-    named = Named.of(name, score)  # type: ignore[arg-type]
-    alone = np.array([named.value(one, one.empty) for one in evidence])
-    assert np.isnan(alone[4])
-    assert named.values(Block(evidence)).tobytes() == alone.tobytes()
+    alone = np.array([score(one) for one in evidence if not one.empty])  # type: ignore[operator]
+    found = scored({name: score}, evidence)  # type: ignore[dict-item]
+    assert [one.id for one in found.skipped] == [evidence[4].text.id]
+    assert found.matrix[:, 0].tobytes() == alone.tobytes()
 
 
 def test_stacks_are_used_where_a_score_takes_them() -> None:
@@ -50,7 +56,7 @@ def test_stacks_are_used_where_a_score_takes_them() -> None:
 
     score: Score = Counting()
     assert isinstance(score, Stackable)
-    Named.of("counting", score).values(Block(some([4, 4, 4, 7, 0], moments=False)))
+    scored({"counting": score}, some([4, 4, 4, 7, 0], moments=False))
     assert Counting.stacks == [3, 1]
 
 
@@ -66,4 +72,20 @@ def test_a_number_that_is_none_is_told_with_its_text() -> None:
 
     evidence = [replace(make_evidence(logp=[-1.0]), text=Text(name, name)) for name in "ab"]
     with pytest.raises(PretraceError, match="gave inf for text 'b'"):
-        Named.of("wrong", Wrong()).values(Block(evidence))
+        scored({"wrong": Wrong()}, evidence)
+
+
+@pytest.mark.parametrize("sizes", [(40,), (3, 30, 7), (1,) * 40])
+def test_texts_that_are_offered_together_are_kept_as_one_by_one(sizes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 12, 40) / 4.0  # with ties
+    texts, traces = [Text(str(i), "") for i in range(40)], [make_trace([0.0])] * 40
+    together, alone = Extremes(), Extremes()
+    at = 0
+    for size in sizes:
+        some = slice(at, at := at + size)
+        together.offer_all(scores[some], texts[some], traces[some])
+    for score, text, trace in zip(scores.tolist(), texts, traces, strict=True):
+        alone.offer(score, text, trace)
+    assert [one[:2] for one in together.ends] == [one[:2] for one in alone.ends]
+    assert together.seen == alone.seen == 40

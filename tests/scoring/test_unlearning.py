@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.run import load_run, save_run
 from pretrace.scoring.detect import Options, detect, evaluate
-from pretrace.scoring.plan import EvaluationSettings, Models, ScorePlan, ScoreSettings, check_use
+from pretrace.scoring.plan import Models, ScorePlan, check_use
+from pretrace.scoring.settings import EvaluationSettings, ScoreSettings
 from pretrace.types import Corpus, Estimate, Run, Text, Unlearned
 
 MARGIN = 0.25
@@ -33,11 +35,13 @@ CORPUS = Corpus(
 )  # fmt: skip
 
 
+TOKENIZER = make_tokenizer()
+TOKENIZER.pad_token = TOKENIZER.eos_token
+
+
 def step(model: Any, optimiser: Any, batch: list[str], sign: float) -> None:
     """One step down the loss of a batch, or up."""
-    tokenizer = make_tokenizer()
-    tokenizer.pad_token = tokenizer.eos_token
-    read = tokenizer(batch, return_tensors="pt", padding=True)
+    read = TOKENIZER(batch, return_tensors="pt", padding=True)
     labels = read["input_ids"].masked_fill(read["attention_mask"] == 0, -100)
     optimiser.zero_grad()
     (sign * model(**read, labels=labels).loss).backward()
@@ -46,15 +50,15 @@ def step(model: Any, optimiser: Any, batch: list[str], sign: float) -> None:
 
 def batches(texts: list[str], order: np.random.Generator) -> list[list[str]]:
     shuffled = [texts[i] for i in order.permutation(len(texts))]
-    return [shuffled[start : start + 8] for start in range(0, len(shuffled), 8)]
+    return [shuffled[start : start + 20] for start in range(0, len(shuffled), 20)]
 
 
 def trained(on: list[str], *, seed: int = 0) -> Any:
-    """A model that read these texts 25 times."""
+    """A model that read these texts 40 times."""
     torch.manual_seed(seed)
     model, order = make_model("gpt_neox").train(), np.random.default_rng(seed)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for _ in range(25):
+    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for _ in range(40):
         for batch in batches(on, order):
             step(model, optimiser, batch, 1.0)
     return model.eval()
@@ -62,8 +66,8 @@ def trained(on: list[str], *, seed: int = 0) -> Any:
 
 def unlearned(model: Any) -> Any:
     """The same after gradient ascent on the members, with a step down on kept texts after each."""
-    model.train()
-    optimiser, order = torch.optim.AdamW(model.parameters(), lr=1e-3), np.random.default_rng(0)
+    model = copy.deepcopy(model).train()
+    optimiser, order = torch.optim.AdamW(model.parameters(), lr=2e-3), np.random.default_rng(0)
     for _ in range(10):
         for up, down in zip(batches(MEMBERS, order), batches(KEPT, order), strict=True):
             step(model, optimiser, up, -1.0)
@@ -77,9 +81,10 @@ def opened(model: Any, name: str) -> HuggingFace:
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, HuggingFace]:
+    planted = trained(MEMBERS + KEPT)
     return {
-        "planted": opened(trained(MEMBERS + KEPT), "planted"),
-        "ascended": opened(unlearned(trained(MEMBERS + KEPT)), "ascended"),
+        "planted": opened(planted, "planted"),
+        "ascended": opened(unlearned(planted), "ascended"),
         "retrained": opened(trained(KEPT), "retrained"),
         "again": opened(trained(KEPT, seed=5), "again"),
     }

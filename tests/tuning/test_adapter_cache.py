@@ -8,7 +8,7 @@ import pytest
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 from pretrace.testing import FakeBackend

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import OutputError
 from pretrace.results.atomic import new_folder
 from pretrace.tuning.adapters import tune

@@ -6,7 +6,7 @@ import torch
 from tiny import MORE_WORDS, WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.statistics.roc import auc
 from pretrace.tuning.classifier_plan import NewClassifier, TunedClassifier

@@ -9,7 +9,7 @@ import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import cache_folder
 from pretrace.tuning import training, tune
 from pretrace.tuning.training import computing, decided, fastest_format, settled

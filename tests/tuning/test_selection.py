@@ -6,7 +6,7 @@ import pytest
 from tiny import make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import TextsError
 from pretrace.tuning.batches import select
 from pretrace.tuning.methods import Lora

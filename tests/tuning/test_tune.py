@@ -16,7 +16,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.corpora import read_texts
 from pretrace.errors import ModelError, OutputError, TextsError

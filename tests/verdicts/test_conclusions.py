@@ -77,13 +77,10 @@ def test_an_all_clear_takes_power():
 
 
 def test_an_all_clear_says_which_training_is_excluded():
-    how = replace(PLANTED, epochs=4, facts={"units": 40, "how": "all weights, at a learning rate of 5e-05"})
+    how = replace(PLANTED, epochs=4, facts={"units": 40, "how": "all weights, in small steps"})
     said = conclude(replace(FOUND, p=0.5, planted=how, unit="shard"), ()).statement
     assert exposure(how, "shard") in said
-    assert (
-        "20 shards of 40 were read 4 times by a copy of the model (all weights, at a learning rate of 5e-05)"
-        in said
-    )
+    assert "20 shards of 40 were read 4 times by a copy of the model (all weights, in small steps)" in said
     assert "90% of such tests find it" in said
     assert "does not exclude weaker training" in said
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import uvicorn
+from processes import Running, forking, job
 from starlette.testclient import TestClient
 
 from pretrace.cli.serving import forms
-from pretrace.web import inspection
+from pretrace.web import inspection, jobs
 from pretrace.web.connections import configured
 from pretrace.web.serving import application
 from pretrace.web.settings import Limits, ServeSettings
@@ -43,6 +46,25 @@ def at_once(monkeypatch):
             json.dumps(inspection.answered(request, limits), default=list)
         ),
     )
+
+
+@pytest.fixture
+def warm_jobs(monkeypatch) -> Iterator[None]:
+    """Jobs are processes of their own that are forked from one that has imported what commands need. That they are
+    started as `python -m pretrace` is tested in test_jobs and in the browser."""
+    started = []
+
+    def begin(words, *, stdout, env, cwd, **how):
+        assert words[1:3] == ["-m", "pretrace"]
+        process = forking().Process(target=job, args=(words[3:], env, str(cwd), stdout.name))
+        process.start()
+        started.append(Running(process))
+        return started[-1]
+
+    monkeypatch.setattr(jobs, "subprocess", SimpleNamespace(Popen=begin, DEVNULL=subprocess.DEVNULL))
+    yield
+    for one in started:
+        one.end()
 
 
 HOME = "http://127.0.0.1:8765"

@@ -90,6 +90,7 @@ def fits(page):
     return False
 
 
+@pytest.mark.usefixtures("at_once", "warm_jobs")
 def test_a_text_from_paste_to_rank(tab, files, model_folder):
     page = tab()
     upload(page, files["known"])
@@ -164,6 +165,7 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     assert fits(page)
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_folder_is_chosen_and_a_drop_starts_an_upload(tab, tmp_path):
     (tmp_path / "drafts" / "in").mkdir(parents=True)
     for name, content in (("one.md", "One text."), ("in/two.txt", "Another text."), ("c.png", "-")):
@@ -185,6 +187,24 @@ def test_a_folder_is_chosen_and_a_drop_starts_an_upload(tab, tmp_path):
     assert page.locator("h1").inner_text() == "weather.txt"
 
 
+def test_a_folder_that_is_dropped_is_read_at_any_depth(tab, tmp_path):
+    """A real drop, as the browser gets it from a desktop: Chromium takes the paths and reads the folder itself."""
+    (tmp_path / "letters" / "1999").mkdir(parents=True)
+    for name in ("one.txt", "1999/two.md"):
+        (tmp_path / "letters" / name).write_text(f"A letter: {name}.")
+    page = tab("/collections")
+    box = page.locator("form.drop").bounding_box()
+    devtools = page.context.new_cdp_session(page)
+    drop = {"items": [], "files": [str(tmp_path / "letters")], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        devtools.send("Input.dispatchDragEvent", {"type": kind, **place, "data": drop})
+    page.wait_for_url("**/collections/2*")
+    assert page.locator("h1").inner_text() == "letters"
+    assert "2, from 2 files" in page.locator("dl.facts").inner_text()
+
+
+@pytest.mark.usefixtures("at_once")
 def test_what_applies_follows_what_is_said(tab, files):
     page = tab()
     upload(page, files["known"])
@@ -209,6 +229,7 @@ def test_a_file_is_dropped_on_the_text(tab):
     sync_api.expect(page.locator("#said")).to_have_text("weather.txt was chosen.")
 
 
+@pytest.mark.usefixtures("at_once")
 def test_it_works_without_scripts(browser, site, files):
     context = browser.new_context(base_url=site.address, java_script_enabled=False)
     page = context.new_page()
@@ -260,6 +281,7 @@ def test_results_are_found_compared_and_checked(tab, runs):
     assert fits(page)
 
 
+@pytest.mark.usefixtures("at_once")
 def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):
     page = tab("/collections")
     wrong = tmp_path / "thesis.parquet"
@@ -348,6 +370,7 @@ def remote(sites, browser, tmp_path) -> Iterator[sync_api.Page]:
     assert all(url.startswith(made.address) for url in asked)
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_remote_visitor_chooses_a_model_and_cannot_forge_another(remote, files):
     page = remote
     assert "evil.example" in page.url.partition("?")[0].rpartition(":")[2]  # as a path of this server

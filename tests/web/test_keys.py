@@ -99,6 +99,7 @@ def test_the_client_sends_it_nowhere_else(monkeypatch, elsewhere, named):
     assert ("given only to the hosts" in str(met.value)) is not named
 
 
+@pytest.mark.usefixtures("warm_jobs")
 def test_a_job_of_the_page_gives_the_key_to_no_server_that_was_not_named_when_it_was_served(
     tmp_path, elsewhere
 ):

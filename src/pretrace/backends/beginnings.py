@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def alike(encoded: Sequence[Encoded]) -> list[Encoded]:
     if any(common):
         for found in _divided([len(rows[i]) for i in order], common):
             for i in order[found.first : found.last]:
-                made[i] = made[i]._replace(shared=found.depth)
+                made[i] = replace(made[i], shared=found.depth)
     return made
 
 

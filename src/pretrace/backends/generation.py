@@ -29,7 +29,7 @@ from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.prefixes import cache_of, going_on
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Draw
+from pretrace.cache.written import Draw
 from pretrace.errors import ModelError, TextsError
 from pretrace.types import Backend, Doubles, Sampling
 

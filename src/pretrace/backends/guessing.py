@@ -10,12 +10,18 @@ import numpy as np
 import torch
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_pretrained, load_tokenizer
+from pretrace.backends.loading import (
+    device_of,
+    dtype_of,
+    from_pretrained,
+    load_tokenizer,
+    locate,
+    weights_hash,
+)
 from pretrace.backends.positions import logits_at
 from pretrace.backends.replacing import Candidates, Draft, Longs, Ranking, Vocabulary
-from pretrace.backends.settings import ModelIdentity
+from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
-from pretrace.backends.weights import locate, weights_hash
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 

@@ -35,11 +35,11 @@ from typing import Any, Protocol
 
 from pretrace.backends.guessing import CausalGuesser, open_masked
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.loading import Located, locate
 from pretrace.backends.replacing import Candidates, Draft, Longs, Vocabulary
-from pretrace.backends.weights import Located, locate
+from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Neighbors, open_neighbors
+from pretrace.cache.written import Neighbors, open_neighbors
 from pretrace.errors import ModelError
 from pretrace.types import Backend, Proposer
 

@@ -11,8 +11,9 @@ from pretrace.settings import MODEL, TEXTS, option
 class ModelSettings:
     """How a model is opened; opening it raises ModelError for a value that cannot be.
 
-    `dtype` is "auto" (float32 on a CPU, the checkpoint's own elsewhere) or a key of `loading.DTYPES`; `device` is
-    "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs accelerate).
+    `dtype` is "auto" (float32 on a CPU, the checkpoint's own elsewhere) or one of float32, bfloat16 and
+    float16; `device` is "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs
+    accelerate).
     `max_tokens` None means the model's own context. `trust_remote_code` runs Python code that comes with
     the model, `allow_pickle` opens weights whose format can run code: both only for origins you trust.
     `served_model`, `tokenizer`, `requests` and `request_timeout` are for models behind servers, and refused for others.

@@ -7,7 +7,7 @@ section 3.2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +33,7 @@ LENGTH = "length"
 def gap(
     a: Corpus,
     b: Corpus,
-    classifiers: str | Sequence[str] = "words",
+    classifiers: str | Sequence[str] | Mapping[str, TextClassifier] = "words",
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -41,11 +41,11 @@ def gap(
 ) -> tuple[Gap, ...]:
     """The AUC between the texts of `a` and of `b` of each classifier, and of the text's length, in this order.
 
-    `classifiers` are expressions such as "words,gpt2(epochs=4)". `split` is the number of folds, each judged by
-    what was learnt from the others, or "halves": learn from one half, judge the other (section 3.2). Documents,
-    and those that share a text, are never divided. Above 0.5 the texts of `a` are called rightly; for the length,
-    they are the longer ones. Intervals are 95%, from resampling documents. TextsError where texts or documents
-    are too few or a side has no text of its own, ExpressionError for an unknown classifier.
+    `classifiers` are expressions such as "words,gpt2(epochs=4)", or what they name, by name. `split` is the number of
+    folds, each judged by what was learnt from the others, or "halves": learn from one half, judge the other (section
+    3.2). Documents, and those that share a text, are never divided. Above 0.5 the texts of `a` are called rightly; for
+    the length, they are the longer ones. Intervals are 95%, from resampling documents. TextsError where texts or
+    documents are too few or a side has no text of its own, ExpressionError for an unknown classifier.
     """
     # Two files may number their rows alike: without a group, the same id is no sign of the same document.
     texts = [_placed(text, "a") for text in a.texts] + [_placed(text, "b") for text in b.texts]
@@ -69,7 +69,7 @@ def gap(
 
 def pair_gap(
     pairs: Sequence[Pair],
-    classifiers: str | Sequence[str] = "words",
+    classifiers: str | Sequence[str] | Mapping[str, TextClassifier] = "words",
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -158,7 +158,7 @@ def _one_document(name: str, documents: int) -> str:
 
 def _measured(
     both: _TwoSets,
-    expressions: str | Sequence[str],
+    asked: str | Sequence[str] | Mapping[str, TextClassifier],
     notes: Sequence[str],
     *,
     seed: int,
@@ -166,8 +166,7 @@ def _measured(
     split: Split,
 ) -> tuple[Gap, ...]:
     """A row a classifier, and one for the length."""
-    written = expressions if isinstance(expressions, str) else ",".join(expressions)
-    made = {name: classifiers.make(name) for name in classifiers.split(written)}
+    made = asked if isinstance(asked, Mapping) else classifiers.several(asked)
     division = CrossFit.of(both.texts, both.labels, both.groups, seed=seed, split=split)
     if division is None:
         raise TextsError(

@@ -29,8 +29,8 @@ from pretrace.backends.generation import (
     uniform_numbers,
 )
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.loading import ModelSettings
-from pretrace.cache.traces import Batch, Draw, written_once
+from pretrace.backends.settings import ModelSettings
+from pretrace.cache.written import Batch, Draw, written_once
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
 from pretrace.types import Doubles, Instructed, Sampling, Written

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pretrace.backends.serving.address import KEYS, holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
-from pretrace.cache.traces import Batch, Draw, written_once
+from pretrace.cache.written import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError
 from pretrace.types import Sampling, Written

@@ -18,12 +18,12 @@ from typing import Any
 
 import torch
 
-from pretrace.backends.loading import ModelSettings, device_of, dtype_of, from_pretrained
+from pretrace.backends.loading import Located, device_of, dtype_of, from_pretrained, locate, weights_hash
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
-from pretrace.backends.weights import Located, locate, weights_hash
 from pretrace.building.segmenting import pieces, sentences
 from pretrace.cache.location import cache_folder
-from pretrace.cache.traces import Batch, written_once
+from pretrace.cache.written import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import require
 from pretrace.rewrites import readable

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from pretrace.cli.streams import note, note_end, prepare, say
+from pretrace.cli.streams import note, note_end, prepare, say, silenced
 from pretrace.errors import PretraceError
+
+if TYPE_CHECKING:
+    from pretrace.cli.answer import Answered
+    from pretrace.cli.options import Leaf
 
 __all__ = ["main"]
 
@@ -81,6 +87,38 @@ def _called(arguments: list[str]) -> tuple[int, str]:
     return (code if isinstance(code, int) else 0), ""
 
 
+def calling(
+    function: Callable[..., Answered], called: str, leaves: Mapping[str, Leaf], hints: Mapping[str, Any]
+) -> Callable[..., None]:
+    """What typer calls for a command with the options as they were written: the command is given its settings, what it
+    answers is printed, and the program leaves with the code of that."""
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        import typer
+
+        from pretrace.cli import options, progress
+        from pretrace.cli.answer import alone, deliver
+        from pretrace.registry import load_plugin
+
+        for path in given.get(options.PLUGIN, ()):
+            load_plugin(path)
+        options.check_outputs(
+            {name: (leaf.option, given[name]) for name, leaf in leaves.items() if name in given}
+        )
+        passed = options.Passed in hints.values()
+        with silenced(given[options.QUIET]), progress.command(called):
+            with alone(given[options.JSON] and not passed):
+                answer = function(
+                    **{one: options.made(one, hints[one], given, leaves) for one in hints if one != "return"}
+                )
+            code = answer if passed else deliver(answer, called, json=given[options.JSON])
+        if code:
+            raise typer.Exit(cast(int, code))
+
+    return run
+
+
 def _in_full(app: Any, arguments: list[str]) -> list[str]:
     """The arguments with the command that was left out (`pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`), or that had
     another name."""
@@ -91,10 +129,12 @@ def _in_full(app: Any, arguments: list[str]) -> list[str]:
     arguments, renamed = in_present_words(arguments)
     if renamed and not {"-q", "--quiet"} & set(arguments):
         note(renamed)
-    first = arguments[0]
-    if first.startswith("-") or first in getattr(typer.main.get_command(app), "commands", {}):
+    first, names = arguments[0], [*getattr(typer.main.get_command(app), "commands", {})]
+    if first.startswith("-") or first in names:
         return arguments
-    return ["ask", *arguments] if Path(first).exists() else arguments
+    # Texts that are not there are for ask to tell of, where no command can have been meant.
+    missing = arguments[1:2] in (["--model"], ["--corpus"]) and not difflib.get_close_matches(first, names)
+    return ["ask", *arguments] if Path(first).exists() or missing else arguments
 
 
 def _plugin_fault(error: BaseException) -> str | None:

@@ -22,15 +22,15 @@ from rich.console import Console
 
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
-from pretrace.cli.options import Given, Source
+from pretrace.cli.options import Given
 from pretrace.cli.printing import expected_of
 from pretrace.cli.progress import duration
 from pretrace.cli.streams import asks, note, quiet, say
 from pretrace.corpora import open_corpus
-from pretrace.corpora.opening import operand
+from pretrace.corpora.opening import Source, longest_texts, operand
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.jobs.settings import EngineSettings
-from pretrace.scoring.plan import Target
+from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.types import AuditPlan, Situation
 from pretrace.verdicts.advise import Advice, Advised, Names, advise
@@ -121,6 +121,7 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
     for texts in (source.texts, inputs.unseen or ""):
         if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
             raise ExpressionError("give texts as a file or a folder: they are read more than once.")
+    source = _with_column(source)
     place = inputs.out or Path(f"{_stem(source.texts)}-answer")
     if not inputs.plan:
         _check_places(place, inputs)
@@ -140,6 +141,17 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
         own = {"commands": commands}
         return Answer(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
     return _answer([_run(call, step, place) for step in steps], commands, cannot)
+
+
+def _with_column(source: Source) -> Source:
+    """The same, with the column of the longest texts where a table has none that is called text or input."""
+    guess = "" if source.columns.text else longest_texts(Path(source.texts))
+    if not guess:
+        return source
+    note(
+        f"the texts are taken from the column {guess!r}, which has the longest; --text-column names another."
+    )
+    return replace(source, columns=replace(source.columns, text=guess))
 
 
 def _check_places(place: Path, inputs: _AskInputs) -> None:
@@ -246,10 +258,19 @@ def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> Step 
     beside += () if row.choice.accuses else ("--power",)
     plan = _planned(source, inputs, power=not row.choice.accuses)
     if plan.design is None:
-        return [plan.why, *(f"What would help: {cure}" for cure in plan.cures)]
+        return [plan.why, *(f"What would help: {_own_options(cure)}" for cure in plan.cures)]
     took = "" if plan.seconds is None else f"about {duration(max(1.0, plan.seconds))}, a guess."
     likely, *drawn = (_ACCUSES_NOBODY,) if not row.choice.accuses else tuple(expected_of(plan))
     return Step("audit", (*named, *beside), question, test, likely, took, tuple(drawn))
+
+
+def _own_options(cure: str) -> str:
+    """A cure with the options of this command, which names two things otherwise than the audit does.
+
+    >>> _own_options("Name a model that never saw the texts. [--placebo, --placebo-revision]")
+    'Name a model that never saw the texts. [--before]'
+    """
+    return cure.replace("[--placebo, --placebo-revision]", "[--before]").replace("--heldout", "--unseen")
 
 
 def _recitable(source: Source, inputs: _AskInputs) -> bool:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, printer
-from pretrace.cli.options import Given, Only, Source
-from pretrace.cli.printing import foreseen, shown
+from pretrace.cli.answer import Answer, of_folder, printer
+from pretrace.cli.options import Given, Only
+from pretrace.cli.printing import conclusion, foreseen, shown
 from pretrace.cli.progress import Stages, announce_training, doing
 from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import FoundInputs, finished, found_of, with_found
+from pretrace.cli.verdicts import FoundInputs, found_of, with_found
 from pretrace.corpora import open_corpus
+from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.jobs.engine.work import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
-from pretrace.scoring.plan import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option
 from pretrace.types import AuditPlan, Backend
 from pretrace.types.audit import COMPARED, DesignError
@@ -117,7 +119,8 @@ def audit(
 ) -> Answer:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
-    from pretrace.scoring.models import open_models
+    from pretrace.runs import save_verdict
+    from pretrace.scoring.plan import open_models
     from pretrace.verdicts.audit.audit import audit as make_audit
     from pretrace.verdicts.audit.audit import plan
 
@@ -145,7 +148,10 @@ def audit(
             made = make_audit(corpus, spread, **asked, watch=_Told())
     except DesignError as error:
         return foreseen(error.plan)
-    return finished(with_found(made, beside), out, given, checked="control")
+    made = with_found(made, beside)
+    made = replace(made, settings={**made.settings, "command": dict(given)})
+    save_verdict(made, out)
+    return of_folder(out, partial(conclusion, made, out, "control"))
 
 
 class _Told(Stages):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import Answer, Plain, of_folder
-from pretrace.cli.options import Given, Source
+from pretrace.cli.options import Given
 from pretrace.cli.printing import foretold
 from pretrace.cli.progress import Stages, doing
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.cli.streams import note as say_note
 from pretrace.cli.verdicts import FoundInputs, found_of, with_found
 from pretrace.corpora import Columns, TextStream, open_stream
+from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.engine.work import Scoring, counted, shard_size
@@ -34,7 +36,8 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.outlook import REPORT, SET_TEST
-from pretrace.scoring.plan import Companions, EvaluationSettings, Models, ModelsSettings, Target
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.scoring.workload import Workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option
 from pretrace.types import Corpus, Situation, Verdict
@@ -64,7 +67,7 @@ def flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, div
     make = partial(_job, command, sharded)
     if engine.on_ray and not command.dry_run:
         none = Parts(None, None, Corpus(both.name, ()))
-        task = Scoring(command.wanted, settings.score, none, "lora", options)
+        task = Scoring(command.wanted, settings.score, none, None, options)
         job = scored_on_ray(sharded, task, engine, make)
         return _finish(job, sharded.folder, planned, command.out)
     models = command.opened()
@@ -134,7 +137,7 @@ def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking 
     flagged, tables = flagged_of(
         job, parts, planned, own["model"], command=job.source["command"], asking=asking
     )
-    flagged = with_found(flagged, job.source.get("found"))
+    flagged = _asked_for(with_found(flagged, job.source.get("found")))
     rows = ((one.id, one.reason, one.tokens) for one in unscored(job, parts))
     beside: dict[str, Write] = {
         **tables.writers(),
@@ -146,6 +149,16 @@ def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking 
     save_verdict(flagged, out, beside=beside)
     remove(parts)
     return printed(flagged, out)
+
+
+def _asked_for(flagged: Verdict) -> Verdict:
+    """The same, with when it was made, and who asked for it, as the command was told."""
+    said = flagged.settings["command"].get("requested_by")
+    return replace(
+        flagged,
+        settings={"time": datetime.now(UTC).isoformat(timespec="seconds"), **flagged.settings},
+        statements={"requested_by": said} if said else {},
+    )
 
 
 _NOT_RECORDED = {one.name for one in fields(EngineSettings)}
@@ -181,6 +194,7 @@ class FlagInputs:
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     found: Path | None = like(FoundInputs, "found")
+    requested_by: str = option("", "Who asks, for the first page of the report.", panel=FLAGGING)
     companions: Companions = field(default_factory=Companions)
     dry_run: bool = dry_run_option()
 
@@ -248,7 +262,7 @@ def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[
     with old_objects_left_alone(), watched("reading", REPORT + SET_TEST) as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
-    made = with_found(made, command.found)
+    made = _asked_for(with_found(made, command.found))
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
     save_verdict(made, command.out, beside=beside)
     return printed(made, command.out)
@@ -275,7 +289,7 @@ class _FlagCommand:
 
     def opened(self) -> Models:
         """The models."""
-        from pretrace.scoring.models import open_models
+        from pretrace.scoring.plan import open_models
 
         with doing("opening the models"):
             return open_models(self.wanted)
@@ -293,7 +307,7 @@ class _FlagCommand:
 
     def with_texts(self, models: Models) -> Models:
         """The models with what is made of texts that were named."""
-        from pretrace.scoring.models import with_texts
+        from pretrace.scoring.plan import with_texts
 
         return with_texts(models, self.wanted)
 

@@ -16,7 +16,8 @@ from pretrace.harnesses.sample_logs import SampleLog
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.types import Verdict
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
@@ -126,7 +127,7 @@ def samples(
 
 def _opened(target: Target, inputs: _SamplesInputs, flagging: FlagSettings) -> Models:
     """The evaluated model and those beside it."""
-    from pretrace.scoring.models import open_models, with_texts
+    from pretrace.scoring.plan import open_models, with_texts
 
     wanted = ModelsSettings.beside(
         target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=flagging.cache

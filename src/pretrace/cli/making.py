@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, Plain, lines, printer
-from pretrace.cli.options import Only, Source
+from pretrace.cli.options import Only
 from pretrace.cli.printing import measured, preview
 from pretrace.cli.progress import counted_bytes, trained, watched
 from pretrace.corpora import Columns, open_corpus, stream_texts
+from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies.table import COUNTS
@@ -24,8 +25,8 @@ from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.run import RUN
-from pretrace.scoring.plan import EvaluationSettings, Target
 from pretrace.scoring.provenance import record_tuning
+from pretrace.scoring.settings import EvaluationSettings, Target
 from pretrace.settings import MODEL, Option, like, option, seed_option
 from pretrace.tuning.methods import methods
 from pretrace.tuning.planting import PlantSettings

@@ -10,14 +10,14 @@ from rich.console import Console
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, Plain, lines
-from pretrace.cli.options import Given, Only, Source
+from pretrace.cli.options import Given, Only
 from pretrace.cli.verdicts import Asked, finished, named, opened, opened_for_text
-from pretrace.corpora.opening import further_columns
+from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Target
+from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option
 from pretrace.types import Corpus, Verdict
 from pretrace.verdicts.canaries import CanarySettings

@@ -8,55 +8,28 @@ itself. So help, range, name and default of an option stand in one place, and a 
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 import os
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
-from pretrace.cli import progress
-from pretrace.cli.answer import Answered, alone, deliver
+from pretrace.cli import calling
+from pretrace.cli.answer import Answered
 from pretrace.cli.help import show_all
-from pretrace.cli.streams import silenced
-from pretrace.corpora import Columns, TextStream, open_corpus, open_stream
 from pretrace.errors import ExpressionError, OutputError, TextsError, regular
-from pretrace.registry import load_plugin, require
-from pretrace.settings import LARGEST, Option, option, option_of
-from pretrace.types import Corpus
+from pretrace.registry import require
+from pretrace.settings import LARGEST, Option, option_of
 
 # What commands read and write; none overwrites what it reads.
 
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Which texts, and where in their file things stand."""
-
-    texts: str = option(
-        help="A .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), a folder of .txt, .md, .html, .docx or .pdf "
-        "files, a feed (.rss, .atom, .xml), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as "
-        "stdlib (see `pretrace list`).",
-        metavar="TEXTS",
-        path="in",
-        essential=True,
-    )
-    columns: Columns = field(default_factory=Columns)
-
-    def open(self) -> Corpus:
-        """The texts; TextsError where they cannot be read."""
-        return open_corpus(self.texts, self.columns)
-
-    def stream(self, *, skip_unreadable: bool = False) -> TextStream:
-        """The same texts, to be read one at a time."""
-        return open_stream(self.texts, self.columns, skip_unreadable=skip_unreadable)
 
 
 def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:
@@ -337,20 +310,7 @@ def command_of(
     called = name or function.__name__.rstrip("_")
     leaves = _all_leaves(function, hints, plugins=plugins)
 
-    @functools.wraps(function)
-    def run(**given: Any) -> None:
-        for path in given.get(PLUGIN, ()):
-            load_plugin(path)
-        check_outputs({name: (leaf.option, given[name]) for name, leaf in leaves.items() if name in given})
-        with silenced(given[QUIET]), progress.command(called):
-            with alone(given[JSON] and Passed not in hints.values()):
-                answer = function(
-                    **{one: _made(one, hints[one], given, leaves) for one in hints if one != "return"}
-                )
-            code = answer if Passed in hints.values() else deliver(answer, called, json=given[JSON])
-        if code:
-            raise typer.Exit(cast(int, code))
-
+    run = calling(function, called, leaves, hints)
     parameters = [leaf.parameter() for leaf in leaves.values() if leaf.name != CONFIG]
     parameters += _eager(called, leaves)
     run.leaves = leaves  # type: ignore[attr-defined]
@@ -404,7 +364,7 @@ def _leaves(name: str, hint: Any, default: Any) -> Iterator[Leaf]:
                 yield Leaf(_name(one, described), shown, inner, one.default)
 
 
-def _made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, Leaf]) -> Any:
+def made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, Leaf]) -> Any:
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = _apart(hint)
     if kind is Passed:
@@ -421,7 +381,7 @@ def _made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, L
         return leaves[name].value(given[name])
     return kind(
         **{
-            one.name: _made(one.name, inner, given, leaves)
+            one.name: made(one.name, inner, given, leaves)
             if described is None
             else leaves[_name(one, described)].value(given[_name(one, described)])
             for one, described, inner in _fields(kind, _first(extras, Only))

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines, of_folder
-from pretrace.scoring.plan import Target
+from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import AuditPlan, Estimate, Outcome, Run, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
@@ -201,12 +201,11 @@ def show(
 ) -> Answer:
     """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
-    from pretrace.cache.traces import open_store
     from pretrace.corpora.documents import standard_input
     from pretrace.errors import TextsError
     from pretrace.report.heat import print_heat
     from pretrace.scoring.detect import heat_of
-    from pretrace.scoring.evidence import trace
+    from pretrace.scoring.evidence import open_store, trace
     from pretrace.types import Quantity, Text
 
     content = standard_input().read().decode("utf-8", "replace") if text == "-" else text

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer, lines, of_folder
-from pretrace.cli.options import Given, Source
+from pretrace.cli.options import Given
 from pretrace.cli.progress import said
 from pretrace.corpora import open_corpus
+from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable

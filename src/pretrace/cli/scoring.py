@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.cli.answer import Answer, Answered, lines
-from pretrace.cli.options import Given, Source
+from pretrace.cli.options import Given
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.corpora import Columns, TextStream, open_corpus, windows
+from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs import worker as shards
@@ -46,18 +47,12 @@ from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT
-from pretrace.scoring.plan import (
-    EvaluationSettings,
-    Models,
-    ModelsSettings,
-    ScorePlan,
-    ScoreSettings,
-    Target,
-    check_use,
-)
+from pretrace.scoring.plan import Models, ScorePlan, check_use
 from pretrace.scoring.provenance import record_corpus
+from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
+from pretrace.tuning.methods import Method, methods
 from pretrace.types import Corpus, Run
 
 # `score` and `evaluate` over more texts than a shard holds, and `pretrace runs merge`.
@@ -389,6 +384,7 @@ class _Command:
     def run(self) -> Answered:
         """Do it; a PretraceError as early as a mistake can be known."""
         plan = ScorePlan.parse(self.settings.scores)
+        method = methods.make(self.how.method)
         check_use(plan, self.settings, self.how)
         plan.check_servers(self._wanted.roles)
         check_writable(self.out, RUN_FOLDER)
@@ -403,8 +399,8 @@ class _Command:
             )
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
         if corpus is None:
-            return self._in_shards(stream, plan)
-        run = self._at_once(corpus, plan)
+            return self._in_shards(stream, plan, method)
+        run = self._at_once(corpus, plan, method)
         if isinstance(run, Answer):
             return run
         save_run(run, self.out, beside=(lambda folder: _write_unreadable(unread, folder)) if unread else None)
@@ -424,7 +420,7 @@ class _Command:
         """How an evaluation is made, or would be."""
         return self.evaluation or EvaluationSettings()
 
-    def _at_once(self, corpus: Corpus, plan: ScorePlan) -> Run | Answer:
+    def _at_once(self, corpus: Corpus, plan: ScorePlan, method: Method) -> Run | Answer:
         """The run over texts that are in memory; after a dry run what it would take."""
         if self.evaluation:
             check_labels(corpus)
@@ -438,7 +434,7 @@ class _Command:
         if self.settings.dry_run:
             cache = self.settings.cache
             return foretold(workload(parts.test, opened, plan, labelled=parts.reference, cache=cache))
-        models = self._with_texts(opened, parts)
+        models = self._with_texts(opened, parts, method)
         after = REPORT + (EVALUATION if self.evaluation else 0.0)
         with old_objects_left_alone(), watched("reading", after) as progress:
             run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
@@ -454,7 +450,7 @@ class _Command:
             unlearned=how.unlearned,
         )
 
-    def _in_shards(self, stream: TextStream, plan: ScorePlan) -> Answered:
+    def _in_shards(self, stream: TextStream, plan: ScorePlan, method: Method) -> Answered:
         """The run over more texts than that, or the shards of one worker."""
         job, engine = self.division.job, self.division.engine
         size = shard_size(counted(stream)) if engine.on_ray else None
@@ -465,17 +461,17 @@ class _Command:
         options = self._options(Silent(), parts)
         if engine.on_ray and not self.settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
-            task = Scoring(self._wanted, self.settings.scores, fitted, self.how.method, options)
+            task = Scoring(self._wanted, self.settings.scores, fitted, method, options)
             return _score_on_ray(sharded, task, plan, engine, self.evaluation)
         opened = self._open()
         if self.settings.dry_run:
             work = sharded.foreseen(opened, plan, labelled=parts.reference, cache=self.settings.cache)
             return foretold(work)
-        models = self._with_texts(opened, parts)
+        models = self._with_texts(opened, parts, method)
         return _score_shards(sharded, models, plan, options, self.evaluation)
 
     def _open(self) -> Models:
-        from pretrace.scoring.models import open_models
+        from pretrace.scoring.plan import open_models
 
         with doing("opening the models"):
             return open_models(self._wanted)
@@ -495,13 +491,11 @@ class _Command:
         check_labels(given)
         return given
 
-    def _with_texts(self, models: Models, parts: Parts) -> Models:
-        from pretrace.scoring.models import with_texts
+    def _with_texts(self, models: Models, parts: Parts, method: Method) -> Models:
+        from pretrace.scoring.plan import with_texts
 
         with trained() as on_step:
-            return with_texts(
-                models, self._wanted, parts, self.how.method, seed=self.settings.seed, on_step=on_step
-            )
+            return with_texts(models, self._wanted, parts, method, seed=self.settings.seed, on_step=on_step)
 
     def _options(self, progress: Progress, parts: Parts, corpus: Corpus | None = None) -> Options:
         record = _record(self.source, self.target, self.settings, self.evaluation, parts)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from pretrace.backends.serving.address import served_kind
+from pretrace.backends.serving.address import called, served_kind
 from pretrace.cli.answer import Answer
-from pretrace.cli.options import Given, Source
-from pretrace.cli.progress import Stages
+from pretrace.cli.options import Given
+from pretrace.cli.progress import Stages, duration
+from pretrace.cli.streams import note
 from pretrace.cli.verdicts import Asked, BesideSeveral, finished, opened_for_text, opened_several
 from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Target
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.types import AuditPlan, Backend, Corpus
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.collections import CollectionSettings
 from pretrace.verdicts.cutoff import CutoffSettings
 from pretrace.verdicts.order import OrderSettings
-from pretrace.verdicts.recite import ReciteSettings
+from pretrace.verdicts.recite import ReciteSettings, Windows
 from pretrace.verdicts.settings import Beside
 
 
@@ -235,6 +238,7 @@ def recite(
         )
     else:
         models = opened(named(target, beside, settings), second=True)
+    _told_ahead(windows, models, settings, text=text)
     verdict = room.recite(
         corpus,
         models,
@@ -245,3 +249,15 @@ def recite(
         statements=beside.statements,
     )
     return finished(verdict, beside.out, given)
+
+
+def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> None:
+    """Say how many windows there are, and about how long each model with weights here takes for them."""
+    from pretrace.verdicts.recite import stages_of
+
+    first, *others = stages_of(windows, models, settings, text=text)[: 1 + len(models.placebos)]
+    took = f", about {duration(max(1.0, first.seconds))}, a guess" if first.seconds else ""
+    note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
+    for model, stage in zip(models.placebos, others, strict=True):
+        more = f"about {duration(max(1.0, stage.seconds))} more, a guess" if stage.seconds else "as many more"
+        note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")

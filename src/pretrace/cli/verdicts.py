@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pretrace.backends.serving.address import served_kind, text_kind
-from pretrace.cache.traces import Draw
+from pretrace.cache.written import Draw
 from pretrace.cli.answer import Answer, of_folder
 from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
 from pretrace.errors import ExpressionError, ModelError
-from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, like, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import Beside, TestSettings
@@ -54,7 +55,7 @@ def named(target: Target, beside: Beside, settings: TestSettings) -> ModelsSetti
 def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
     """The models that `named` gives; errors as in `open_models`. With `second` the packaged model stands beside a
     target that is another one, where no placebo is named."""
-    from pretrace.scoring.models import open_models
+    from pretrace.scoring.plan import open_models
     from pretrace.verdicts.frame import with_second
 
     with doing("opening the models"):
@@ -110,8 +111,7 @@ def opened_several(
 ) -> tuple[Models, tuple[Backend, ...]]:
     """The target with its placebos, the packaged model where none is named and it is no other of them, and the
     reference models in the order they were named; errors as in `named` and `opened`."""
-    from pretrace.scoring.models import open_references
-    from pretrace.scoring.plan import weights_of
+    from pretrace.scoring.plan import open_references, weights_of
     from pretrace.verdicts.frame import with_second
 
     wanted = replace(named(target, beside.alone, settings), references=beside.reference_model)

@@ -100,7 +100,16 @@ def _csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = "
     # surrogateescape keeps the bytes that are not UTF-8 apart, so that they can be counted by field
     lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
     csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    head = [next(lines, "")]
+    while head[-1] and not head[-1].strip():
+        head.append(next(lines, ""))
+    if (
+        delimiter == "," and "," not in head[-1] and ";" in head[-1]
+    ):  # as spreadsheets write it in many countries
+        delimiter = ";"
+    table = csv.reader(
+        itertools.chain(head if head[-1] else head[:-1], lines), delimiter=delimiter, strict=True
+    )
     header: list[str] = []
     places: dict[str, int] = {}
     start = 1

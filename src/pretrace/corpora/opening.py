@@ -9,14 +9,15 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from pretrace.corpora.columns import USUAL, Columns, kind_of, mended
+from pretrace.corpora.columns import TEXT_NAMES, USUAL, Columns, kind_of, mended
 from pretrace.corpora.documents import DOCUMENTS, standard_input, unreadable_explained
 from pretrace.corpora.formats import FORMATS, rows_of, sniffed_rows
 from pretrace.corpora.hub import open_table, read_hub, table_rows
@@ -24,6 +25,7 @@ from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refu
 from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, corpora
+from pretrace.settings import option
 from pretrace.types import Card, Corpus, Text
 
 GIVEN = "texts given"
@@ -33,6 +35,29 @@ Texts = str | Path | Iterable[Any]
 """What names or holds texts: all that `open_corpus` takes."""
 
 _EXPRESSION = re.compile(r"\s*([A-Za-z_]\w*)\s*(\(.*\))?\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Which texts, and where in their file things stand."""
+
+    texts: str = option(
+        help="A .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), a folder of .txt, .md, .html, .docx or .pdf "
+        "files, a feed (.rss, .atom, .xml), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as "
+        "stdlib (see `pretrace list`).",
+        metavar="TEXTS",
+        path="in",
+        essential=True,
+    )
+    columns: Columns = field(default_factory=Columns)
+
+    def open(self) -> Corpus:
+        """The texts; TextsError where they cannot be read."""
+        return open_corpus(self.texts, self.columns)
+
+    def stream(self, *, skip_unreadable: bool = False) -> TextStream:
+        """The same texts, to be read one at a time."""
+        return open_stream(self.texts, self.columns, skip_unreadable=skip_unreadable)
 
 
 def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:
@@ -141,6 +166,32 @@ def _built(source: str, columns: Columns) -> Corpus:
             f"{name} is a built corpus and has no columns to choose from, found {min(columns.named)!r}: leave it out."
         )
     return replace(corpora.make(source), name=source.strip())
+
+
+TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".gz")
+_GUESSED_FROM, _LEAST_LETTERS = 100, 20
+
+
+class _AnyColumn(Reading):
+    """A reading that takes all columns of a table, whether one of them is the text or not."""
+
+    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(found))
+
+
+def longest_texts(path: Path) -> str:
+    """The column that has the longest texts in the first rows of a table in which none is called text or input; ""
+    for anything else, and where no column has long ones."""
+    if not path.is_file() or ".txt" in path.suffixes or not path.name.lower().endswith(TABLES):
+        return ""
+    lengths: Counter[str] = Counter()
+    rows = list(itertools.islice(rows_of(path, _AnyColumn(USUAL, str(path))), _GUESSED_FROM))
+    for row in rows:
+        if {*TEXT_NAMES} & row.fields.keys():
+            return ""
+        lengths.update({name: len(cell) for name, cell in row.fields.items() if isinstance(cell, str)})
+    longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
+    return longest if letters >= _LEAST_LETTERS * len(rows) else ""
 
 
 def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
 from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
@@ -206,16 +207,24 @@ def repeating(audit: Verdict) -> Section | None:
 
 
 SECTIONS: Sections[Verdict] = (
-    deciding_test, plan, placebo, leans, checks, power, searched, gap, texts, variants, limits, repeating,
+    *(deciding_test, placebo, leans, checks, power, searched, variants, limits),
+    plan,
+    gap,
+    texts,
+    repeating,
     advice.of_verdict,
-)  # fmt: skip
+)
 """The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
+
+
+def heading(audit: Verdict) -> str:
+    """What the report is called."""
+    return titled("Audit", audit.corpus, called(audit.model))
 
 
 def render(audit: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of an audit as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Audit", audit.corpus, audit.model)
-    return two_parts(title, first_page(audit), speaking(sections, audit), seal)
+    return two_parts(heading(audit), first_page(audit), speaking(sections, audit), seal)
 
 
 def write(audit: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from pretrace.report.facts import sentences
 from pretrace.report.frame import fill
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
-from pretrace.types import AuditFigures, Power, Verdict
+from pretrace.types import AuditFigures, Check, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
@@ -72,10 +72,7 @@ def first_page(audit: Verdict) -> Markup:
         "suspects": len(documents_of(audit, SUSPECT)[0]),
         "controls": len(documents_of(audit, CONTROL)[0]),
         "rows": identity(audit),
-        "failed": [
-            (one, wording.plain(_SENTENCE.split(one.words, maxsplit=1)[0]) if len(failed) < 4 else "")
-            for one in failed
-        ],
+        "failed": [(one, words if len(failed) < 4 else "") for one, words in why_failed(failed, whole=0)],
         "others": others,
         "advice": advice,
         "advised": len(advised),
@@ -87,13 +84,21 @@ def first_page(audit: Verdict) -> Markup:
     return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
 
 
+def why_failed(failed: Sequence[Check], whole: int = 2) -> list[tuple[Check, str]]:
+    """Each failed check with why it matters: in full where they are no more than `whole`, else in a sentence."""
+    told = [
+        one.words if len(failed) <= whole else _SENTENCE.split(one.words, maxsplit=1)[0] for one in failed
+    ]
+    return list(zip(failed, map(wording.plain, told), strict=True))
+
+
 def identity(audit: Verdict) -> tuple[Row, ...]:
     """The date, who asked, the model, those it is compared with, the texts and the control documents."""
     said, own = audit.statements, figures_of(audit)
     return (
         Row("Date of the audit", when(audit.settings.get("time"))),
         Row("Requested by", said.get("requested_by") or UNSTATED),
-        Row("Model in question", named(audit.model), _marks(facts.of_model(audit, "target"))),
+        Row("Model in question", *facts.model_as_served(audit.model, facts.of_model(audit, "target"))),
         *_models(audit, own),
         Row(
             "Suspect texts", _listed(len(documents_of(audit, SUSPECT)[0]), "document"), _hash(audit, "corpus")
@@ -248,8 +253,9 @@ def _models(audit: Verdict, own: AuditFigures) -> Iterator[Row]:
         return
     how = audit.statements.get("placebo") or UNSTATED
     for placebo in used:
-        marks = _marks({**placebo.facts, **facts.of_placebo(audit, placebo)})
-        yield Row("Compared with", named(placebo.name), ((_GRADES[placebo.grade], False), *marks))
+        recorded = {**placebo.facts, **facts.of_placebo(audit, placebo)}
+        name, marks = facts.model_as_served(placebo.name, recorded)
+        yield Row("Compared with", name, ((_GRADES[placebo.grade], False), *marks))
     each = "it" if len(used) == 1 else "each"
     yield Row(f"How {each} is known not to have seen the texts", how)
 
@@ -268,14 +274,10 @@ def _listed(number: int, noun: str) -> str:
 
 
 def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
-    found = facts.mapping(audit.settings.get(part)).get("sha256")
+    return hash_of(facts.mapping(audit.settings.get(part)))
+
+
+def hash_of(texts: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+    """The hash of some texts, by what was recorded of them; nothing where it was not."""
+    found = texts.get("sha256")
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
-
-
-def _marks(found: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
-    """Revision and weights of a model, which name it exactly."""
-    revision, weights = found.get("revision"), found.get("weights")
-    lines: list[tuple[str, bool]] = [(f"revision {named(str(revision))}", False)] if revision else []
-    if isinstance(weights, str) and weights:
-        lines += [("fingerprint of its weights:", False), (named(weights), True)]
-    return tuple(lines)

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.serving.address import served_as
 from pretrace.report import wording
 from pretrace.report.frame import Section, fill
 from pretrace.report.visible import named
 from pretrace.types import Check, Measured, Placebo, Run, Verdict
 
 UNNAMED = "a model the run does not name"
+UNNAMED_SERVED = "a model whose name was not recorded"
 _LONGEST = 1000
 _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
 _ROLES = ("target", "placebo", "generator", "reference", "tuned")
@@ -28,14 +30,15 @@ def mapping(found: Any) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def flattened(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Every setting as (dotted name, printed value); a list of plain values is one value.
+def flattened(settings: Mapping[str, Any], path: str = "", joint: str = ".") -> Iterator[tuple[str, str]]:
+    """Every setting as (name, printed value), a part of another behind its name and the `joint`; a list of plain values
+    is one value.
 
     >>> list(flattened({"model": {"name": "m", "layers": [1, 2]}, "seed": 0}))
     [('model.name', 'm'), ('model.layers', '1, 2'), ('seed', '0')]
     """
     for key, value in settings.items():
-        yield from _setting(f"{path}{key}", value)
+        yield from _setting(f"{path}{key}", value, joint)
 
 
 def without_tables(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +50,7 @@ def without_tables(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def rows(facts: Mapping[str, Any], joint: str = ".") -> list[tuple[str, str]]:
     """Every fact as (name, value), exactly as it was recorded.
 
     >>> rows({"lora": {"rank": 32}, "temperature": 1.0})
@@ -55,17 +58,17 @@ def rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """
     return [
         (name.replace("_", " "), cut(value, "the JSON file beside this page"))
-        for name, value in flattened(facts)
+        for name, value in flattened(facts, joint=joint)
     ]
 
 
 def rounded(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The same for figures: no more digits than a reader can use.
 
-    >>> rounded({"effective_pieces": 487.21931, "rejections": 12345})
-    [('effective pieces', '487.2'), ('rejections', '12,345')]
+    >>> rounded({"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole": 3}, "p_of_sibling": 0.52571})
+    [('effective pieces', '487.2'), ('rejections', '12,345'), ('found: whole', '3'), ('p of sibling', '0.53')]
     """
-    return rows({name: _figure(value) for name, value in facts.items()})
+    return rows({name: _figure(value, name) for name, value in facts.items()}, joint=": ")
 
 
 def line(facts: Mapping[str, Any]) -> str:
@@ -135,6 +138,28 @@ def model_name(run: Run) -> str:
     return model_names(run).get("target", UNNAMED)
 
 
+def model_as_served(name: str, found: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, bool], ...]]:
+    """A model's name for page one, by what was recorded of it, and smaller lines, each with whether it is a code: the
+    address of its server, its revision, and the fingerprint of its weights.
+
+    >>> model_as_served("chat:https://host/v1#writer", {"weights": "unknown"})
+    ('writer', (('served at', False), ('https://host/v1', True), ('its weights are not known', False)))
+    """
+    own, url = served_as(name)
+    own = str(found.get("served_model") or own or UNNAMED_SERVED)
+    server = str(found.get("server", ""))
+    url = url or (server if "://" in server else "")
+    lines: list[tuple[str, bool]] = [("served at", False), (named(url), True)] if url else []
+    if revision := found.get("revision"):
+        lines.append((f"revision {named(str(revision))}", False))
+    weights = found.get("weights")
+    if weights == "unknown":
+        lines.append(("its weights are not known", False))
+    elif isinstance(weights, str) and weights:
+        lines += [("fingerprint of its weights:", False), (named(weights), True)]
+    return named(own), tuple(lines)
+
+
 def model_names(run: Run) -> dict[str, str]:
     """The names of all models that took part, by their roles: target, reference."""
     models = mapping(run.settings.get("models"))
@@ -180,16 +205,21 @@ def checks(audit: Verdict) -> tuple[Check, ...]:
     return tuple(check for check in audit.checks if not (check.name == "power" and rejected(audit)))
 
 
+def _is_p(name: str) -> bool:
+    """Whether a figure of this name is a p-value, or holds some."""
+    return name == "p" or name.startswith(("p_", "p "))
+
+
 def _is_table(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value)
 
 
-def _setting(name: str, value: Any) -> Iterator[tuple[str, str]]:
+def _setting(name: str, value: Any, joint: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
-        yield from flattened(value, f"{name}.")
+        yield from flattened(value, f"{name}{joint}", joint)
     elif _is_table(value):
         for number, item in enumerate(value, 1):
-            yield from _setting(f"{name}.{number}", item)
+            yield from _setting(f"{name}{joint}{number}", item, joint)
     elif isinstance(value, list | tuple | set | frozenset | Mapping):
         items = sorted(map(_printed, value)) if isinstance(value, set | frozenset) else map(_printed, value)
         yield name, ", ".join(items) or "none"
@@ -205,13 +235,15 @@ def _printed(value: Any) -> str:
     return str(value) or "(empty)"
 
 
-def _figure(value: Any) -> Any:
+def _figure(value: Any, name: str = "") -> Any:
     if isinstance(value, Mapping):
-        return {name: _figure(item) for name, item in value.items()}
+        return {one: _figure(item, name if _is_p(name) else one) for one, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_figure(item) for item in value]
+        return [_figure(item, name) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
+    if _is_p(name):
+        return wording.p_value(value)
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return wording.count(int(value)).replace("-", wording.MINUS)
     return wording.brief(value)

@@ -206,7 +206,9 @@ def fitted(run: Run) -> Section | None:
         "adapter": _adapter(adapter) if isinstance(adapter, Mapping) else None,
         "controlled": elsewhere(run),
     }
-    return Section("What the detectors were fitted on", "fitted", fill("run/fitted.html", values))
+    return Section(
+        "What the detectors were fitted on", "fitted", fill("run/fitted.html", values), appendix=True
+    )
 
 
 def fitted_facts(run: Run) -> tuple[Facts, ...]:

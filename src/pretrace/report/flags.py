@@ -5,6 +5,7 @@ Its figures are made to be read without colour: filled against outlined, dark ag
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
 from pretrace.report.facts import searched, sentences, shares
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, to_svg
+from pretrace.report.visible import named
 from pretrace.report.wording import count, p_value, plural
 from pretrace.results.atomic import atomic_text
 from pretrace.results.run import p_bars, score_bars
@@ -44,6 +48,7 @@ _CLASSES = {
     "flagged": "consistent",
     "set": "consistent",
 }
+_ROLES = {"target": "Model in question", "placebo": "Second model"}
 _METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
 FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
 WIDTH = 7.6
@@ -62,16 +67,37 @@ def first_page(flagged: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(flagged.statement, f"{title}: "),
         "css": _CLASSES[flagged.outcome],
-        "failed": any(check.status == "failed" for check in flagged.checks),
+        "failed": why_failed([check for check in flagged.checks if check.status == "failed"]),
+        "others": [check for check in flagged.checks if check.status != "failed"],
         "expected": expected(values["number"], flagged.figures["fdr"]),
         "advised": wording.once(flagged.advice),
         "whole": " ".join(whole(flagged)),
         "tried": " ".join(tried(flagged)),
         "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),
-        "foreseen": advice.foreseeable(flagged),
+        "foreseen": advice.foreseeable(flagged) if flagged.outcome != "refused" else None,
+        "rows": tuple(identity(flagged)),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }
     return _filled("first", values)
+
+
+def identity(flagged: Verdict) -> Iterator[Row]:
+    """The date, who asked, the models, the texts and the known non-members."""
+    settings, counts = flagged.settings, flagged.figures["counts"]
+    yield Row("Date of the flagging", when(settings.get("time")))
+    yield Row("Requested by", flagged.statements.get("requested_by") or UNSTATED)
+    for role, one in facts.mapping(settings.get("models")).items():
+        label = _ROLES.get(role, f"{role[:1].upper()}{role[1:]} model")
+        yield Row(label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one)))
+    sides = (
+        ("Texts", "texts", "texts", "documents"),
+        ("Known non-members", "nonmembers", "known", "known_documents"),
+    )
+    for label, part, texts_, documents in sides:
+        recorded = facts.mapping(settings.get(part))
+        of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts_] else ""
+        name = flagged.corpus if part == "texts" else flagged.figures["nonmembers"]
+        yield Row(label, f"{named(name)}, {plural(counts[texts_], 'text')}{of}", hash_of(recorded))
 
 
 def deciding_test(flagged: Verdict) -> Section:
@@ -132,10 +158,14 @@ SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, r
 """The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
 
 
+def heading(flagged: Verdict) -> str:
+    """What the report is called."""
+    return titled("Flagged texts", flagged.corpus, called(flagged.model))
+
+
 def render(flagged: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of a flagging as one HTML document, with the `seal` of its folder on each page."""
-    title = titled("Flagged texts", flagged.corpus, flagged.model)
-    return two_parts(title, first_page(flagged), speaking(sections, flagged), seal)
+    return two_parts(heading(flagged), first_page(flagged), speaking(sections, flagged), seal)
 
 
 def write(flagged: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:

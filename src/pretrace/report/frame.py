@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import shown
 from pretrace.report import heat, wording
 from pretrace.report.visible import named, shortened
@@ -19,8 +20,8 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, the name links use (letters and hyphens), and the markup beneath it. An `appendix` is read on the
-    screen and not printed with the rest."""
+    """A heading, the name links use (letters and hyphens), and the markup beneath it. An `appendix` stands folded at
+    the end, and is not printed with the rest: a file of its own, beside the report, is for paper."""
 
     title: str
     anchor: str
@@ -55,6 +56,11 @@ def two_parts(title: str, first: Markup, sections: Sequence[Section], seal: str)
     return str(fill("first_page.html", values))
 
 
+def apart(title: str, sections: Sequence[Section], seal: str) -> str:
+    """The appendix of a report as an HTML document of its own, for paper; `seal` is the hash of the result."""
+    return str(fill("appendix.html", {"title": title, "sections": sections, "seal": seal}))
+
+
 @functools.cache
 def _environment(package: str) -> Environment:
     packages = [name for name in (package, "pretrace.report") if name]
@@ -67,7 +73,7 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     numbers = (wording.fixed, wording.significant, wording.percent, wording.count, wording.plural)
-    words = (wording.interval, named, shortened, wording.plain)
+    words = (wording.interval, wording.p_value, named, shortened, wording.plain, called)
     environment.filters |= {function.__name__: function for function in (*numbers, *words)}
     environment.globals |= {"heat_steps": heat.STEPS, "unseen_colour": heat.UNSEEN}
     return environment

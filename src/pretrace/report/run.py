@@ -35,7 +35,7 @@ def tokens(run: Run) -> Section | None:
         return None
     maps = [_map(heat, run) for heat in run.heat[:MOST_MAPS]]
     values = {"maps": maps, "hidden": max(0, len(run.heat) - MOST_MAPS)}
-    return Section("Texts, token by token", "tokens", fill("run/tokens.html", values))
+    return Section("Texts, token by token", "tokens", fill("run/tokens.html", values), appendix=_many(run))
 
 
 def _map(heat: Heat, run: Run) -> dict[str, object]:
@@ -67,6 +67,8 @@ MOST_SKIPPED = 50
 FEWEST_FOR_HISTOGRAM = 5
 """Below this a histogram shows the texts, not a distribution; the table of texts says more."""
 _COLUMNS, _EDGE = 4, 10
+FEW = 6
+"""Scores of an evaluation up to which curves, shapes and comparisons are printed with the report."""
 _LABELS = {"member": True, "nonmember": False, "unlabelled": None}
 _LABEL_WORDS = {True: "known member", False: "known non-member", None: "no label"}
 _CARD = {"size": "Size", "licence": "Licence", "citation": "Source", "home": "Where"}
@@ -77,6 +79,9 @@ def summary(run: Run) -> Section:
     """What was asked, of which model and which texts, and what was found."""
     others = {role: name for role, name in facts.model_names(run).items() if role != "target"}
     values = {"run": run, "counts": counts(run), "model": facts.model_name(run), "others": others}
+    target = facts.mapping(facts.mapping(run.settings.get("models")).get("target"))
+    values["weights"] = str(target.get("weights") or "")
+    values["hash"] = str(facts.mapping(run.settings.get("texts")).get("sha256") or "")
     values["served"] = facts.served(run.settings)
     return Section("Summary", "summary", fill("run/summary.html", values))
 
@@ -180,7 +185,7 @@ def curves(run: Run) -> Section | None:
         "chance_colour": plots.CHANCE,
         "nonmembers": evaluation.nonmembers,
     }
-    return Section("ROC curves", "roc", fill("run/curves.html", values))
+    return Section("ROC curves", "roc", fill("run/curves.html", values), appendix=_many(run))
 
 
 def comparisons(run: Run) -> Section | None:
@@ -198,7 +203,12 @@ def comparisons(run: Run) -> Section | None:
         "resamples": run.evaluation.resamples,
         "shown": [one for one in ordered if one.shown],
     }
-    return Section("Is one score better than another?", "comparisons", fill("run/comparisons.html", values))
+    return Section(
+        "Is one score better than another?",
+        "comparisons",
+        fill("run/comparisons.html", values),
+        appendix=_many(run),
+    )
 
 
 def distributions(run: Run) -> Section | None:
@@ -224,7 +234,12 @@ def distributions(run: Run) -> Section | None:
         texts = 0 if known.all() else len(column)
         panels.append((score, to_svg(figure, name=f"histogram-{number}", label=label), beyond, texts))
     values = {"panels": panels, "kinds": kinds, "colours": plots.KINDS, "sampled": sampled}
-    return Section("Distributions of the scores", "distributions", fill("run/distributions.html", values))
+    return Section(
+        "Distributions of the scores",
+        "distributions",
+        fill("run/distributions.html", values),
+        appendix=_many(run),
+    )
 
 
 def texts(run: Run) -> Section | None:
@@ -279,7 +294,7 @@ def skipped(run: Run) -> Section:
         "unreadable": run.whole.unreadable if run.whole else 0,
         "most": MOST_SKIPPED,
     }
-    return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values))
+    return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values), appendix=True)
 
 
 def limits(run: Run) -> Section:
@@ -302,23 +317,37 @@ def settings(run: Run) -> Section | None:
 
 
 SECTIONS: Sections[Run] = (
-    summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, fitted, texts,
-    tokens, skipped, limits, settings,
+    summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, texts,
+    tokens, limits, fitted, skipped, settings,
 )  # fmt: skip
 """The sections of a run's report in reading order. One of your own: `write(run, path, (*SECTIONS, mine))`."""
 
 
+def heading(run: Run) -> str:
+    """What the report is called."""
+    return titled("Membership report", run.corpus, facts.model_name(run))
+
+
 def render(run: Run, sections: Sections[Run] = SECTIONS, *, seal: str = "") -> str:
     """The whole report of a run as one HTML document, with the `seal` of its folder on each page."""
-    model = facts.model_name(run)
-    title = titled("Membership report", run.corpus, model)
-    values = {"run": run, "model": model, "title": title, "sections": speaking(sections, run), "seal": seal}
+    values = {
+        "run": run,
+        "model": facts.model_name(run),
+        "title": heading(run),
+        "sections": speaking(sections, run),
+        "seal": seal,
+    }
     return str(fill("run/page.html", values))
 
 
 def write(run: Run, path: Path, sections: Sections[Run] = SECTIONS, *, seal: str = "") -> None:
     """Write the report, whole or not at all; OutputError where it cannot be written."""
     atomic_text(path, render(run, sections, seal=seal))
+
+
+def _many(run: Run) -> bool:
+    """Whether an evaluation has so many scores that their curves and shapes are for the appendix."""
+    return run.evaluation is not None and len(run.scores) > FEW
 
 
 def _without_sections(key: str, value: Any) -> Any:

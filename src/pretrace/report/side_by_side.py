@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pretrace.report import plots, wording
-from pretrace.report.frame import Section, fill
+from pretrace.report.frame import Section, Sections, fill, speaking
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
 from pretrace.results.atomic import atomic_text
@@ -57,14 +57,23 @@ def listed(found: SideBySide) -> Section:
     return Section("The runs", "runs", fill("side_by_side/runs.html", {"runs": found.runs}))
 
 
-def render(found: SideBySide, *, seal: str = "") -> str:
+SECTIONS: Sections[SideBySide] = ()
+"""What stands behind the tables of the scores and the list of the runs: nothing, unless you add something."""
+
+
+def heading(found: SideBySide) -> str:
+    """What the page is called."""
+    return f"{wording.plural(len(found.runs), 'run')} side by side"
+
+
+def render(found: SideBySide, sections: Sections[SideBySide] = SECTIONS, *, seal: str = "") -> str:
     """The whole page as one HTML document; `seal` is the hash of its folder."""
     tables = (score(found, name, place) for place, name in enumerate(found.scores, 1))
     values = {
-        "title": f"{wording.plural(len(found.runs), 'run')} side by side",
+        "title": heading(found),
         "found": found,
         "seal": seal,
-        "sections": (summary(found), *tables, listed(found)),
+        "sections": (summary(found), *tables, listed(found), *speaking(sections, found)),
     }
     return str(fill("side_by_side/page.html", values))
 

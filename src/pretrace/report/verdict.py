@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, when
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
@@ -49,9 +49,7 @@ def first_page(verdict: Verdict) -> Markup:
         "title": title,
         "statement": wording.after(verdict.statement, title and f"{title}: "),
         "rows": tuple(identity(verdict)),
-        "failed": [
-            (check, wording.plain(check.words)) for check in verdict.checks if check.status == "failed"
-        ],
+        "failed": why_failed([check for check in verdict.checks if check.status == "failed"]),
         "others": [check for check in verdict.checks if check.status != "failed"],
         "reasons": wording.once(verdict.reasons, verdict.trust),
         "advised": wording.once(verdict.advice),
@@ -73,15 +71,24 @@ def identity(verdict: Verdict) -> Iterator[Row]:
     )
     yield Row("Requested by", said.get("requested_by") or UNSTATED)
     models = facts.mapping(verdict.settings.get("models"))
-    weights = facts.mapping(models.get("target")).get("weights")
-    marks = (("fingerprint of its weights:", False), (named(str(weights)), True)) if weights else ()
     if verdict.model:
-        yield Row("Model in question", named(verdict.model), marks)
-    found = corpus.get("sha256")
-    hashed = (("SHA-256 of the texts:", False), (named(str(found)), True)) if found else ()
+        target = facts.mapping(models.get("target"))
+        yield Row("Model in question", *facts.model_as_served(verdict.model, target))
+    for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
+        for key, one in models.items():
+            if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
+                own, marks = facts.model_as_served(str(name), facts.mapping(one))
+                unasked = role == "placebo" and any(
+                    check.name == SECOND and check.status == "not run" for check in verdict.checks
+                )
+                yield Row(title, own, ((("not asked", False),) if unasked else ()) + marks)
+    if said.get("placebo"):
+        yield Row("How it is known not to have seen the texts", said["placebo"])
     made = "test" if verdict.hypothesis else "search"
     yield Row(
-        "Texts", f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}", hashed
+        "Texts",
+        f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}",
+        hash_of(corpus),
     )
     if verdict.register:
         first, *others = verdict.register
@@ -211,11 +218,12 @@ def recitations(verdict: Verdict) -> Section | None:
         some = [row for row in rows if row["set"] == kind]
         sets.append((title, [_recited(row, asked) for row in some[:most]]))
     when_asked = when(verdict.settings.get("time"))
-    how = [f"Model: {named(verdict.model)}. Date: {when_asked}. {asked.get('how', '')}"]
-    if asked.get("prompt"):
-        how.append(
-            f"The prompt in full, with the beginning in the place of {{beginning}}: “{asked['prompt']}”"
-        )
+    how = [f"Model: {named(called(verdict.model))}. Date: {when_asked}. {asked.get('how', '')}"]
+    prompt = asked.get("prompt")
+    if prompt == "{beginning}":
+        how.append("The model was given the beginning and nothing else.")
+    elif prompt:
+        how.append(f"The prompt in full, with the beginning in the place of {{beginning}}: “{prompt}”")
     return Section(
         "What the model prints", "recited", fill("verdict/recited.html", {"sets": sets, "how": how})
     )
@@ -234,15 +242,16 @@ def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
         )
     else:
         said.append(
-            f"Of the words {wording.percent(float(row['printed']), 0)} stand in runs of five or more in one of "
-            f"{_tries(int(asked.get('tries', 1)))}."
+            f"{wording.percent(float(row['printed']), 0)} of the words of the text stand in runs of five or more in "
+            f"one of {_tries(int(asked.get('tries', 1)))}."
             if row["printed"] == row["printed"]
             else "The model gave no answer."
         )
     if continuation:
         said.append(
-            f"Longest common run: {wording.plural(int(row['longest run']), 'word')}; edit distance: "
-            f"{wording.plural(int(row['edit distance']), 'character')} of {len(end):,}."
+            f"The longest run that stands in both has {wording.plural(int(row['longest run']), 'word')}. To make the "
+            f"one the other, {wording.plural(int(row['edit distance']), 'character')} of {len(end):,} would have to be "
+            "changed (edit distance)."
         )
     return {
         "id": named(f"{row['id']}, window {int(row['place']) + 1}"),
@@ -250,7 +259,9 @@ def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
         "beginning": str(row["beginning"]),
         "end": _marked(end, str(row["end in common"])),
         "continuation": _marked(continuation[:LONGEST], str(row["continuation in common"])),
-        "title": "The model, at temperature 0" if "tries" in row else "The model, the nearest of its tries",
+        "title": "What the model wrote, at temperature 0"
+        if "tries" in row
+        else "What the model wrote, the nearest of its tries",
     }
 
 
@@ -281,14 +292,16 @@ SECTIONS: Sections[Verdict] = (
 """The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
 
 
+def heading(verdict: Verdict) -> str:
+    """What the report is called."""
+    if not verdict.model:
+        return f"Search: {named(verdict.corpus)}"
+    return titled("Test", verdict.corpus, called(verdict.model))
+
+
 def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
     """The whole report as one HTML document, with the `seal` of its folder on each page."""
-    title = (
-        titled("Test", verdict.corpus, called(verdict.model))
-        if verdict.model
-        else f"Search: {verdict.corpus}"
-    )
-    return two_parts(title, first_page(verdict), speaking(sections, verdict), seal)
+    return two_parts(heading(verdict), first_page(verdict), speaking(sections, verdict), seal)
 
 
 def write(verdict: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:

@@ -435,10 +435,13 @@ _ESCAPED = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
 """How a byte that is no UTF-8 is written after `surrogateescape`."""
 
 
+_LENIENT = json.JSONDecoder(strict=False)
+
+
 def _facts(line: bytes) -> Facts:
     """What the object of a line says of its text."""
     try:
-        item = json.loads(line.decode("utf-8", "replace"), strict=False)
+        item = _LENIENT.decode(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return Facts()
     if not isinstance(item, dict):
@@ -480,13 +483,18 @@ def _said(value: object) -> str:
 
 
 def holds(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
-    """The files of the corpus that are the file of the texts itself, or a copy of it."""
-    try:
-        own = Path(path).resolve(strict=True)
-        size = own.stat().st_size if own.is_file() else -1
-        return tuple(
-            one for one in files
-            if "://" not in one.address and one.size == size and filecmp.cmp(one.address, own, shallow=False)
-        )  # fmt: skip
-    except OSError:
-        return ()
+    """The files of the corpus that are a file of the texts itself, or a copy of one; `path` is a file or a folder."""
+    own: dict[int, list[Path]] = {}
+    with suppress(OSError, ValueError):  # texts may have an address that is no path
+        place = Path(path).resolve(strict=True)
+        for one in place.rglob("*") if place.is_dir() else (place,):
+            if one.is_file() and (size := one.stat().st_size):
+                own.setdefault(size, []).append(one)
+
+    def same(one: CorpusFile) -> bool:
+        try:
+            return any(filecmp.cmp(one.address, mine, shallow=False) for mine in own.get(one.size, ()))
+        except OSError:
+            return False
+
+    return tuple(one for one in files if "://" not in one.address and same(one))

@@ -373,9 +373,11 @@ def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 @dataclass(slots=True)
 class Kept:
-    """Answers that were had before, by the number of the text; each is written as it comes."""
+    """Answers that were had before, by the number of the text, and what `speaks` said, None before it was asked; each
+    is written as it comes."""
 
     path: Path | None
+    speaks: str | None = None
     found: dict[int, Asked] = field(default_factory=dict)
     named: dict[int, list[tuple[int, Facts]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -386,16 +388,22 @@ class Kept:
         for line in self.path.read_bytes().split(b"\n"):
             with suppress(ValueError, KeyError, TypeError):  # the last one may be cut
                 row = json.loads(line)
+                if "speaks" in row:
+                    self.speaks = str(row["speaks"])
+                    continue
                 runs, pieces = (tuple(Stretch(*one) for one in row[name]) for name in ("runs", "pieces"))
                 self.named[row["text"]] = [(number, Facts(*facts)) for number, facts in row["named"]]
                 self.found[row["text"]] = Asked(runs, pieces, row["copies"])
+
+    def keep_speaks(self, said: str) -> None:
+        """What `speaks` said."""
+        self.speaks = said
+        self._write({"speaks": said})
 
     def keep(self, text: int, found: Asked, named: list[tuple[int, Facts]]) -> None:
         """The answers about a text."""
         with self._lock:
             self.found[text], self.named[text] = found, named
-            if self.path is None:
-                return
             row = {
                 "text": text,
                 "runs": [[one.start, one.end, one.places] for one in found.runs],
@@ -403,6 +411,10 @@ class Kept:
                 "copies": found.copies,
                 "named": [[number, [facts.id, facts.url, facts.date]] for number, facts in named],
             }
+            self._write(row)
+
+    def _write(self, row: dict[str, Any]) -> None:
+        if self.path is not None:
             with self.path.open("ab") as file:
                 file.write(b"\n" + json.dumps(row).encode())
 
@@ -428,7 +440,9 @@ def ask_index(
         had.keep(i, found, named)
 
     try:
-        unread = speaks(index, texts) or left_out(index, texts)
+        if had.speaks is None:
+            had.keep_speaks(speaks(index, texts))
+        unread = had.speaks or left_out(index, texts)
         with ThreadPoolExecutor(index.at_once) as pool:
             for _ in pool.map(one, range(len(texts))):
                 pass

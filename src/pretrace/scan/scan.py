@@ -572,7 +572,8 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
             *texts.corpus.notes,
             *(
                 [
-                    f"{number:,} files with {documents:,} documents were read, {size / 1e6:,.0f} MB as they lie there."
+                    f"{_many(number, 'file')} with {_many(documents, 'document')} {'was' if number == 1 else 'were'} "
+                    f"read, {_megabytes(size)} as {'it lies' if number == 1 else 'they lie'} there."
                 ]
                 if number
                 else []
@@ -750,7 +751,9 @@ def _reasons(
         said.append(f"Not read: {why}.")
     if len(unread) > 5:
         said.append(f"Not read: {len(unread) - 5:,} more files, or documents in them.")
-    said += [f"The corpus holds the file of the texts itself: {one.address}." for one in own]
+    said += [f"The corpus holds the file of the texts itself: {one.address}." for one in own[:5]]
+    if len(own) > 5:
+        said.append(f"The corpus holds {len(own) - 5:,} more files of the texts themselves.")
     return tuple(said)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,8 @@ from pretrace.scan.wording import NEAREST, NearCopy, WordsFound
 
 KEPT = 20
 """Documents that are named for each text: those that hold most of it."""
+SIGHTED = 1 << 13
+"""Documents that are noted before those are left away that hold less of a text than others."""
 GATHERED = 1 << 18
 """Ends of passages that are gathered before they are added up."""
 COMMON_DOCUMENTS, TIMES = 100, 10
@@ -139,7 +140,8 @@ class Gathering:
         self._changes: list[npt.NDArray[np.int64]] = []
         self._pending = 0
         self._documents, self._wholes, self._longest, self._floor = np.zeros((4, len(starts)), dtype=np.int64)
-        self._best: dict[int, list[Sighting]] = {}
+        self._noted: list[npt.NDArray[np.int64]] = []
+        self._fresh, self._facts = 0, dict[int, Facts]()
 
     def add(self, runs: Runs, facts: Callable[[int], Facts], *, first: int = 0) -> None:
         """The runs of whole documents, numbered within their buffer, whose first one is the file's `first`."""
@@ -179,25 +181,38 @@ class Gathering:
         facts: Callable[[int], Facts],
         first: int,
     ) -> None:
-        """Keep the documents that hold most of each text; of two that hold as much, the earlier one. `firsts` say where
-        the runs of one document and text begin, and `covered` how much it holds."""
-        texts, begins = runs[firsts, TEXT], runs[firsts, START]
+        """Note the documents that may be among those that hold most of a text. `firsts` say where the runs of one
+        document and text begin, and `covered` how much it holds."""
+        texts = runs[firsts, TEXT]
+        more = np.flatnonzero(covered > self._floor[texts])
+        if not len(more):
+            return
+        where = firsts[more]
+        places = runs[where, DOCUMENT]
         ends, at = np.maximum.reduceat(runs[:, END], firsts), np.minimum.reduceat(runs[:, AT], firsts)
-        told: dict[int, Facts] = {}
-        for i in np.flatnonzero(covered > self._floor[texts]).tolist():
-            text, held = int(texts[i]), int(covered[i])
-            best = self._best.setdefault(text, [])
-            if len(best) == KEPT and held <= best[-1].covered:
-                continue
-            place = int(runs[firsts[i], DOCUMENT])
-            known = told.get(place)
-            if known is None:
-                known = told[place] = facts(place)
-            seen = Sighting(held, self._file, first + place, int(begins[i]), int(ends[i]), int(at[i]), known)
-            insort(best, seen, key=_order)
-            del best[KEPT:]
-            if len(best) == KEPT:
-                self._floor[text] = best[-1].covered
+        self._noted.append(
+            np.stack(
+                [texts[more], -covered[more], first + places, runs[where, START], ends[more], at[more]],
+                axis=1,
+            )
+        )
+        for place in np.unique(places).tolist():
+            self._facts[first + place] = facts(place)
+        self._fresh += len(more)
+        if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
+            self._keep_best()
+
+    def _keep_best(self) -> None:
+        """Of the documents noted for each text keep those that hold most; of two that hold as much, the earlier one."""
+        noted = np.concatenate(self._noted) if self._noted else np.zeros((0, 6), dtype=np.int64)
+        noted = noted[np.lexsort((noted[:, 2], noted[:, 1], noted[:, 0]))]
+        begins = np.flatnonzero(np.diff(noted[:, 0], prepend=-1))
+        rank = np.arange(len(noted)) - np.repeat(begins, np.diff(begins, append=len(noted)))
+        last = noted[rank == KEPT - 1]
+        self._floor[last[:, 0]] = -last[:, 1]
+        noted = noted[rank < KEPT]
+        self._noted, self._fresh = [noted], 0
+        self._facts = {document: self._facts[document] for document in np.unique(noted[:, 2]).tolist()}
 
     def part(self, facts: FileFacts, words: WordsFound | None = None) -> Part:
         """What was found, with what was read of the file, and what it shares with the texts word by word."""
@@ -205,16 +220,17 @@ class Gathering:
             {int(text): int(values[text]) for text in np.flatnonzero(values)}
             for values in (self._documents, self._wholes, self._longest)
         )
-        made = Part((facts,), added_up(self._changes), documents, wholes, longest, self._best)
+        self._keep_best()
+        best: dict[int, list[Sighting]] = {}
+        for text, less, document, start, end, at in self._noted[0].tolist():
+            seen = Sighting(-less, self._file, document, start, end, at, self._facts[document])
+            best.setdefault(text, []).append(seen)
+        made = Part((facts,), added_up(self._changes), documents, wholes, longest, best)
         return (
             made
             if words is None
             else replace(made, near=words.near, nearest=words.nearest, grams=words.grams)
         )
-
-
-def _order(one: Sighting) -> tuple[int, str, int]:
-    return one.order
 
 
 def _in_order(runs: Runs) -> npt.NDArray[np.intp]:

@@ -7,18 +7,10 @@ its parameters. A score is a plain callable (`types.Score`); one that has to be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pretrace.registry import scores
-from pretrace.types import Recipe, Score
 
 __all__ = ["parse", "scores"]
 
 
-def parse(expressions: str | Sequence[str]) -> dict[str, Score | Recipe]:
-    """Scores by the expressions that name them, as written: "loss,min_k(k=0.1)" → {"loss": …, …}.
-
-    Raises ExpressionError for an unknown name, an unknown parameter or a value out of range.
-    """
-    written = expressions if isinstance(expressions, str) else ",".join(expressions)
-    return {expression: scores.make(expression) for expression in scores.split(written)}
+parse = scores.several
+"""Scores by the expressions that name them, as written: "loss,min_k(k=0.1)" → {"loss": …, …}."""

@@ -14,10 +14,9 @@ import numpy as np
 
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require, scores
-from pretrace.scores.min_k import TINY_STD
+from pretrace.scores.likelihood import TINY_STD, window_sums
 from pretrace.scores.probe import known
 from pretrace.scores.reference import PAIRED, gains
-from pretrace.scores.windows import window_sums
 from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Reference, Score
 
 WINDOWS = (1, 4, 16)

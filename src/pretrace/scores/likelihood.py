@@ -1,4 +1,4 @@
-"""Scores from the likelihood of the whole text."""
+"""Scores from what the target itself makes of a text: all of its tokens, the least likely or the most likely ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, scores
-from pretrace.types import Doubles, Evidence, Floats, Needs, Quantity, Stack, Text, Trace, View
+from pretrace.types import Doubles, Evidence, Floats, Needs, Peak, Quantity, Stack, Text, Trace, View
 
 FLOOR = 1e-6
 """What a denominator is kept away from 0 by."""
@@ -37,6 +37,16 @@ def means(values: npt.NDArray[np.floating[Any]]) -> Doubles:
     for short texts."""
     found: Doubles = np.add.reduce(values, axis=-1, dtype=np.float64) / values.shape[-1]
     return found
+
+
+def window_sums(values: Doubles, length: int) -> Doubles:
+    """The sum of every `length` values in a row: float64 [n − length + 1].
+
+    >>> window_sums(np.array([1.0, 2.0, 4.0]), 2).tolist()
+    [3.0, 6.0]
+    """
+    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    return np.asarray(sums[length:] - sums[:-length])
 
 
 def ppl_ratio(own: float, other: float) -> float:
@@ -144,3 +154,187 @@ class Lowercase:
     def __call__(self, evidence: Evidence, /) -> float:
         lower = mean_logp(evidence.trace("lower").logp)
         return -(mean_logp(evidence.plain.logp) / min(lower, -FLOOR))
+
+
+Numbers = npt.NDArray[np.floating[Any]]
+
+TINY_STD = 1e-6
+"""The least standard deviation a token is divided by: a near-certain prediction has almost none."""
+
+
+def lowest(values: Numbers, k: float) -> Numbers:
+    """The lowest max(1, int(k·n)) values of the last axis, in no particular order.
+
+    >>> sorted(lowest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
+    [-9.0, -4.0]
+    """
+    count = max(1, int(k * values.shape[-1]))
+    if count >= values.shape[-1]:
+        return values
+    found = values.copy()
+    found.partition(count - 1)
+    return found[..., :count]
+
+
+def highest(values: Numbers, k: float) -> Numbers:
+    """The highest max(1, int(k·n)) values of the last axis, in no particular order.
+
+    >>> sorted(highest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
+    [-3.0, -1.0]
+    """
+    return -lowest(-values, k)
+
+
+@scores.add("min_k")
+@dataclass(frozen=True)
+class MinK:
+    """Mean log-probability of the share k of tokens that are least likely (Shi et al. 2024; FSD eq. 3).
+
+    min_k(x) = mean of the lowest max(1, int(k·n)) logp_i
+
+    >>> from pretrace.testing import make_evidence
+    >>> MinK(k=0.7)(make_evidence(logp=[-1.0, -2.0, -6.0]))
+    -4.0
+    """
+
+    k: float = 0.2
+    needs = Needs(Quantity.LOGP)
+
+    def __post_init__(self) -> None:
+        require(0 < self.k <= 1, f"min_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """The score of each text."""
+        return means(lowest(traces.logp, self.k))
+
+
+@scores.add("max_k")
+@dataclass(frozen=True)
+class MaxK:
+    """Mean log-probability of the share k of tokens that are most likely (Maini et al. 2024).
+
+    max_k(x) = mean of the highest max(1, int(k·n)) logp_i
+
+    >>> from pretrace.testing import make_evidence
+    >>> MaxK(k=0.7)(make_evidence(logp=[-1.0, -2.0, -6.0]))
+    -1.5
+    """
+
+    k: float = 0.2
+    needs = Needs(Quantity.LOGP)
+
+    def __post_init__(self) -> None:
+        require(0 < self.k <= 1, f"max_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """The score of each text."""
+        return means(highest(traces.logp, self.k))
+
+
+@scores.add("min_k_plus_plus")
+@dataclass(frozen=True)
+class MinKPlusPlus:
+    """Mean of the lowest standardised log-probabilities (Min-K%++, Zhang et al. 2024b).
+
+    z_i = (logp_i − mean_i) / max(std_i, 1e-6), where mean and std are those of log p(v) when v is drawn
+    from the model's own distribution; min_k_plus_plus(x) = mean of the lowest max(1, int(k·n)) z_i
+
+    >>> from pretrace.testing import make_evidence
+    >>> e = make_evidence(logp=[-1.0, -2.0, -6.0], mean=[-2.0, -2.0, -2.0], std=[1.0, 1.0, 2.0])
+    >>> MinKPlusPlus(k=0.7)(e)
+    -1.0
+    """
+
+    k: float = 0.2
+    needs = Needs(Quantity.LOGP | Quantity.MOMENTS)
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.k <= 1,
+            f"min_k_plus_plus: k is a share of the tokens, above 0 and at most 1; found {self.k}.",
+        )
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """The score of each text."""
+        assert traces.mean is not None  # `needs` asked for both
+        assert traces.std is not None
+        z = (traces.logp - traces.mean) / np.maximum(traces.std, TINY_STD)
+        return means(lowest(z, self.k))
+
+
+@scores.add("gap_k")
+@dataclass(frozen=True)
+class GapK:
+    """Mean of the lowest smoothed gaps to the likeliest token (Gap-K%, Kwak and Kim 2026).
+
+    g_i = (logp_i − max_v log p(v)) / max(std_i, 1e-6), where std is that of log p(v) when v is drawn from the model's
+    own distribution; s_j = mean of `window` gaps in a row, all of them where there are fewer; gap_k(x) = mean of the
+    lowest max(1, int(k·m)) of the m values s_j
+
+    >>> import numpy as np
+    >>> from dataclasses import replace
+    >>> from pretrace.testing import make_trace
+    >>> from pretrace.types import Text, View
+    >>> trace = make_trace([-1.0, -2.0, -6.0], mean=[-2.0] * 3, std=[1.0, 1.0, 2.0])
+    >>> trace = replace(trace, states={Peak(): np.array([-1.0, -1.0, -2.0], dtype=np.float32)})
+    >>> GapK(window=2)(Evidence(Text("t", "abc"), {View(): (trace,)}))  # gaps 0, −1, −2
+    -1.5
+    """
+
+    k: float = 0.2
+    window: int = 3
+    needs = Needs(Quantity.LOGP | Quantity.MOMENTS, states=(Peak(),))
+
+    def __post_init__(self) -> None:
+        require(0 < self.k <= 1, f"gap_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
+        require(self.window >= 1, f"gap_k: window is a number of tokens, 1 or more; found {self.window}.")
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        trace = evidence.plain
+        assert trace.std is not None  # `needs` asked for it
+        gaps = (trace.logp - trace.states[Peak()]) / np.maximum(trace.std.astype(np.float64), TINY_STD)
+        width = min(self.window, len(gaps))
+        return mean_of(lowest(window_sums(gaps, width) / width, self.k))
+
+
+@scores.add("surp")
+@dataclass(frozen=True)
+class Surprising:
+    """Mean log-probability of tokens that are unlikely where the model is sure (SURP, Zhang and Wu 2024).
+
+    Of the lowest max(1, int(k·n)) logp_i, surp(x) = mean of those where the entropy of the model's distribution, in
+    nats, is below `entropy`. Where none of them is, the one of lowest entropy counts alone; the paper leaves this
+    open.
+
+    >>> from pretrace.testing import make_evidence
+    >>> e = make_evidence(logp=[-1.0, -5.0, -6.0], mean=[-1.0, -1.5, -4.0], std=[1.0, 1.0, 2.0])
+    >>> Surprising(k=0.7)(e)  # entropy = −mean
+    -5.0
+    """
+
+    k: float = 0.2
+    entropy: float = 2.0
+    needs = Needs(Quantity.LOGP | Quantity.MOMENTS)
+
+    def __post_init__(self) -> None:
+        require(0 < self.k <= 1, f"surp: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
+        require(self.entropy > 0, f"surp: entropy is a bound in nats, above 0; found {self.entropy}.")
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        trace = evidence.plain
+        assert trace.mean is not None  # `needs` asked for it
+        unlikely = trace.logp <= lowest(trace.logp, self.k).max()
+        entropy = -trace.mean
+        sure = unlikely & (entropy < self.entropy)
+        if not sure.any():
+            sure = unlikely & (entropy == entropy[unlikely].min())
+        return mean_of(trace.logp[sure])

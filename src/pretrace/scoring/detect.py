@@ -70,6 +70,16 @@ class Extremes:
         if self.seen <= 2 * self.shown or score <= -self._low[0][0]:
             self._low = sorted([*self._low, ranked], key=_rank)[-self.shown :]
 
+    def offer_all(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
+        """As many texts one after another. Only those beyond what is kept when the first one comes can be kept."""
+        first, beyond = self.seen, np.ones(len(scores), dtype=bool)
+        if first >= 2 * self.shown:
+            beyond = (scores > -self._high[-1][0]) | (scores <= -self._low[0][0])
+        for i in np.flatnonzero(beyond).tolist():
+            self.seen = first + i
+            self.offer(float(scores[i]), texts[i], traces[i])
+        self.seen = first + len(scores)
+
     @property
     def ends(self) -> list[tuple[float, int, Text, Trace]]:
         """Every text that is kept, with its score and its place among those seen, from 0; highest score first."""
@@ -143,34 +153,19 @@ class Named(NamedTuple):
         """The score with its views."""
         return cls(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
 
-    def value(self, evidence: Evidence, empty: frozenset[View]) -> float:
-        """The score of a text; NaN where one of the views that it compares has nothing in it, or too little."""
-        if (empty and empty & self.views) or (self.fewest and len(evidence.plain) < self.fewest):
-            return float("nan")
-        value = self.score(evidence)
-        if not math.isfinite(value):
-            raise self._mistake(value, evidence.text)
-        return value
+    def lacks(self, evidence: Evidence, empty: frozenset[View]) -> bool:
+        """Whether one of the views that it compares has nothing in it, or too little."""
+        return bool(empty and empty & self.views) or (self.fewest > 0 and len(evidence.plain) < self.fewest)
 
-    def values(self, some: Block) -> Doubles:
-        """The score of each text, as `value` gives it."""
-        if not isinstance(self.score, Stackable) or self.views != {_PLAIN}:
-            pairs = zip(some.evidence, some.empty, strict=True)
-            return np.array([self.value(evidence, empty) for evidence, empty in pairs], dtype=np.float64)
-        found = np.full(len(some.evidence), np.nan)
-        for places, stack in some.stacks:
-            if stack.logp.shape[1] >= self.fewest:
-                texts = [some.evidence[i].text for i in places]
-                found[places] = values = self.score.over(stack, texts)
-                if not np.isfinite(values).all():
-                    wrong = int(np.flatnonzero(~np.isfinite(values))[0])
-                    raise self._mistake(float(values[wrong]), texts[wrong])
-        return found
-
-    def _mistake(self, value: float, text: Text) -> PretraceError:
-        return PretraceError(
-            f"{self.name} gave {value} for text {text.id!r}; this is a mistake in the score."
-        )
+    def checked(self, values: Doubles | float, texts: Sequence[Text]) -> Any:
+        """The values of texts; PretraceError where one is no number."""
+        if not (good := np.isfinite(values)).all():
+            wrong = int(np.flatnonzero(~good)[0])
+            value = float(np.ravel(values)[wrong])
+            raise PretraceError(
+                f"{self.name} gave {value} for text {texts[wrong].id!r}; this is a mistake in the score."
+            )
+        return values
 
 
 class Block:
@@ -178,10 +173,9 @@ class Block:
     that have one, stacked by their numbers of tokens, with where they stand."""
 
     def __init__(self, evidence: Sequence[Evidence]) -> None:
-        self.evidence = evidence
         self.empty = [one.empty for one in evidence]
-        traces = [one.views[_PLAIN][0] for one in evidence]
-        self.stacks = list(_stacked(traces))
+        self.traces = [one.views[_PLAIN][0] for one in evidence]
+        self.stacks = list(_stacked(self.traces))
 
 
 def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
@@ -239,17 +233,44 @@ class Scored:
         left = iter(evidence)
         while some := list(islice(left, CHUNK)):
             block = Block(some)
-            values = np.column_stack([one.values(block) for one in self._ready]).tolist()
-            for one, empty, row in zip(some, block.empty, values, strict=True):
-                self._add(one, empty, row)
+            values = np.full((len(some), len(self._ready)), np.nan)
+            for column, one in enumerate(self._ready):
+                if isinstance(one.score, Stackable) and one.views == {_PLAIN}:  # texts of one length at once
+                    for places, stack in block.stacks:
+                        if stack.logp.shape[1] >= one.fewest:
+                            texts = [some[i].text for i in places]
+                            values[places, column] = one.checked(one.score.over(stack, texts), texts)
+                    continue
+                for row, (seen, empty) in enumerate(zip(some, block.empty, strict=True)):
+                    if not one.lacks(seen, empty):
+                        values[row, column] = one.checked(one.score(seen), (seen.text,))
+            if self._shuffled or any(block.empty) or np.isnan(values).any():
+                for seen, empty, found in zip(some, block.empty, values.tolist(), strict=True):
+                    self._add(seen, empty, found)
+            else:
+                self._add_all([one.text for one in some], values, block.traces)
         return self
+
+    def _add_all(self, texts: Sequence[Text], values: Doubles, traces: Sequence[Trace]) -> None:
+        """The rows of texts that lack nothing."""
+        self.rows += [
+            Row(text, found, [], len(trace.tokens), trace.cut)
+            for text, found, trace in zip(texts, values.tolist(), traces, strict=True)
+        ]
+        self.extremes.offer_all(values[:, 0], texts, traces)
 
     def _add(self, evidence: Evidence, empty: frozenset[View], values: list[float]) -> None:
         """The text's row, or the reason why it has none."""
         text = evidence.text
         if (empty or any(map(math.isnan, values))) and not self._told(evidence, values, empty):
             return
-        shuffled = [[one.value(evidence, empty) for one in repeats] for repeats in self._shuffled]
+        shuffled = [
+            [
+                float("nan") if one.lacks(evidence, empty) else one.checked(one.score(evidence), (text,))
+                for one in repeats
+            ]
+            for repeats in self._shuffled
+        ]
         plain = evidence.views[_PLAIN][0]
         self.rows.append(Row(text, values, shuffled, len(plain), plain.cut))
         if values[0] == values[0]:

@@ -1,4 +1,4 @@
-"""From expressions to scores that can be called: parsed once, checked before any model is asked, then fitted.
+"""What a run asks: scores parsed once and checked before any model is asked, models opened once, both fitted.
 
 A recipe that is fitted on labelled texts is also fitted on the same texts with their labels shuffled,
 several times: the control that shows what such a detector reaches without knowing who is a member.
@@ -7,33 +7,24 @@ several times: the control that shows what such a detector reaches without knowi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pretrace.backends import open_model
+from pretrace.backends import open_adapter, open_model
 from pretrace.backends.serving.address import served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
+from pretrace.registry import scores
 from pretrace.rewrites import Neighbors, Rewrite, Selective, rewrites
-from pretrace.scores import parse
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
-from pretrace.settings import (
-    CONTROLS,
-    MODEL,
-    RUN,
-    TEXTS,
-    cache_option,
-    check_ranges,
-    dry_run_option,
-    like,
-    option,
-    seed_option,
-)
-from pretrace.tuning.methods import methods
+from pretrace.scoring.holdout import Parts
+from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings, Target
+from pretrace.tuning.methods import Method, methods
+from pretrace.tuning.plan import OnStep
 from pretrace.types import (
     Backend,
     Corpus,
@@ -150,13 +141,13 @@ class ScorePlan:
         """
         if isinstance(expressions, ScorePlan):
             return expressions
-        scores = parse(expressions)
-        needs, reference = _united(scores.values()), Needs()
-        for score in scores.values():
+        parsed = scores.several(expressions)
+        needs, reference = _united(parsed.values()), Needs()
+        for score in parsed.values():
             if isinstance(score, Recipe):
                 reference = reference | score.reference
         return cls(
-            scores,
+            parsed,
             needs,
             reference,
             {view.rewrite: rewrites.make(view.rewrite) for view in (needs | reference).views},
@@ -364,214 +355,6 @@ def weights_of(model: Backend) -> str:
     return str(weights) if weights not in (None, "unknown") else model.fingerprint
 
 
-# What scoring and evaluation are asked for: scores, models beside the target, controls; settled before a model is
-# opened.
-
-
-_DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
-RETRAINED = "--unlearned compares with a model retrained without the texts: name it with --placebo."
-TARGET = (
-    "--placebo {} is the target itself: name a model that cannot have seen the texts, such as an earlier checkpoint "
-    "(--placebo-revision), the base that the target was tuned from, or a sibling."
-)
-FITTED = "Detectors that are fitted"
-"""The group of options on what detectors are fitted with."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """The model in question, and how it and every other model of the run is opened."""
-
-    model: str = option(
-        help="A hub id, a model folder, a .gguf file, smollm2 (packaged), or a server: vllm:URL, sglang:URL, tgi:URL, "
-        "completions:URL.",
-        panel=MODEL,
-        path="in",
-        essential=True,
-    )
-    opening: ModelSettings = field(default_factory=ModelSettings)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Companions:
-    """What some scores need beside the target."""
-
-    counts: Path | None = option(None, "Token counts for dc_pdd, made by `pretrace count`.", path="in")
-    reference_model: str | None = option(
-        None,
-        "The smaller model that the score `ref` compares with; any --model value.",
-        panel=MODEL,
-        path="in",
-        essential=True,
-    )
-    tuned: Path | None = option(
-        None, "Adapter for fsd(...), made by `pretrace tune`.", panel=FITTED, path="in", essential=True
-    )
-    neighbors: str | None = option(
-        None,
-        "Who proposes words for neighbor: causal (the target itself), causal:MODEL, or masked:HUB_ID.",
-        panel=FITTED,
-        path="in",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreSettings:
-    """Which scores, what they need, and how the run is done; ExpressionError for a value out of its range.
-
-    `reference` names labelled texts. `cache` False keeps nothing on disk.
-    """
-
-    scores: str = option(
-        _DEFAULT_SCORES,
-        'Expressions, comma-separated: "loss,min_k(k=0.1),dc_pdd". See `pretrace list`.',
-        essential=True,
-    )
-    companions: Companions = field(default_factory=Companions)
-    reference: str | None = option(
-        None,
-        "Labelled texts that na_pdd and probe are fitted on, about 100 members and 100 non-members; given as "
-        "TEXTS is. None of them may be among TEXTS.",
-        panel=FITTED,
-        path="in",
-        essential=True,
-    )
-    windows: bool = option(
-        False, "Cut a longer text into windows of --max-tokens instead of dropping its end.", panel=TEXTS
-    )
-    seed: int = seed_option()
-    cache: bool = cache_option()
-    dry_run: bool = dry_run_option()
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationSettings:
-    """How an evaluation is made: what is set aside, which controls, how intervals are drawn; ExpressionError for a
-    value out of its range."""
-
-    tune_share: float = option(
-        0.0,
-        "For fsd(...): tune on the non-members of this share of TEXTS, score the rest (the paper: 0.3).",
-        panel=FITTED,
-        least=0.0,
-        most=0.9,
-    )
-    method: str = option(
-        "lora",
-        "How to tune: lora, adalora or ia3, with settings where the paper's do not suit: "
-        "\"lora(rank=8, epochs=1, on='members')\". See `pretrace list`.",
-        panel=FITTED,
-    )
-    reference_share: float = option(
-        0.0,
-        "Set this share of TEXTS aside as the reference of na_pdd and probe, score the rest.",
-        panel=FITTED,
-        least=0.0,
-        most=0.9,
-    )
-    placebo: str | None = option(
-        None,
-        "A model that never saw the members (an earlier checkpoint, a sibling); any --model value. Every score "
-        "is computed with it too: one that does as well there does not detect membership.",
-        panel=CONTROLS,
-        path="in",
-        essential=True,
-    )
-    placebo_revision: str | None = option(
-        None,
-        "Branch, tag or commit of the placebo on the hub; without --placebo, of the target itself.",
-        panel=CONTROLS,
-    )
-    labels: Path | None = option(
-        None,
-        "The --out of a `pretrace scan` of the same texts, which gives the labels: a text that stands in the corpus is "
-        "a member, one that does not a non-member, the rest is left out. The column of labels is not read.",
-        panel=TEXTS,
-        path="in",
-        essential=True,
-    )
-    unlearned: float | None = option(
-        None,
-        "TEXTS with label 1 were unlearned, and --placebo is a model retrained without them: the difference of AUC "
-        "within which the two count as the same. The reading is two-sided: still known, over-unlearned, as retrained.",
-        panel=CONTROLS,
-        least=0.001,
-        most=0.5,
-    )
-    resamples: int = option(
-        1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100, most=1_000_000
-    )
-    validation: float = option(
-        0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95
-    )
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelsSettings:
-    """Which models a run asks; `open_models` opens them.
-
-    `placebos` are those that the target is compared with, at `placebo_revision`. `several` says that any number
-    of them is wanted side by side, as by an audit; otherwise there is at most one. `references` are reference models
-    beside the one that scores ask, which `open_references` opens.
-    """
-
-    target: Target
-    companions: Companions = field(default_factory=Companions)
-    references: tuple[str, ...] = ()
-    placebos: tuple[str, ...] = ()
-    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
-    several: bool = False
-    cache: bool = True
-
-    @classmethod
-    def beside(
-        cls,
-        target: Target,
-        placebos: Sequence[str | None],
-        revision: str | None,
-        companions: Companions,
-        *,
-        several: bool = False,
-        cache: bool = True,
-    ) -> ModelsSettings:
-        """The target with the placebos that are named; with a revision alone, that state of the target.
-
-        ModelError where a placebo is the target by its name and revision, or is named
-        twice: nothing is opened for that.
-        """
-        names = tuple(name for name in placebos if name) or ((target.model,) if revision else ())
-        if target.model in names and not revision and not target.opening.revision:
-            raise ModelError(TARGET.format(target.model))
-        if len(set(names)) < len(names):
-            raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
-        return cls(
-            target=target,
-            companions=companions,
-            placebos=names,
-            placebo_revision=revision,
-            several=several,
-            cache=cache,
-        )
-
-    @property
-    def roles(self) -> dict[str, str]:
-        """What the models that scores ask are opened from, by the names that views use; a tuned one is the target."""
-        found = {"target": self.target.model, "tuned": self.target.model}
-        reference = self.companions.reference_model
-        return found | ({"reference": reference} if reference else {})
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """What every model is opened from."""
-        return (*self.roles.values(), *self.references, *self.placebos)
-
-
 def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSettings) -> None:
     """ExpressionError, TextsError or ModelError for scores that miss something, and for what no score uses.
 
@@ -596,7 +379,6 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
         )
     if evaluation.unlearned is not None and not (evaluation.placebo or evaluation.placebo_revision):
         raise ExpressionError(RETRAINED)
-    methods.make(evaluation.method)
     for name, value, use, kind in (
         ("--tune-share", evaluation.tune_share, "tuned", "fsd(ppl)"),
         ("--tuned", beside.tuned, "tuned", "fsd(ppl)"),
@@ -606,3 +388,103 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
     ):
         if value and use not in plan.uses:
             raise ExpressionError(f"{name} has no use: none of the --scores is of the kind {kind}.")
+
+
+# The models of a run, opened once from the settings that name them, and tuned where scores ask for it.
+
+
+def open_models(settings: ModelsSettings) -> Models:
+    """All models that the settings name, each opened once; without those that are tuned (`with_texts`).
+
+    Raises a PretraceError where one cannot be opened, and for a placebo with the weights of the target; a wrong
+    adapter or count table is found before any is.
+    """
+    from pretrace.frequencies import Frequencies
+    from pretrace.tuning.artifacts import read_adapter
+
+    beside, alone = settings.companions, _alone(settings)
+    counts = Frequencies.load(beside.counts) if beside.counts else None
+    if beside.tuned:
+        read_adapter(beside.tuned)
+    target = _opened(settings.target.model, settings.target.opening, alone)
+    opening = _others(settings.target)
+    models = Models(target, counts=counts)
+    if beside.reference_model:
+        reference = _opened(beside.reference_model, replace(opening, revision=None), alone)
+        models = replace(models, reference=reference)
+    if beside.neighbors:
+        proposer = _proposer(beside.neighbors, target, opening, cache=settings.cache)
+        models = replace(models, proposer=proposer)
+    at = replace(opening, revision=settings.placebo_revision)
+    placebos = tuple(_opened(name, at, alone) for name in settings.placebos)
+    check_placebos(target, placebos)
+    if settings.several:
+        return replace(models, placebos=placebos)
+    return replace(models, placebo=replace(models, target=placebos[0]) if placebos else None)
+
+
+def with_texts(
+    models: Models,
+    settings: ModelsSettings,
+    parts: Parts | None = None,
+    method: Method | None = None,
+    *,
+    seed: int = 0,
+    on_step: OnStep | None = None,
+) -> Models:
+    """The models with the reference texts, and with the adapter that was named or one tuned on the texts set aside.
+
+    A placebo is given the same texts, and is tuned as the target was. ModelError where an adapter belongs to another
+    model.
+    """
+    from pretrace.tuning.adapters import tuned_model
+    from pretrace.tuning.artifacts import read_adapter
+
+    if parts and parts.reference:
+        placebo = replace(models.placebo, labelled=parts.reference) if models.placebo else None
+        models = replace(models, labelled=parts.reference, placebo=placebo)
+    texts, how, adapter = parts.tuning if parts else None, None, None
+    if settings.companions.tuned:
+        adapter = read_adapter(settings.companions.tuned)
+        how, seed, texts = adapter.method, adapter.seed, adapter.texts
+    if texts is None:
+        return models
+    how = how or method or methods.make("lora")
+    tune = partial(tuned_model, texts=texts, method=how, seed=seed, cache=settings.cache, on_step=on_step)
+    tuned = open_adapter(models.target, adapter.folder) if adapter else tune(models.target)
+    if models.placebo is None:
+        return replace(models, tuned=tuned)
+    placebo = replace(models.placebo, tuned=tune(models.placebo.target))
+    return replace(models, tuned=tuned, placebo=placebo)
+
+
+def open_references(settings: ModelsSettings) -> tuple[Backend, ...]:
+    """The reference models beside the one that scores ask, in the order they are named; PretraceError as for one."""
+    opening, alone = replace(_others(settings.target), revision=None), _alone(settings)
+    return tuple(_opened(name, opening, alone) for name in settings.references)
+
+
+def _others(target: Target) -> ModelSettings:
+    """The settings of the models beside the target: on a server they have names of their own."""
+    return replace(target.opening, served_model=None) if served_kind(target.model) else target.opening
+
+
+def _alone(settings: ModelsSettings) -> bool:
+    """Whether all models are on servers, or all have weights here."""
+    return len({served_kind(name) is None for name in settings.named}) == 1
+
+
+def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:
+    """The model; where a run has weights here and servers, each is given the settings it follows. `alone` says that
+    it has one kind, which is given all of them and refuses the others'."""
+    if not alone:
+        opening = opening.for_server() if served_kind(model) else opening.for_weights()
+    return open_model(model, **asdict(opening))
+
+
+def _proposer(spec: str, target: Backend, opening: ModelSettings, *, cache: bool) -> Proposer:
+    """What proposes words, opened as the target was; the target itself is not opened again."""
+    from pretrace.backends.proposals import open_proposer
+
+    names = ("dtype", "device", "trust_remote_code", "allow_pickle") if ":" in spec else ()
+    return open_proposer(spec, target, cache=cache, **{name: getattr(opening, name) for name in names})

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.findings import listed, others, shown, survival
-from pretrace.scoring.plan import RETRAINED
+from pretrace.scoring.settings import RETRAINED
 from pretrace.statistics.controls import PLACEBO
 from pretrace.types import Evaluation, Unlearned
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from pretrace.backends.serving.address import served_kind
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
 from pretrace.rewrites import After, Neighbors
-from pretrace.scoring.evidence import CHUNK, Want, encoded_for, remaining_batches
+from pretrace.scoring.evidence import CHUNK, Want, encoded_for, open_store, remaining_batches
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.types import Backend, Corpus, Needs, Quantity, Trace, View
 

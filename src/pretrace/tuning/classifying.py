@@ -21,9 +21,9 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings, device_of, from_pretrained, load, load_tokenizer
+from pretrace.backends.loading import device_of, from_pretrained, load, load_tokenizer, locate
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack
-from pretrace.backends.weights import locate
 from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.batches import epoch_batches, padded, pieces, rate

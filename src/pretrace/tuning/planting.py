@@ -128,6 +128,17 @@ class PlantSettings:
         )
 
 
+def in_words(method: PlantMethod, rate: float) -> str:
+    """How a copy of a model is trained further, for readers who know no learning rates.
+
+    >>> in_words("full", FULL_RATE), in_words("lora", 10 * LORA_RATE)
+    ('all weights, in small steps as late in a training', 'an adapter, in large steps as in the midst of a training')
+    """
+    usual = LORA_RATE if method == "lora" else FULL_RATE
+    steps = "small steps as late in" if rate <= 2 * usual else "large steps as in the midst of"
+    return f"{'an adapter' if method == 'lora' else 'all weights'}, in {steps} a training"
+
+
 DEMO = PlantSettings(
     epochs=2,
     max_tokens=512,
@@ -240,7 +251,8 @@ def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
     if isinstance(start, tuple):
         model, tokenizer = copy.deepcopy(start[0]).float(), start[1]
         return _Origin(_plain(model), tokenizer, {"model": type(model).__name__})
-    from pretrace.backends.loading import ModelSettings, load
+    from pretrace.backends.loading import load
+    from pretrace.backends.settings import ModelSettings
 
     loaded = load(str(start), ModelSettings(dtype="float32"))
     return _Origin(_plain(loaded.model), loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights})

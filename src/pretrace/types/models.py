@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,10 @@ from pretrace.types.audit import Sampling
 from pretrace.types.traces import Ints, Quantity, States, Trace
 
 
-class Encoded(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Encoded:
     """A text as token ids: `prefix` (start tokens, and a text before it: context only) then `tokens`, cut to the limit.
-    The first `shared` of these ids begin other texts of the same call too: a back end may read them once.
-
-    A tuple, since one is made for each text of a run.
-    """
+    The first `shared` of these ids begin other texts of the same call too: a back end may read them once."""
 
     prefix: Ints
     tokens: Ints

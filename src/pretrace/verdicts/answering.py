@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from pretrace.cache.traces import Draw
+from pretrace.cache.written import Draw
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models

@@ -22,11 +22,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.serving.address import called
 from pretrace.baselines.classifiers import SURFACE, surface_features
 from pretrace.baselines.classifiers import Words as TextWords
 from pretrace.building.reading import days
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Draw
+from pretrace.cache.written import Draw
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.results.rounding import p_value
@@ -970,14 +971,14 @@ class _Collections(Test[Doubles]):
     @property
     def story(self) -> Story:
         """The sentences."""
-        model, together = self.models.target.name, self.gathered
+        model, together = called(self.models.target.name), self.gathered
         references = bool(self.company.references)
         return Story(
             model, together.names[0], len(together.names) - 1, together.number, self.value, references
         )
 
     def words(self, values: Doubles) -> Words:
-        found, name, model = self.ranked(values), self.gathered.names[0], self.models.target.name
+        found, name, model = self.ranked(values), self.gathered.names[0], called(self.models.target.name)
         return Words(
             unit="collection",
             of=f"the texts of {name}",

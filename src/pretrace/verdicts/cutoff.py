@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.serving.address import called
 from pretrace.baselines.classifiers import surface_features, topic_components
 from pretrace.errors import TextsError
 from pretrace.results.rounding import p_value
@@ -801,7 +802,7 @@ class _Cutoff(Test[Doubles]):
         )
 
     def words(self, values: Doubles) -> Words:
-        model, day, months = self.models.target.name, self.windows.own.day, self.windows.months
+        model, day, months = called(self.models.target.name), self.windows.own.day, self.windows.months
         inside, others = sum(self.windows.own.sizes), len(self.windows.placebos)
         off = "reference models, " if self.references else ""
         return Words(

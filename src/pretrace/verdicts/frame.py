@@ -72,9 +72,11 @@ first where both read alike, up to the second where they do not."""
 CARRIES = 0.1
 """The correlation of two models' values below which the second model cannot speak for the target."""
 DEFAULT_SECOND = "smollm2"
+ASKED = "reading with the model in question"
+"""The stage that comes first."""
 UNREGISTERED = (
-    "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up "
-    "(--no-cache)."
+    "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up. "
+    "[--no-cache]"
 )
 
 
@@ -95,6 +97,8 @@ class Words:
     exact: bool = True
     preferred: str = "what was published"
     """What a trained model prefers, for the check of the second model: "the published order"."""
+    verb: str = "prefers"
+    """What it does with it."""
     read: str = ""
     """What a copy is trained on for --power, one of them, where that is not the unit."""
 
@@ -151,6 +155,9 @@ class Test(ABC, Generic[V]):
     name: ClassVar[str]
     second: ClassVar[bool] = True
     """Whether nobody is accused unless a second model finds less: so it is unless pretrace itself drew the lot."""
+    second_if_found: ClassVar[bool] = False
+    """Whether the second model is asked only where p is at or below the level. It withholds accusations and nothing
+    else (`verdicts.outcome`), so no outcome changes; a test with long readings spares them."""
     repeatable: ClassVar[bool] = False
     """Whether a check of the test itself withholds unless the lot was repeated: then the chances are known whatever the
     texts are, and the second model need only find nothing itself."""
@@ -272,9 +279,9 @@ def verdict(
     check_placebos(models.target, models.placebos)
     if models.reference is not None:
         check_references(models, [models.reference])
-    values = test.read(models.target, "reading with the model in question")
+    values = test.read(models.target, ASKED)
     found, words = test.tested(values), test.words(values)
-    second = _second(test, values, words)
+    second = _second(test, values, found, words)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
     said = conclude(
@@ -428,44 +435,52 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
     return shared / np.sqrt(alone * beside) if alone * beside > 0 else 0.0
 
 
-def _second(test: Test[V], values: V, words: Words) -> Check | None:
+def _second(test: Test[V], values: V, found: Tested, words: Words) -> Check | None:
     """The same test with each model that cannot have seen the texts: it must find nothing, and the target must show
     more than `dose` times what it shows. Where the lot itself is known (`second`, `repeatable`), the first half of that
-    is enough."""
+    is enough, as it is where the test `found` nothing: there is no preference to hold against what it shows. With
+    `second_if_found` a test that found nothing asks none."""
     models, level = test.models.placebos, test.settings.level
     title = "A model that cannot have seen the texts does not find the same"
     cure = "Name a model that cannot have seen the texts: an older one, or one of another family. [--placebo]"
     if not models:
         said = "No such model was asked."
         return Check(SECOND, title, "not run", said, cure) if test.second else None
+    if test.second_if_found and (found.p is None or found.p > level):
+        said = (
+            "No such model was asked: the test alone does not speak for training, and there was nothing that a second "
+            "model could have withheld."
+        )
+        return Check(SECOND, title, "not run", said)
     told, figures, good = [], {}, True
     for one in models:
-        read = test.read(one, f"reading with {one.name}")
+        name = called(one.name)
+        read = test.read(one, f"reading with {name}")
         p = test.tested(read).p
         if p is None:
             raise ModelError(f"the second model {one.name} reads none of the units: name another one.")
-        figures[f"p of {one.name}"] = p
-        told.append(_asked_words(one.name, p, words, level))
+        figures[f"p of {name}"] = p
+        told.append(_asked_words(name, p, words, level))
         good = good and p > level
-        if not test.second or test.repeatable:
+        if not test.second or test.repeatable or found.p is None or found.p > level:
             continue
         rest = test.beyond(values, read)
-        figures[f"p beyond {one.name}"], figures[f"multiple of {one.name}"] = rest.p, rest.dose
+        figures[f"p beyond {name}"], figures[f"multiple of {name}"] = rest.p, rest.dose
         good = good and rest.p <= level
-        told.append(_beyond_words(one.name, rest, level))
+        told.append(_beyond_words(name, rest, level))
     status: Status = "passed" if good else "failed"
     cure = (
         f"Something in the texts may make {words.preferred} likelier for every model, or that model has seen the texts "
         "too. Name another second model, larger and more like the one in question."
     )
-    name = SECOND if test.second else "placebo"
+    role = SECOND if test.second else "placebo"
     plain = {name: value for name, value in figures.items() if np.isfinite(value)}
-    return Check(name, title, status, " ".join(told), "" if good else cure, plain)
+    return Check(role, title, status, " ".join(told), "" if good else cure, plain)
 
 
 def _asked_words(name: str, p: float, words: Words, level: float) -> str:
-    finds = "so it prefers it as well" if p <= level else "so it does not prefer it"
-    return f"{name} was asked whether it prefers {words.preferred}, too: p = {p_value(p)}, {finds}."
+    does = "does" if p <= level else "does not"
+    return f"{name} was asked whether it {words.verb} {words.preferred}, too: p = {p_value(p)}, so it {does}."
 
 
 def _beyond_words(name: str, rest: Beyond, level: float) -> str:
@@ -474,7 +489,7 @@ def _beyond_words(name: str, rest: Beyond, level: float) -> str:
             f"But {name} reads these texts so differently from the model in question that it cannot show what every "
             "model would find in them."
         )
-    left = "so its preference is beyond it" if rest.p <= level else "so its preference is not beyond it"
+    left = "so it shows more" if rest.p <= level else "so it does not show more"
     against = f"{rest.dose:.1f} times what {name} shows"
     return f"The model in question was then held against {against}: p = {p_value(rest.p)}, {left}."
 

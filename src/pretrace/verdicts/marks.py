@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.building.reading import days
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.rounding import recorded_p
@@ -394,7 +395,7 @@ class _Marks(ByLot):
         )
 
     def words(self, values: Rows) -> Words:
-        name = self.models.target.name
+        name = called(self.models.target.name)
         return Words(
             unit="text",
             of=f"the published texts of {self.seal.name}",

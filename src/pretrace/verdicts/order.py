@@ -896,7 +896,7 @@ def order_check(values: Mapping[str, Sequence[Doubles]], *, cure: str, seed: int
     words = (
         f"Without any model, the published order was compared with random ones, by {_and(list(p))}. "
         + (f"It stands out by {_and(out)}" if out else "It stands out by none of these")
-        + f" (the smallest p is {p_value(min(p.values()))}; {bound:.3g} and less stands out)."
+        + f" (the smallest p is {p_value(min(p.values()))}; {p_value(bound)} and less stands out)."
     )
     return Check("order", title, "failed" if out else "passed", words, cure if out else "", {"p": p})
 

@@ -121,8 +121,8 @@ UNASKED = (
 
 
 def exposure(power: Power, unit: str = "text") -> str:
-    """The training that was tried, in words: "12 texts of 24 were read once by a copy of the model (all weights, at a
-    learning rate of 5e-05)"."""
+    """The training that was tried, in words: "12 texts of 24 were read once by a copy of the model (all weights, in
+    small steps as late in a training)"."""
     facts = power.facts
     many = f"{power.planted:,} {unit}s" if power.planted != 1 else f"one {unit}"
     of = f" of {facts['units']:,}" if facts.get("units") else ""

@@ -10,7 +10,7 @@ import numpy as np
 from pretrace.errors import TextsError
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval
-from pretrace.tuning.planting import FULL_RATE, LORA_RATE, split_members
+from pretrace.tuning.planting import FULL_RATE, LORA_RATE, in_words, split_members
 from pretrace.types import Backend, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.audit.power import SIZES, planted_copy
 from pretrace.verdicts.reading import Watched
@@ -101,6 +101,5 @@ def rank_power(
 def trained(settings: TestSettings, units: int | None = None) -> dict[str, object]:
     """How the copy was trained, for the sentence on what an all-clear excludes; a half of so many units was read."""
     rate = LORA_RATE if settings.power_method == "lora" else FULL_RATE
-    what = "an adapter" if settings.power_method == "lora" else "all weights"
-    facts: dict[str, object] = {"how": f"{what}, at a learning rate of {rate:g}"}
+    facts: dict[str, object] = {"how": in_words(settings.power_method, rate), "learning_rate": rate}
     return facts if units is None else {**facts, "units": units}

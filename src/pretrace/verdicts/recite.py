@@ -4,8 +4,10 @@ The file reads from top to bottom: settings, windows, what a model makes of them
 
 Two things are compared. *Swap*: each window's own end is held against the end of a window of another document of the
 same set, given the same beginning; what a model prints of any such text falls away. *Controls*: documents of the same
-kind that cannot have been read. p is the larger of both p-values, so both must speak for training. The frame asks a
-second model as well: what it prints, too, is common text.
+kind that cannot have been read. p is the larger of both p-values, so both must speak for training. Where it is at or
+below the level, the frame asks a second model as well, all windows of both sets: what it prints, too, is common text.
+Where p is above the level there is no accusation that it could withhold, so it is not asked. That no choice of windows
+is made keeps the second model's evidence whole: it may print, of the same texts, other windows than the target does.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pretrace.backends.serving.address import called
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.rounding import p_value
 from pretrace.scores.extraction import tries_for
-from pretrace.scoring.evidence import Progress, Want, trace
+from pretrace.scoring.evidence import Progress, Want, open_store, trace
+from pretrace.scoring.outlook import REPORT, Stage, device_of, guessed_seconds
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
@@ -49,7 +51,7 @@ from pretrace.types import (
 )
 from pretrace.verdicts.answering import TOKENS, Continues, alike, answers_check, continued, draws_of
 from pretrace.verdicts.audit.watch import Watch
-from pretrace.verdicts.frame import DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
+from pretrace.verdicts.frame import ASKED, DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
 from pretrace.verdicts.outcome import null_of
 from pretrace.verdicts.planting import planted_shift, trained
 from pretrace.verdicts.settings import TEST, TestSettings
@@ -327,13 +329,46 @@ def recite(  # noqa: PLR0913
         models=models,
         settings=settings,
         watch=watched(watch),
-        score="continuations"
-        if text
-        else f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})",
+        score=score_of(text=text),
         controls=controls,
         text=text,
     )
+    test.watch.plan(stages_of(test.windows, models, settings, text=text), REPORT)
     return verdict(test, statements=statements)
+
+
+_WRITING = "writing the first windows"
+
+
+def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> tuple[Stage, ...]:
+    """What lies ahead, each with a guess of its seconds: the model in question reads or continues the windows, then
+    each second model, which is left out where the test finds nothing, then some windows are continued for the report.
+    A model that gives text alone has no guess: its provider decides."""
+    number = len(windows.found)
+
+    def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:
+        parameters = int(model.facts.get("parameters") or 0)
+        tokens = TOKENS * (1 + settings.samples if text else 1) if writes else 2 * 2 * PIECE // 4
+        seconds = guessed_seconds(
+            "writing" if writes else "reading",
+            parameters=parameters,
+            tokens=windows * tokens,
+            device=device_of(model),
+        )
+        return Stage(name, seconds if parameters else 0.0)
+
+    ahead = [stage(ASKED, models.target, number, writes=text)]
+    ahead += [stage(f"reading with {called(one.name)}", one, number, writes=text) for one in models.placebos]
+    if not text:
+        ahead.append(stage(_WRITING, models.target, min(number, 2 * WRITTEN), writes=True))
+    return tuple(ahead)
+
+
+def score_of(*, text: bool) -> str:
+    """What windows are read with, for the record and the draws."""
+    if text:
+        return "continuations"
+    return f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -346,6 +381,7 @@ class _Recite(Test[Recited]):
     kept: dict[str, Any] = field(default_factory=dict)
 
     name: ClassVar[str] = "recite"
+    second_if_found: ClassVar[bool] = True
     accusing: ClassVar[tuple[str, ...]] = ("controls", "formulaic", "answers")
 
     @property
@@ -553,8 +589,8 @@ class _Recite(Test[Recited]):
         compared = [
             f"The texts were cut into windows of about {2 * PIECE} characters. The model was given the first half of a "
             "window, and it was measured how far it prints the second half, word for word.",
-            "Each second half was compared with that of another document after the same first half, so that what a "
-            "model prints of any such text counts for nothing.",
+            "The same was measured with the second half of another document in its place. Only what the model prints "
+            "of the right one beyond that counts.",
         ]
         if held:
             compared.append(
@@ -584,6 +620,7 @@ class _Recite(Test[Recited]):
                 "A model that prints nothing of a text may have read it all the same.",
             ),
             preferred="these texts",
+            verb="prints",
             read="document",
         )
 
@@ -610,7 +647,7 @@ class _Recite(Test[Recited]):
             number = 1 + self.settings.samples
             tries_of = f"{number} tries" if number > 1 else "one try"
             return [
-                f"In {tries_of} a window the model printed, in runs of five or more words, {' and '.join(said)}."
+                f"In {tries_of} for each window the model printed, in runs of five or more words, {' and '.join(said)}."
             ]
         return [f"The model can be expected to print, {'; '.join(said)}."]
 
@@ -736,7 +773,7 @@ class _Recite(Test[Recited]):
             for control in (False, True)
             for i in [j for j in order if found[j].control == control][:WRITTEN]
         ]
-        with self.watch.passes("writing the first windows") as progress:
+        with self.watch.passes(_WRITING) as progress:
             written = continued(
                 self.models.target,
                 [found[i].prefix for i in some],

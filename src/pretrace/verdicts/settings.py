@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.registry import require
-from pretrace.scoring.plan import EvaluationSettings
+from pretrace.scoring.settings import EvaluationSettings
 from pretrace.settings import CONTROLS, LARGEST, MODEL, cache_option, check_ranges, like, option
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS

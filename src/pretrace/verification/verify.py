@@ -108,17 +108,25 @@ def _report(place: Path, settings: Mapping[str, Any]) -> Checked:
     from pretrace import __version__
 
     try:
-        made, found = runs.report_of(place), (place / runs.REPORT).read_bytes()
-    except FileNotFoundError:
-        return Checked("report", "no", f"{runs.REPORT} is gone; pretrace runs report {place} makes it anew")
+        made = runs.pages_of(place)
     except OutputError as error:
         return Checked("report", "no", f"it cannot be made from the tables: {error}")
-    if made.encode("utf-8", "backslashreplace") == found:
-        return Checked("report", "yes", f"{runs.REPORT} is what the tables give")
+    gone = [name for name in made if not (place / name).is_file()]
+    if gone:
+        return Checked("report", "no", f"{gone[0]} is gone; pretrace runs report {place} makes it anew")
+    other_pages = [
+        name
+        for name, page in made.items()
+        if (place / name).read_bytes() != page.encode("utf-8", "backslashreplace")
+    ]
+    if not other_pages:
+        return Checked(
+            "report", "yes", f"{' and '.join(made)} {'are' if len(made) > 1 else 'is'} what the tables give"
+        )
     software = settings.get("software")
     written = software.get("pretrace") if isinstance(software, Mapping) else None
     other = f" (pretrace {written} made the result, this is {__version__})" if written != __version__ else ""
-    return Checked("report", "no", f"{runs.REPORT} is not what the tables give{other}")
+    return Checked("report", "no", f"{other_pages[0]} is not what the tables give{other}")
 
 
 def _texts(side: Side, given: str | Path | Sequence[str | Path] | None) -> Checked:

@@ -12,6 +12,7 @@ from pathlib import Path
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.documents import DOCUMENTS, ending_of
 from pretrace.corpora.formats import rows_of
+from pretrace.corpora.opening import TABLES, longest_texts
 from pretrace.corpora.reading import Reading
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
@@ -27,8 +28,6 @@ _SCRIPTS_SHOWN = 4
 FIRST = 3
 """Texts of which the beginning is shown."""
 _FIRST_READ, _FIRST_SHOWN = 2_000, 300
-_GUESSED_FROM, _LEAST_LETTERS = 100, 20
-_TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +80,10 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Facts:
         return said.replace(place, name)
 
     try:
-        columns, longest = _columns(path, limits)
+        columns = _columns(path, limits)
+        guess = "" if text_column else longest_texts(path)
     except TextsError as error:
         raise TextsError(plain(str(error))) from error
-    guess = "" if text_column or {"text", "input"} & {*columns} else longest
     text_column = text_column or guess
     chosen = Columns(text=text_column or None)
     try:
@@ -162,17 +161,16 @@ class _Names(Reading):
         return tuple(dict.fromkeys(found))
 
 
-def _columns(path: Path, limits: Limits) -> tuple[tuple[str, ...], str]:
-    """The columns of a table's first row, none of a folder or a .txt file; and that with the longest texts in the first
-    rows, "" where none is long. RequestError where there are too many columns, rows, or characters in them."""
-    table = path.name.lower().endswith(_TABLES) and ".txt" not in path.suffixes
+def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
+    """The columns of a table's first row, none of a folder or a .txt file. RequestError where there are too many
+    columns, rows, or characters in them."""
+    table = path.name.lower().endswith(TABLES) and ".txt" not in path.suffixes
     names: tuple[str, ...] = ()
     size = 0
     if (
         path.is_dir() or ending_of(path.name) in DOCUMENTS
     ):  # a text a file: what it may hold was checked as it came
-        return names, ""
-    number, lengths = 0, Counter[str]()
+        return names
     for number, row in enumerate(rows_of(path, _Names(Columns(), str(path))), start=1):
         if number == 1 and table:
             names = tuple(row.fields)
@@ -183,8 +181,6 @@ def _columns(path: Path, limits: Limits) -> tuple[tuple[str, ...], str]:
                     "columns out."
                 )
         size += sum(len(cell) for cell in row.fields.values() if isinstance(cell, str))
-        if number <= _GUESSED_FROM:
-            lengths.update({name: len(cell) for name, cell in row.fields.items() if isinstance(cell, str)})
         if number > limits.texts or size > limits.expanded:
             most = f"{limits.texts:,} texts, or {limits.expanded:,} characters,"
             raise RequestError(
@@ -192,6 +188,4 @@ def _columns(path: Path, limits: Limits) -> tuple[tuple[str, ...], str]:
                 "command line, which reads collections of any size.",
                 413,
             )
-    longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
-    read = max(1, min(number, _GUESSED_FROM))
-    return names, longest if longest in names and letters / read >= _LEAST_LETTERS else ""
+    return names

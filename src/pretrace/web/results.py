@@ -136,10 +136,10 @@ def verified(folder: Path) -> Checked:
 
 
 def files(folder: Path) -> list[tuple[str, int]]:
-    """The files of a result for download, with their sizes; the report is not among them."""
+    """The files of a result for download, with their sizes; what has a page of its own is not among them."""
     found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     names = ((path.relative_to(folder).as_posix(), path.stat().st_size) for path in found)
-    return [(name, size) for name, size in names if name != runs.REPORT]
+    return [(name, size) for name, size in names if name not in (runs.REPORT, runs.APPENDIX)]
 
 
 def packed(folder: Path) -> Iterator[bytes]:

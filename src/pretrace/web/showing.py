@@ -18,7 +18,7 @@ from fastapi.responses import (
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.runs import REPORT
+from pretrace.runs import APPENDIX, REPORT
 from pretrace.web import charts, example, results
 from pretrace.web.archives import TAKEN
 from pretrace.web.guard import LOGIN, REPORT_POLICY, address_of
@@ -143,6 +143,7 @@ def result(desk: Here, name: str) -> HTMLResponse:
         entry=entry,
         chart=charts.of_documents(found),
         figures={label: value for label, value in told.items() if label not in ("Outcome", "Statement")},
+        appendix=(folder / APPENDIX).is_file(),
         files=results.files(folder),
         mark=results.marker_hash(folder),
     )
@@ -166,7 +167,17 @@ def verified(desk: Here, name: str) -> HTMLResponse:
 @router.get("/results/{name}/report")
 def report(desk: Here, name: str) -> Response:
     """The report, which may load nothing and run nothing."""
-    place = inside(results.result_folder(desk.workspace, name), REPORT)
+    return _page(desk, name, REPORT)
+
+
+@router.get("/results/{name}/appendix")
+def appendix(desk: Here, name: str) -> Response:
+    """The appendix of the report, for paper."""
+    return _page(desk, name, APPENDIX)
+
+
+def _page(desk: Here, name: str, file: str) -> Response:
+    place = inside(results.result_folder(desk.workspace, name), file)
     headers = {"Content-Security-Policy": REPORT_POLICY}
     return FileResponse(place, media_type="text/html; charset=utf-8", headers=headers)
 

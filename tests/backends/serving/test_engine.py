@@ -20,9 +20,8 @@ from tiny import SENTENCES
 from benchmarks.servers.imitation import Model
 from pretrace import open_model
 from pretrace.backends.serving.address import parse_address
-from pretrace.cache.traces import open_store
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Backend, Quantity, Trace
 
 Shift = Callable[[dict[str, Any]], dict[str, Any]]

@@ -28,9 +28,8 @@ from pretrace.backends.serving.packaged import packaged as known_numbers
 from pretrace.backends.serving.routes import ROUTES, Prompt
 from pretrace.backends.serving.self_check import SENTENCES
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Backend, Quantity, Trace
 
 Open = Callable[..., Backend]
@@ -276,25 +275,6 @@ def test_the_packaged_model_is_recognised_and_what_changes_its_numbers_is_named(
     for says, numbers in changes.items():
         with pytest.raises(ModelError, match=says):
             compared("it", known.ids, numbers)
-
-
-@pytest.mark.timeout(600)
-def test_the_known_numbers_are_those_of_the_packaged_model(packaged: str) -> None:
-    from benchmarks.servers import known as servers_known
-
-    model, known = open_model(packaged), known_numbers()
-    assert servers_known.asked(model) == [list(one) for one in known.ids]
-    np.testing.assert_allclose(servers_known.numbers(model), known.forms[PLAIN], atol=1e-3)
-    np.testing.assert_allclose(
-        servers_known.numbers(model, temperature=0.7), known.temperatures[0.7], atol=1e-3
-    )
-    around = servers_known.templates(model)
-    assert set(known.forms) == {PLAIN, *around}
-    name = "within the chat template"
-    before, after = around[name]
-    np.testing.assert_allclose(
-        servers_known.numbers(model, before=before, after=after), known.forms[name], atol=1e-3
-    )
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from pretrace import load_run, load_verdict, open_model
 from pretrace.backends.serving.backend import EVERY
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import open_store
+from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity
 from pretrace.verdicts.audit.built import figures_of
 

@@ -18,9 +18,8 @@ from pretrace.backends import known_backends, open_tokenizer
 from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.self_check import REPEATED
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
-from pretrace.cache.traces import open_store
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.scoring.evidence import trace
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Backend, Quantity, Trace
 
 Open = Callable[..., Backend]

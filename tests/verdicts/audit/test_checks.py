@@ -9,6 +9,7 @@ import pytest
 
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models, check_placebos
+from pretrace.statistics.permutation import two_sample
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power
@@ -256,6 +257,17 @@ def test_a_placebo_that_finds_one_side_more_various_speaks_against_the_controls(
     various = with_controls(3 * alike.heldout_values, alike.values)
     assert checks.innocent_check("m", alike, seed=0).status == "passed"
     assert checks.innocent_check("m", various, seed=0).status == "failed"
+
+
+def test_what_is_said_of_a_placebo_counts_that_four_tests_were_made() -> None:
+    rng = np.random.default_rng(3)
+    sides = rng.normal(0, 1, 40), rng.normal(0.5, 1, 40)
+    far, near = (np.abs(side - np.median(side)) for side in sides)
+    pairs = (sides, sides[::-1], (far, near), (near, far))
+    smallest = min(two_sample(one, other, seed=0) for one, other in pairs)
+    assert 0.001 < smallest < 0.25
+    check = checks.innocent_check("m", with_controls(*sides), seed=0)
+    assert check.figures["p"] == pytest.approx(4 * smallest)
 
 
 def placebo(name: str, grade: str, closeness: float | None = None) -> Placebo:

@@ -10,7 +10,7 @@ import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.weight_similarity import likeness
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import check_placebos

@@ -16,7 +16,7 @@ from tokenizers import decoders
 
 from pretrace.backends.generation import Completer
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.testing import FakeBackend

@@ -55,6 +55,13 @@ def test_without_a_second_model_nobody_is_accused():
     assert "No such model was asked" in " ".join(found.reasons)
 
 
+def test_where_nothing_is_preferred_a_second_model_that_prefers_nothing_either_has_passed():
+    found = asked(Models(FakeBackend(), placebos=(FakeBackend(name="second", max_tokens=3000),)))
+    second = next(check for check in found.checks if check.name == "second")
+    assert found.p > 0.05
+    assert (second.status, second.cure, "was then held against" in second.words) == ("passed", "", False)
+
+
 def test_a_second_model_for_which_its_documents_differ_more_withholds():
     """The spread of the scores of the second model is one of the features of the collections."""
     found = asked(beside(FakeBackend(contents(CORPORA[0]))))

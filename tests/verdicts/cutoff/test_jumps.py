@@ -217,7 +217,7 @@ NASTY = (
     "strong season",
     "event that both models see", "event that the target sees twice as clearly",
 )  # fmt: skip
-RUNS = 240
+RUNS = 150
 
 
 def outcomes(kind: str, jump: float = 0.0) -> list[tuple[Outcome, Outcome]]:

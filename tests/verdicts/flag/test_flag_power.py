@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pretrace.statistics.shift import below, serial_p, spread_p
+from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.flag import FlagSettings, concluding
 from pretrace.verdicts.flag.planning import prospect
 from pretrace.verdicts.flag.power import Planted, simulated
@@ -34,7 +35,7 @@ def looked(asked, known, seen=0, shift=0.0, seed=5):
 
 
 def ended(found, gained):
-    power, share = simulated(found, Planted(gained, 20, "all weights", 1))
+    power, share = simulated(found, Planted(gained, 20, PlantSettings(epochs=1)))
     return concluding.concluded(found, power, share, model="m", corpus="c").outcome, power, share
 
 

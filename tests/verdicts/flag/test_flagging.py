@@ -85,8 +85,8 @@ def test_the_texts_that_were_seen_are_flagged():
     assert found.figures["method"] == "bh"
     assert flagged_ids(found) == [str(i) for i in range(12)]
     assert found.statement == (
-        "12 of the 40 texts of mine are flagged: what target makes of them is consistent with training on them, or on "
-        "copies."
+        "12 of the 40 texts of “mine” are flagged: what target makes of them is consistent with training on them, or "
+        "on copies."
     )
     texts, known = found.tables
     assert texts["p"] == pytest.approx(p_values(texts["score"], known["score"]))
@@ -118,7 +118,7 @@ def test_the_same_again_and_nothing_where_nothing_was_seen():
     nothing = flag(MINE, KNOWN, target([]), LOSS)
     assert (nothing.outcome, flagged_ids(nothing)) == ("missed", [])
     assert nothing.statement.startswith(
-        "Could have been missed: nothing stands out among the 40 texts of mine"
+        "Could have been missed: nothing stands out among the 40 texts of “mine”"
     )
     assert any("--power" in words for words in nothing.advice)
     assert nothing.p > 0.05
@@ -183,7 +183,7 @@ def test_documents_are_flagged_with_all_their_texts_and_count_once():
         400,
         100,
     )  # all have four: the mean of all
-    assert found.statement.startswith("3 of the 10 documents of mine are flagged (12 texts)")
+    assert found.statement.startswith("3 of the 10 documents of “mine” are flagged (12 texts)")
     assert flagged_ids(found) == [str(i) for i in range(12)]
     assert len(set(found.tables[0]["p"][:4].tolist())) == 1
     short = Corpus(
@@ -372,9 +372,9 @@ def test_a_placebo_that_could_flag_nothing_says_so():
 
 def test_one_text_is_spoken_of_as_one():
     one = Corpus("one", MINE.texts[:1])
-    assert flag(one, KNOWN, target(), LOSS).statement.startswith("The one text of one is flagged")
+    assert flag(one, KNOWN, target(), LOSS).statement.startswith("The one text of “one” is flagged")
     missed = flag(one, KNOWN, target([]), LOSS).statement
-    assert missed.startswith("Could have been missed: nothing stands out among the one text of one")
+    assert missed.startswith("Could have been missed: nothing stands out among the one text of “one”")
 
 
 def test_nobody_chooses_a_seed():
@@ -429,7 +429,7 @@ def test_a_tenth_of_a_test_set_is_seen_though_no_text_is_flagged(scored):
     assert found.p < 0.002
     assert set_test(found).above > 1.5 * set_test(found).expected > 100
     assert found.statement.startswith(
-        "No single text is flagged, but the 2,000 texts of test set as a whole stand out"
+        "No single text is flagged, but the 2,000 texts of “test set” as a whole stand out"
     )
     assert f"(p = {p_value(found.p)})" in found.statement
     assert "Which ones cannot be said" in found.statement

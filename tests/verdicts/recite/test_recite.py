@@ -21,6 +21,7 @@ from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Quantity, Text, Written
 from pretrace.verdicts import recite as room
+from pretrace.verdicts.audit.watch import Timed, Unwatched
 from pretrace.verdicts.frame import watched
 from pretrace.verdicts.recite import PIECE, ReciteSettings, end_logp, pieces, printed, recite, windows_of
 
@@ -104,6 +105,30 @@ def test_the_other_model_is_not_accused(models):
     innocent = Models(models.placebos[0], placebos=(models.target,))
     found = recite(CONTROLS, replace(innocent), SETTINGS, controls=corpus("more"))
     assert (found.outcome, found.p) == ("inconclusive", 1.0)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_second_model_is_asked_only_where_it_could_withhold(models, text):
+    innocent = replace(models, target=models.placebos[0], placebos=(models.target,))
+    stages = [one.name for one in room.stages_of(windows_of(TEXTS, CONTROLS), innocent, SETTINGS, text=text)]
+    assert stages[:2] == ["reading with the model in question", "reading with learnt"]
+    watch = Timed(Unwatched())
+    found = recite(TEXTS, innocent, SETTINGS, controls=CONTROLS, text=text, watch=watch)
+    assert found.outcome == "inconclusive"
+    assert check(found, "second") == "not run"
+    assert "reading with learnt" not in watch.seconds
+    watch = Timed(Unwatched())
+    assert check(recite(TEXTS, models, SETTINGS, text=text, watch=watch), "second") == "passed"
+    assert "reading with other" in watch.seconds
+
+
+def test_a_guess_of_the_time_grows_with_the_windows(models):
+    few, many = (
+        room.stages_of(windows_of(corpus("some", number), None), models, SETTINGS, text=False)
+        for number in (6, 12)
+    )
+    assert 0 < 2 * few[0].seconds == pytest.approx(many[0].seconds)
+    assert few[1].seconds == pytest.approx(few[0].seconds)  # models of one size
 
 
 def test_without_controls_nobody_is_accused(models):

@@ -184,16 +184,28 @@ def holds_secret(parts: SplitResult) -> bool:
     return parts.username is not None or parts.password is not None or bool(parts.query)
 
 
+def served_as(name: str) -> tuple[str, str]:
+    """What a server calls a model, "" where that was not recorded, and the server's address, "" for a model that stands
+    on none: then the first is its own name.
+
+    >>> served_as("chat:https://api.example.org/v1#writer-2"), served_as("smollm2")
+    (('writer-2', 'https://api.example.org/v1'), ('smollm2', ''))
+    """
+    kind, _, rest = name.partition(":")
+    url, _, model = rest.partition("#")
+    if kind in (*KINDS, *get_args(TextKind)) and split_url(url) is not None:
+        return model, url
+    return name, ""
+
+
 def called(name: str) -> str:
     """A model's name in a sentence: one on a server by its name and the host, without the path.
 
     >>> called("chat:https://api.example.org/v1#writer-2"), called("vllm:http://127.0.0.1:8000"), called("smollm2")
     ('writer-2 at api.example.org', 'the model at 127.0.0.1:8000', 'smollm2')
     """
-    kind, _, rest = name.partition(":")
-    url, _, model = rest.partition("#")
-    parts = split_url(url) if kind in (*KINDS, *get_args(TextKind)) else None
-    return f"{model or 'the model'} at {parts.netloc}" if parts is not None else name
+    model, url = served_as(name)
+    return f"{model or 'the model'} at {urlsplit(url).netloc}" if url else model
 
 
 def api_key(url: str) -> str:

@@ -22,7 +22,7 @@ from pretrace.backends.serving.client import Client, NotTakenError
 from pretrace.backends.serving.opening import REQUESTS, SECONDS, held_models
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.traces import Draw, open_written
+from pretrace.cache.written import Draw, open_written
 from pretrace.errors import ModelError, shown
 from pretrace.types import Encoded, Quantity, States, Trace, Written
 

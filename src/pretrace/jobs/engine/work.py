@@ -23,7 +23,9 @@ from pretrace.scan.sightings import Part
 from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import Parts as Texts
-from pretrace.scoring.plan import Models, ModelsSettings, ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.settings import ModelsSettings
+from pretrace.tuning.methods import Method
 from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
 
 SMALL = 32
@@ -56,12 +58,12 @@ class Scoring:
     wanted: ModelsSettings
     expressions: str
     texts: Texts
-    method: str
+    method: Method | None
     options: Options
 
     def open(self) -> tuple[Ready, Callable[[Any], Any]]:
         """The worker's own account of itself, and what scores a shard."""
-        from pretrace.scoring.models import open_models, with_texts
+        from pretrace.scoring.plan import open_models, with_texts
 
         keep_few_shapes()
         plan, options = ScorePlan.parse(self.expressions), self.options
@@ -230,7 +232,7 @@ class Reading:
 
     def open(self) -> tuple[dict[str, str], Callable[[Any], Any]]:
         """The models' fingerprints by role, and what reads a batch with one of them."""
-        from pretrace.scoring.models import open_models
+        from pretrace.scoring.plan import open_models
 
         opened = roles(open_models(self.wanted))
 

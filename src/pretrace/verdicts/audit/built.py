@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.results.folder import Opened, read_folder, read_lines, read_parquet, texts_of
 from pretrace.results.output_checks import AUDIT_KEY
 from pretrace.results.serialization import expect, from_plain, to_plain
@@ -75,7 +76,7 @@ def audit_verdict(
             raise ValueError(f"a {name} value of the audit is NaN or infinite")
     if not 0 <= answer.p <= 1:
         raise ValueError(f"the p-value of an audit is {answer.p}")
-    corpus, model, plan = fields["corpus"], fields["model"], figures.plan
+    corpus, model, plan = fields["corpus"], called(fields["model"]), figures.plan
     named = {"corpus": corpus, "model": model}
     return Verdict(
         test="audit",

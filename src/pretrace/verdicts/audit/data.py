@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from pretrace.baselines.classifiers import classifiers
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import by_document
 from pretrace.types import Answer, Backend, Design, Doubles, Features, TextClassifier
@@ -204,7 +203,7 @@ class AuditData:
 
     @property
     def _classifier(self) -> TextClassifier:
-        return classifiers.make(self.settings.classifiers[0])
+        return self.settings.learners[self.settings.classifiers[0]]
 
     def values(self, procedure: str) -> DocumentValues:
         """One value a document, on which the procedure's test was made; of the paper's, which tests pieces,

@@ -136,10 +136,10 @@ def _gaps(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> tuple[Gap,
     sides = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets).corpora()
     whole = (_whole(sides[0]), _whole(sides[1]))
     try:
-        found = gap(*sides, settings.classifiers, seed=seed)
+        found = gap(*sides, settings.learners, seed=seed)
         if [len(side.texts) for side in whole] == [len(side.texts) for side in sides]:
             return found
-        *more, _ = gap(*whole, settings.classifiers, seed=seed)
+        *more, _ = gap(*whole, settings.learners, seed=seed)
     except TextsError:
         return ()
     return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])

@@ -19,7 +19,7 @@ from pretrace.statistics import power as statistics
 from pretrace.statistics.documents import linked
 from pretrace.statistics.intervals import mean_interval
 from pretrace.tuning.plan import OnStep
-from pretrace.tuning.planting import PlantSettings, plant, split_members
+from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.generation import PLANTING
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pretrace.backends.huggingface import HuggingFace
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
-_METHODS = {"full": "all weights", "lora": "an adapter"}
 
 
 def measured(
@@ -133,10 +132,10 @@ def _power(noise: DocumentValues, shift: Doubles, settings: PlantSettings, *, le
         effect=mean_interval(shift),
         curve=statistics.curve(noise.values, shift, SIZES, heldout=heldout, level=level),
         facts={
-            "how": f"{_METHODS[settings.method]}, at a learning rate of {settings.rate(existing=True):g}, "
-            f"in steps of {settings.batch} passages",
+            "how": in_words(settings.method, settings.rate(existing=True)),
             "units": size,
             "learning_rate": settings.rate(existing=True),
+            "passages a step": settings.batch,
         },
     )
 

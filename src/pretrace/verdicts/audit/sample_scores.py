@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.cache.traces import open_store
 from pretrace.errors import ModelError, TextsError
-from pretrace.scoring.evidence import Progress, trace
+from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cache.traces import Draw
+from pretrace.cache.written import Draw
 from pretrace.registry import require
 from pretrace.settings import cache_option, check_ranges, option
 from pretrace.tuning.methods import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
-from pretrace.types import Sampling
+from pretrace.types import Sampling, TextClassifier
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
@@ -107,6 +107,8 @@ class AuditSettings:
     power: tuple[PlantSettings, ...] = ()
     statements: Mapping[str, str] = field(default_factory=dict)
     cache: bool = cache_option()
+    learners: Mapping[str, TextClassifier] = field(init=False, repr=False, compare=False)
+    """The classifiers themselves, by name."""
 
     def draw(self, seed: int) -> Draw:
         """How the generator continues a prefix: as far as the true suffix goes."""
@@ -123,5 +125,4 @@ class AuditSettings:
         if self.method != "none":
             methods.make(self.method)
         require(len(self.classifiers) > 0, "an audit needs a classifier of texts, such as words.")
-        for name in self.classifiers:
-            classifiers.make(name)
+        object.__setattr__(self, "learners", classifiers.several(self.classifiers))

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.results.folder import Opened, read_csv, read_folder
 from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.results.verdicts import FORMER_FLAGGING, figure, truth
@@ -151,10 +152,10 @@ def flag_verdict(  # noqa: PLR0913 (what a verdict needs of a flagging)
         statistic=f"the mean {figures['score']} of a document",
         units=counts["documents"],
         unit=unit,
-        question=f"Which texts of “{corpus}” did {model} see in training?",
+        question=f"Which texts of “{corpus}” did {called(model)} see in training?",
         compared=(
             f"The texts of {corpus} were set beside documents of {figures['nonmembers']}, which, as those who asked "
-            f"state, {model} was not trained on.",
+            f"state, {called(model)} was not trained on.",
         ),
         figures=figures,
         planted=planted,

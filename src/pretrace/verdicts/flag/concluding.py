@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.statistics import conformal
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.shift import Shift, below, moved_by, serial_p, set_shift
@@ -152,7 +153,7 @@ def concluded(
     chosen = found.standing.chosen
     end = conclude(
         Found(
-            model=model,
+            model=called(model),
             of=f"the {unit}s of {corpus}",
             level=shift.level,
             p=shift.p,
@@ -227,7 +228,7 @@ def _drift_check(found: Standing, explained: float, counts: bool) -> Check:
     if found.spread > 1:
         taken += f", and a spread of {found.spread:.2f}"
     if not found.rejects:
-        words = f"Nothing stands out, so nothing has to be explained. Had it, {taken} would have been taken off first."
+        words = f"Nothing stands out, so nothing has to be explained. Else this would be taken off first: {taken}."
         return Check(DRIFT, _DRIFT, "not run", words, "", figures)
     left = int(found.chosen.sum())
     words = (

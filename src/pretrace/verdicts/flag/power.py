@@ -21,7 +21,7 @@ from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import Numbers, means
 from pretrace.statistics.intervals import mean_interval, share_interval
 from pretrace.statistics.shift import Shift, below, set_shift
-from pretrace.tuning.planting import PlantSettings, split_members
+from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.audit.power import planted_copy
 from pretrace.verdicts.flag.checks import WIDE
@@ -49,8 +49,7 @@ class Planted:
 
     gained: Doubles
     of: int
-    how: str
-    epochs: int
+    how: PlantSettings
 
 
 def measured(
@@ -91,11 +90,12 @@ def simulated(found: Looked, planted: Planted) -> tuple[Power, Estimate]:
         probability=often,
         needed=None,
         planted=len(planted.gained),
-        epochs=planted.epochs,
+        epochs=planted.how.epochs,
         effect=Estimate(tenth, tenth, tenth),
         facts={
             "units": planted.of,
-            "how": planted.how,
+            "how": in_words(planted.how.method, planted.how.rate(existing=True)),
+            "learning_rate": planted.how.rate(existing=True),
             "share": tenth,
             "gained": [*_three(mean_interval(planted.gained / (float(values.std()) or 1.0)))],
             "simulated": SIMULATED,
@@ -197,12 +197,10 @@ def _planted(sides: Sides, read: Callable[[Bools], Sequence[str]], models: Model
     gained = after - rows.scores
     able = np.isfinite(gained)
     base = means(gained[others & able], documents[others & able]).mean()
-    how = "all weights" if settings.power_method == "full" else "an adapter"
     return Planted(
         means(gained[mine & able], documents[mine & able]) - base if (mine & able).any() else np.zeros(0),
         number,
-        f"{how}, at a learning rate of {planting.rate(existing=True):g}",
-        settings.power_epochs,
+        planting,
     )
 
 

@@ -39,7 +39,8 @@ def said(found: Verdict, made: Prospect, why: str) -> Said:
         reasons += [f"{check.title}: not known. {check.words}" for check in unseen]
     elif test:
         reasons += whole(found)
-        reasons += [f"{one.title}: {one.words}" for one in found.checks if one.figures.get("beyond_chance")]
+        told = [one for one in found.checks if one.figures.get("beyond_chance") and one not in failed]
+        reasons += [f"{one.title}: {one.words}" for one in told]
     reasons += found.register
     advice = [check.cure for check in (*failed, *unseen) if check.cure]
     advice += _more(found, made)
@@ -175,7 +176,7 @@ def _flagged(found: Verdict, made: Prospect) -> str:
     are, them = ("is", "it") if chosen == 1 else ("are", "them")
     texts = f" ({found.figures['counts']['flagged']:,} texts)" if made.unit != "text" else ""
     return (
-        f"{which} of {found.corpus} {are} flagged{texts}: what {found.model} makes of {them} is consistent "
+        f"{which} of “{found.corpus}” {are} flagged{texts}: what {found.model} makes of {them} is consistent "
         f"with training on {them}, or on copies."
     )
 
@@ -184,13 +185,13 @@ def _set(found: Verdict, made: Prospect) -> str:
     p = "not told" if found.p is None else f"{p_value(found.p)}"
     if made.asked == 1:
         return (
-            f"The one {made.unit} of {found.corpus} stands out (p = {p}) though it is not flagged: what {found.model} "
-            "makes of it is consistent with training on it, or on copies."
+            f"The one {made.unit} of “{found.corpus}” stands out (p = {p}) though it is not flagged: what "
+            f"{found.model} makes of it is consistent with training on it, or on copies."
         )
     return (
-        f"No single {made.unit} is flagged, but the {made.asked:,} {made.unit}s of {found.corpus} as a whole stand out "
-        f"from the known non-members (p = {p}): what {found.model} makes of them is consistent with training on some "
-        "of them, or on copies. Which ones cannot be said."
+        f"No single {made.unit} is flagged, but the {made.asked:,} {made.unit}s of “{found.corpus}” as a whole stand "
+        f"out from the known non-members (p = {p}): what {found.model} makes of them is consistent with training on "
+        "some of them, or on copies. Which ones cannot be said."
     )
 
 
@@ -198,10 +199,11 @@ def _none(found: Verdict, made: Prospect) -> str:
     unit, power = made.unit, found.planted
     assert power is not None
     return (
-        f"Nothing stands out: none of the {made.asked:,} {unit}s of {found.corpus} is flagged, and what {found.model} "
-        "makes of them as a whole does not stand out from what it makes of the known non-members. This excludes "
-        f"training like the one that was tried: a tenth of the documents, read {times(power.epochs)} by a copy of the "
-        f"model; {power.probability.value:.0%} of such flaggings find it. It does not exclude weaker training: fewer "
+        f"Nothing stands out: none of the {made.asked:,} {unit}s of “{found.corpus}” is flagged, and what "
+        f"{found.model} makes of them as a whole does not stand out from what it makes of the known non-members. "
+        "This excludes training like the one that was tried: a tenth of the documents, read "
+        f"{times(power.epochs)} by a copy of the model; {power.probability.value:.0%} of such flaggings find it. "
+        "It does not exclude weaker training: fewer "
         "documents, other versions of them, or texts that were read long before the training ended."
     )
 
@@ -223,7 +225,7 @@ def _open(found: Verdict, made: Prospect, why: str) -> str:
         )
     else:
         rest = f"what this flagging would have seen was not measured{f' ({_small(why)[:-1]})' if why else ''}"
-    return f"Could have been missed: nothing stands out among {many} of {found.corpus}, but {rest}."
+    return f"Could have been missed: nothing stands out among {many} of “{found.corpus}”, but {rest}."
 
 
 def _refusal(found: Verdict, made: Prospect) -> str:
@@ -238,14 +240,14 @@ def _refusal(found: Verdict, made: Prospect) -> str:
         )
         if test is None or not test.withheld:
             return (
-                f"Refused: {made.unit}s of {found.corpus} stand out from the known non-members, but that need not be "
+                f"Refused: {made.unit}s of “{found.corpus}” stand out from the known non-members, but that need not be "
                 f"{found.model}'s making, since {why}."
             )
         return (
-            f"Refused: the {made.unit}s of {found.corpus} as a whole stand out from the known non-members, but that "
+            f"Refused: the {made.unit}s of “{found.corpus}” as a whole stand out from the known non-members, but that "
             f"need not be {found.model}'s making, since {why}."
         )
     return (
-        f"Refused: the texts of {found.corpus} and the known non-members differ in a way that is not of "
+        f"Refused: the texts of “{found.corpus}” and the known non-members differ in a way that is not of "
         f"{found.model}'s making, so that standing out from them would not mean having been seen."
     )

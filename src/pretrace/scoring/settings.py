@@ -1,0 +1,225 @@
+"""What scoring and evaluation are asked for, before a model is opened: scores, models beside the target, controls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pretrace.backends.settings import ModelSettings
+from pretrace.errors import ModelError
+from pretrace.settings import (
+    CONTROLS,
+    MODEL,
+    RUN,
+    TEXTS,
+    cache_option,
+    check_ranges,
+    dry_run_option,
+    like,
+    option,
+    seed_option,
+)
+
+_DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
+RETRAINED = "--unlearned compares with a model retrained without the texts: name it with --placebo."
+TARGET = (
+    "--placebo {} is the target itself: name a model that cannot have seen the texts, such as an earlier checkpoint "
+    "(--placebo-revision), the base that the target was tuned from, or a sibling."
+)
+FITTED = "Detectors that are fitted"
+"""The group of options on what detectors are fitted with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The model in question, and how it and every other model of the run is opened."""
+
+    model: str = option(
+        help="A hub id, a model folder, a .gguf file, smollm2 (packaged), or a server: vllm:URL, sglang:URL, tgi:URL, "
+        "completions:URL.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    opening: ModelSettings = field(default_factory=ModelSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Companions:
+    """What some scores need beside the target."""
+
+    counts: Path | None = option(None, "Token counts for dc_pdd, made by `pretrace count`.", path="in")
+    reference_model: str | None = option(
+        None,
+        "The smaller model that the score `ref` compares with; any --model value.",
+        panel=MODEL,
+        path="in",
+        essential=True,
+    )
+    tuned: Path | None = option(
+        None, "Adapter for fsd(...), made by `pretrace tune`.", panel=FITTED, path="in", essential=True
+    )
+    neighbors: str | None = option(
+        None,
+        "Who proposes words for neighbor: causal (the target itself), causal:MODEL, or masked:HUB_ID.",
+        panel=FITTED,
+        path="in",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreSettings:
+    """Which scores, what they need, and how the run is done; ExpressionError for a value out of its range.
+
+    `reference` names labelled texts. `cache` False keeps nothing on disk.
+    """
+
+    scores: str = option(
+        _DEFAULT_SCORES,
+        'Expressions, comma-separated: "loss,min_k(k=0.1),dc_pdd". See `pretrace list`.',
+        essential=True,
+    )
+    companions: Companions = field(default_factory=Companions)
+    reference: str | None = option(
+        None,
+        "Labelled texts that na_pdd and probe are fitted on, about 100 members and 100 non-members; given as "
+        "TEXTS is. None of them may be among TEXTS.",
+        panel=FITTED,
+        path="in",
+        essential=True,
+    )
+    windows: bool = option(
+        False, "Cut a longer text into windows of --max-tokens instead of dropping its end.", panel=TEXTS
+    )
+    seed: int = seed_option()
+    cache: bool = cache_option()
+    dry_run: bool = dry_run_option()
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationSettings:
+    """How an evaluation is made: what is set aside, which controls, how intervals are drawn; ExpressionError for a
+    value out of its range."""
+
+    tune_share: float = option(
+        0.0,
+        "For fsd(...): tune on the non-members of this share of TEXTS, score the rest (the paper: 0.3).",
+        panel=FITTED,
+        least=0.0,
+        most=0.9,
+    )
+    method: str = option(
+        "lora",
+        "How to tune: lora, adalora or ia3, with settings where the paper's do not suit: "
+        "\"lora(rank=8, epochs=1, on='members')\". See `pretrace list`.",
+        panel=FITTED,
+    )
+    reference_share: float = option(
+        0.0,
+        "Set this share of TEXTS aside as the reference of na_pdd and probe, score the rest.",
+        panel=FITTED,
+        least=0.0,
+        most=0.9,
+    )
+    placebo: str | None = option(
+        None,
+        "A model that never saw the members (an earlier checkpoint, a sibling); any --model value. Every score "
+        "is computed with it too: one that does as well there does not detect membership.",
+        panel=CONTROLS,
+        path="in",
+        essential=True,
+    )
+    placebo_revision: str | None = option(
+        None,
+        "Branch, tag or commit of the placebo on the hub; without --placebo, of the target itself.",
+        panel=CONTROLS,
+    )
+    labels: Path | None = option(
+        None,
+        "The --out of a `pretrace scan` of the same texts, which gives the labels: a text that stands in the corpus is "
+        "a member, one that does not a non-member, the rest is left out. The column of labels is not read.",
+        panel=TEXTS,
+        path="in",
+        essential=True,
+    )
+    unlearned: float | None = option(
+        None,
+        "TEXTS with label 1 were unlearned, and --placebo is a model retrained without them: the difference of AUC "
+        "within which the two count as the same. The reading is two-sided: still known, over-unlearned, as retrained.",
+        panel=CONTROLS,
+        least=0.001,
+        most=0.5,
+    )
+    resamples: int = option(
+        1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100, most=1_000_000
+    )
+    validation: float = option(
+        0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelsSettings:
+    """Which models a run asks; `open_models` opens them.
+
+    `placebos` are those that the target is compared with, at `placebo_revision`. `several` says that any number
+    of them is wanted side by side, as by an audit; otherwise there is at most one. `references` are reference models
+    beside the one that scores ask, which `open_references` opens.
+    """
+
+    target: Target
+    companions: Companions = field(default_factory=Companions)
+    references: tuple[str, ...] = ()
+    placebos: tuple[str, ...] = ()
+    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
+    several: bool = False
+    cache: bool = True
+
+    @classmethod
+    def beside(
+        cls,
+        target: Target,
+        placebos: Sequence[str | None],
+        revision: str | None,
+        companions: Companions,
+        *,
+        several: bool = False,
+        cache: bool = True,
+    ) -> ModelsSettings:
+        """The target with the placebos that are named; with a revision alone, that state of the target.
+
+        ModelError where a placebo is the target by its name and revision, or is named
+        twice: nothing is opened for that.
+        """
+        names = tuple(name for name in placebos if name) or ((target.model,) if revision else ())
+        if target.model in names and not revision and not target.opening.revision:
+            raise ModelError(TARGET.format(target.model))
+        if len(set(names)) < len(names):
+            raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
+        return cls(
+            target=target,
+            companions=companions,
+            placebos=names,
+            placebo_revision=revision,
+            several=several,
+            cache=cache,
+        )
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """What the models that scores ask are opened from, by the names that views use; a tuned one is the target."""
+        found = {"target": self.target.model, "tuned": self.target.model}
+        reference = self.companions.reference_model
+        return found | ({"reference": reference} if reference else {})
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What every model is opened from."""
+        return (*self.roles.values(), *self.references, *self.placebos)
