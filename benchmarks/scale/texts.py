@@ -71,9 +71,14 @@ COMMANDS: dict[str, list[str]] = {
 QUICK = [20_000, 60_000]
 PARTS = {
     "reading": ["corpora.reading:Reading.corpus", "corpora.reading:Reading.stream"],
-    "hashing": ["jobs.shards:_content", "jobs.shards:_Seen.add", "jobs.both:Gathered.add"],
+    "hashing": [
+        "jobs.worker:_content",
+        "jobs.worker:_Seen.add",
+        "jobs.flagging:Gathered.add",
+        "scoring.detect:record_corpus",
+    ],
     "tokenising": ["backends.tokens:Tokens.encode"],
-    "packing": ["backends.huggingface:HuggingFace.pack"],
+    "packing": ["backends.huggingface:HuggingFace.pack", "scoring.evidence:alike"],
     "storing": ["scoring.evidence:Traces.get", "scoring.evidence:Traces.put"],
     "forward pass": [
         "backends.huggingface:HuggingFace._read",
@@ -84,25 +89,22 @@ PARTS = {
     "batches": ["backends.huggingface:HuggingFace._pass"],
     "evidence": ["scoring.evidence:EvidenceReader._chunk"],
     "scoring": [
-        "scoring.scored:Scored.add",  # states of before
-        "scoring.scored:Scored._add",
-        "scoring.scored:Block.__init__",
-        "scoring.scored:Named.values",
+        "scoring.detect:Scored.read",
+        "scoring.detect:Block.__init__",
     ],
     "writing": [
         "cli.scoring:save_run",
-        "cli.sharded:save_run",
-        "results.verdicts:save_verdict",
-        "jobs.manifest:Parts.write",
+        "runs:save_verdict",
+        "jobs.job:Parts.write",
         "jobs.worker:table_of",
-        "jobs.sample:Summary.add",
-        "jobs.flag_tables:FlagTables.shown",
+        "jobs.merging:Summary.add",
+        "jobs.flagging:FlagTables.shown",
     ],
     "statistics": [
-        "cli.sharded:evaluated",
+        "cli.scoring:evaluated",
         "cli.scoring:measure",
         "jobs.flagging:concluded",
-        "flagging.flag:concluded",
+        "verdicts.flag.flag:concluded",
     ],
 }
 """The functions whose own time, less that of those below them in this table, belongs to a part."""

@@ -33,14 +33,14 @@ FROM, TO, WITHIN, ENOUGH = 0.2, 0.9, 1.5, 0.9
 EVERY = 0.5
 """Seconds between two looks."""
 JOBS: dict[str, tuple[int, list[str]]] = {
-    "score": (160, ["score", "TEXTS", "--scores", "loss"]),
-    "flag": (240, ["flag", "SHORT", "--nonmembers", "KNOWN"]),
-    "audit": (120, ["audit", "TEXTS", "--heldout", "KNOWN"]),
-    "evaluate": (160, ["evaluate", "TEXTS", "--scores", "loss,zlib,min_k"]),
-    "audit, short texts": (300, ["audit", "SHORT", "--heldout", "KNOWN", "--tokens", "24"]),
-    "score, moments and two views": (80, ["score", "TEXTS", "--scores", "loss,min_k_plus_plus,lowercase"]),
-    "score, many forms": (24, ["score", "TEXTS", "--scores", "loss,perturbed"]),
-    "score, one long text": (160, ["score", "UNEVEN", "--scores", "loss"]),
+    "score": (320, ["score", "TEXTS", "--scores", "loss"]),
+    "flag": (600, ["flag", "SHORT", "--nonmembers", "KNOWN"]),
+    "audit": (240, ["audit", "TEXTS", "--heldout", "KNOWN"]),
+    "evaluate": (320, ["evaluate", "TEXTS", "--scores", "loss,zlib,min_k"]),
+    "audit, short texts": (600, ["audit", "SHORT", "--heldout", "KNOWN", "--tokens", "24"]),
+    "score, moments and two views": (160, ["score", "TEXTS", "--scores", "loss,min_k_plus_plus,lowercase"]),
+    "score, many forms": (48, ["score", "TEXTS", "--scores", "loss,perturbed"]),
+    "score, one long text": (320, ["score", "UNEVEN", "--scores", "loss"]),
 }
 """Number of texts and command of each job. SHORT are the first 30 words of each text, of UNEVEN texts one is twenty
 times as long as the others; KNOWN are as many other texts of the same length."""
@@ -86,7 +86,8 @@ def opened_before(model: str, work: Path) -> Path:
 
 def job(name: str, model: str, work: Path, cache: Path) -> dict[str, Any]:
     """One job: its seconds, and its estimates beside what was really left."""
-    shutil.copytree(cache, work / "cache", copy_function=os.link)
+    kept = shutil.ignore_patterns("traces")  # a linked file of traces would be every job's
+    shutil.copytree(cache, work / "cache", copy_function=os.link, ignore=kept)
     number, command = JOBS[name]
     kind = next(one for one in ("TEXTS", "SHORT", "UNEVEN") if one in command)
     _, texts = some_texts(2 * number)

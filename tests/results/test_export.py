@@ -15,7 +15,7 @@ from report.test_flagging_report import made as flagging
 
 from pretrace.errors import OutputError
 from pretrace.results import export as exporting
-from pretrace.results.folder import file_hash, write_csv, write_parquet
+from pretrace.results.folder import file_hash, write_csv, write_csv_columns, write_parquet
 from pretrace.runs import export, save, save_run
 from pretrace.types import (
     Control,
@@ -175,3 +175,23 @@ def test_bad_places_and_too_many_columns(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(OutputError, match="has 6 scores and controls"):
         export(tmp_path / "R", tmp_path / "run.sqlite")
     assert not (tmp_path / "run.sqlite").exists()
+
+
+def test_columns_are_written_as_their_rows_are(tmp_path: Path) -> None:
+    columns: dict[str, list[Any]] = {
+        "plain": ["a", "b1", "ü"],
+        "id": ["", 'say "no"', "a,b"],
+        "end": [" a", "b\r", "c"],
+        "last": ["a", "b ", "c"],
+        "half": ["\ud800", "b\n", "c\x1f"],
+        "n": [1, 2, 3],
+        "label": [None, 1, 0],
+        "score": [-3.5e-07, 1e22, None],
+    }
+    write_csv_columns(tmp_path / "columns.csv", columns)
+    write_csv(tmp_path / "rows.csv", tuple(columns), zip(*columns.values(), strict=True))
+    assert (tmp_path / "columns.csv").read_bytes() == (tmp_path / "rows.csv").read_bytes()
+    for name, values in columns.items():
+        write_csv_columns(tmp_path / "columns.csv", {name: values})
+        write_csv(tmp_path / "rows.csv", (name,), zip(values, strict=True))
+        assert (tmp_path / "columns.csv").read_bytes() == (tmp_path / "rows.csv").read_bytes()

@@ -9,9 +9,9 @@ import pytest
 
 from pretrace.errors import PretraceError
 from pretrace.scores import parse
-from pretrace.scoring.detect import Scored
+from pretrace.scoring.detect import Extremes, Scored
 from pretrace.scoring.plan import FittedScores, ScorePlan
-from pretrace.testing import make_evidence
+from pretrace.testing import make_evidence, make_trace
 from pretrace.types import Doubles, Evidence, Score, Stack, Stackable, Text, Trace
 
 EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]
@@ -73,3 +73,19 @@ def test_a_number_that_is_none_is_told_with_its_text() -> None:
     evidence = [replace(make_evidence(logp=[-1.0]), text=Text(name, name)) for name in "ab"]
     with pytest.raises(PretraceError, match="gave inf for text 'b'"):
         scored({"wrong": Wrong()}, evidence)
+
+
+@pytest.mark.parametrize("sizes", [(40,), (3, 30, 7), (1,) * 40])
+def test_texts_that_are_offered_together_are_kept_as_one_by_one(sizes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 12, 40) / 4.0  # with ties
+    texts, traces = [Text(str(i), "") for i in range(40)], [make_trace([0.0])] * 40
+    together, alone = Extremes(), Extremes()
+    at = 0
+    for size in sizes:
+        some = slice(at, at := at + size)
+        together.offer_all(scores[some], texts[some], traces[some])
+    for score, text, trace in zip(scores.tolist(), texts, traces, strict=True):
+        alone.offer(score, text, trace)
+    assert [one[:2] for one in together.ends] == [one[:2] for one in alone.ends]
+    assert together.seen == alone.seen == 40

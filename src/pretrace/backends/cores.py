@@ -29,14 +29,17 @@ TOGETHER = "all cores on a batch"
 KIND = "cores"
 """The folder of the cache that holds the choices."""
 ROUNDS, REPEATS = 2, 2
-SLOWER = 1.1
-"""Times the seconds of all cores on a batch, in every round, from which a batch a core is refused."""
+SLOWER = 1.2
+"""Times the seconds of all cores on a batch, in every round, from which a batch a core is refused: where other programs
+want the cores too, all cores on a batch take several times as long."""
 ROWS = 512
 """Tokens of a batch where each core has its own."""
 LEAST_ROWS = 128
 """Tokens of the last batches, which are smaller so that no core waits long for another one at the end."""
 _LEAST = 2.0e9  # operations of a batch below which Python's own work, one thread at a time, is most of it
-_PRODUCTS = 2.0e9  # operations of what is timed for each core
+_PRODUCTS = 2.0e9  # operations of a batch that is timed
+_TIMED = 12
+"""Batches for each core that are timed: as many as make nothing of what starting a thread takes."""
 
 
 def best_sharing(model: Any) -> str:
@@ -74,7 +77,8 @@ def sharing_of(shapes: tuple[precision.Shape, ...], dtype: torch.dtype, threads:
     """The sharing for products of these shapes, as `best_sharing`."""
     if threads < 2 or not shapes:
         return APART
-    named = precision.machine(f"shapes {shapes} {str(dtype).removeprefix('torch.')}")
+    kind = str(dtype).removeprefix("torch.")
+    named = precision.machine(f"shapes {shapes} {kind}, {_TIMED} batches for each core")
     return measured_once(KIND, named, lambda: decided(_measured(shapes, dtype, threads), threads)).chosen
 
 
@@ -94,7 +98,7 @@ def decided(rounds: Sequence[Round], threads: int) -> Choice:
 
 
 def _measured(shapes: Sequence[precision.Shape], dtype: torch.dtype, threads: int) -> tuple[Round, ...]:
-    """Seconds of as many batches as there are cores through layers of these shapes, both ways."""
+    """Seconds of `_TIMED` batches for each core through layers of these shapes, both ways."""
     generator = torch.Generator().manual_seed(0)
     each = sum(2 * inputs * outputs for inputs, outputs in shapes)
     rows = int(min(ROWS, max(32, _PRODUCTS // each)))
@@ -112,11 +116,11 @@ def _measured(shapes: Sequence[precision.Shape], dtype: torch.dtype, threads: in
             torch.nn.functional.silu(torch.nn.functional.linear(left, right))
 
     def together() -> None:
-        for number in range(threads):
+        for number in range(_TIMED * threads):
             work(number)
 
     def apart() -> None:
-        list(spread(work, [rows] * threads, workers=threads))
+        list(spread(work, [rows] * (_TIMED * threads), workers=threads))
 
     return interleaved(together, apart, rounds=ROUNDS, repeats=REPEATS, clock=time.perf_counter)
 

@@ -209,19 +209,21 @@ class HuggingFace:
                 "--dtype (float32 or bfloat16). If it stays, the weights are damaged."
             )
         written = self._written(rows, starts, states)
+        over = {state: values.numpy() for state, values in reading.drawn.items()}
+        if Peak() in states:
+            over[Peak()] = reading.peak.numpy()
         traces = []
         for i, (e, start, row, found, part) in enumerate(
             zip(batch, starts, rows, inside, parts, strict=True)
         ):
+            more: dict[State, npt.NDArray[Any]] = {}
+            if found or over or written:
+                more |= found
+                more |= {state: values[part] for state, values in over.items()}
+                more |= {state: ends[i] for state, ends in written.items()}
             centre = None if mean is None else mean[part]
             spread = None if std is None else std[part]
-            over: dict[State, npt.NDArray[Any]] = {
-                state: values.numpy()[part] for state, values in reading.drawn.items()
-            }
-            if Peak() in states:
-                over[Peak()] = reading.peak.numpy()[part]
-            over |= {state: ends[i] for state, ends in written.items()}
-            traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, {**found, **over}))
+            traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, more))
         return traces
 
     def _written(

@@ -16,9 +16,8 @@ missing.csv and cut.csv name all texts.
 from __future__ import annotations
 
 import base64
-import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from pretrace.results.folder import (
     read_parquet,
     texts_of,
     write_csv,
+    write_csv_columns,
     write_folder,
     write_parquet,
 )
@@ -112,7 +112,7 @@ def save_run(run: Run, folder: Path, *, extra: Write | None = None, rendered: Re
     cut = [(run.ids[i], int(run.cut[i])) for i in np.flatnonzero(run.cut).tolist()]
     parts: dict[str, Write] = {
         SCORES: lambda path: write_parquet(path, score_columns(run), {_CUT: _packed(run.cut)}),
-        "scores.csv": lambda path: write_csv(path, (*_fixed(run), *run.scores), _csv_rows(run)),
+        "scores.csv": lambda path: write_csv_columns(path, _csv_columns(run)),
         "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
         "cut.csv": lambda path: write_csv(path, CUT_COLUMNS, cut),
     }
@@ -182,23 +182,21 @@ def _fixed(run: Run) -> list[str]:
     return [name for name in _FIXED if there.get(name, True)]
 
 
-def _csv_rows(run: Run) -> Iterator[list[object]]:
-    labels = [None if member is None else int(member) for member in run.members]
-    copies = () if run.copies is None else run.copies.tolist()
-    columns = {
+def _csv_columns(run: Run) -> dict[str, Sequence[object]]:
+    columns: dict[str, Sequence[object]] = {
         "id": run.ids,
-        "label": labels,
+        "label": [None if member is None else int(member) for member in run.members],
         "group": run.groups,
         "n_tokens": run.tokens.tolist(),
-        "copies": copies,
+        "copies": () if run.copies is None else run.copies.tolist(),
     }
-    fixed = zip(*(columns[name] for name in _fixed(run)), strict=True)
-    values = run.matrix.tolist()
-    return ([*row, *map(_cell, scores)] for row, scores in zip(fixed, values, strict=True))
+    scores = {name: _csv_floats(values) for name, values in zip(run.scores, run.matrix.T, strict=True)}
+    return {name: columns[name] for name in _fixed(run)} | scores
 
 
-def _cell(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def _csv_floats(values: Doubles) -> list[float | None]:
+    found: list[float | None] = values.tolist()
+    return [None if value != value else value for value in found] if np.isnan(values).any() else found
 
 
 def score_columns(run: Run, *, controls: bool = False) -> dict[str, Column]:

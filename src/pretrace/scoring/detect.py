@@ -70,6 +70,16 @@ class Extremes:
         if self.seen <= 2 * self.shown or score <= -self._low[0][0]:
             self._low = sorted([*self._low, ranked], key=_rank)[-self.shown :]
 
+    def offer_all(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
+        """As many texts one after another. Only those beyond what is kept when the first one comes can be kept."""
+        first, beyond = self.seen, np.ones(len(scores), dtype=bool)
+        if first >= 2 * self.shown:
+            beyond = (scores > -self._high[-1][0]) | (scores <= -self._low[0][0])
+        for i in np.flatnonzero(beyond).tolist():
+            self.seen = first + i
+            self.offer(float(scores[i]), texts[i], traces[i])
+        self.seen = first + len(scores)
+
     @property
     def ends(self) -> list[tuple[float, int, Text, Trace]]:
         """Every text that is kept, with its score and its place among those seen, from 0; highest score first."""
@@ -164,8 +174,8 @@ class Block:
 
     def __init__(self, evidence: Sequence[Evidence]) -> None:
         self.empty = [one.empty for one in evidence]
-        traces = [one.views[_PLAIN][0] for one in evidence]
-        self.stacks = list(_stacked(traces))
+        self.traces = [one.views[_PLAIN][0] for one in evidence]
+        self.stacks = list(_stacked(self.traces))
 
 
 def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
@@ -234,9 +244,20 @@ class Scored:
                 for row, (seen, empty) in enumerate(zip(some, block.empty, strict=True)):
                     if not one.lacks(seen, empty):
                         values[row, column] = one.checked(one.score(seen), (seen.text,))
-            for seen, empty, found in zip(some, block.empty, values.tolist(), strict=True):
-                self._add(seen, empty, found)
+            if self._shuffled or any(block.empty) or np.isnan(values).any():
+                for seen, empty, found in zip(some, block.empty, values.tolist(), strict=True):
+                    self._add(seen, empty, found)
+            else:
+                self._add_all([one.text for one in some], values, block.traces)
         return self
+
+    def _add_all(self, texts: Sequence[Text], values: Doubles, traces: Sequence[Trace]) -> None:
+        """The rows of texts that lack nothing."""
+        self.rows += [
+            Row(text, found, [], len(trace.tokens), trace.cut)
+            for text, found, trace in zip(texts, values.tolist(), traces, strict=True)
+        ]
+        self.extremes.offer_all(values[:, 0], texts, traces)
 
     def _add(self, evidence: Evidence, empty: frozenset[View], values: list[float]) -> None:
         """The text's row, or the reason why it has none."""
