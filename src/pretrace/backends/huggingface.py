@@ -209,7 +209,9 @@ class HuggingFace:
                 "--dtype (float32 or bfloat16). If it stays, the weights are damaged."
             )
         written = self._written(rows, starts, states)
-        over = {state: values.numpy() for state, values in reading.drawn.items()}
+        over: dict[State, npt.NDArray[Any]] = {
+            state: values.numpy() for state, values in reading.drawn.items()
+        }
         if Peak() in states:
             over[Peak()] = reading.peak.numpy()
         traces = []
