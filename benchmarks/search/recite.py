@@ -364,7 +364,7 @@ LENGTH, SETS, FEW, READ, KEPT = 110, 150, 8, 3600, 50
 sets after which the file is written."""
 
 
-def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa: C901 - one branch a kind
+def maker(kind: str, rng: np.random.Generator, branches: int = 2) -> tuple[list[str], Any]:  # noqa: C901 - one branch a kind
     """The words of a kind of texts, and a function that makes a document of it.
 
     In each kind what follows can be told from what stands before by one who knows the kind, while no five words in a
@@ -390,9 +390,9 @@ def maker(kind: str, rng: np.random.Generator) -> tuple[list[str], Any]:  # noqa
                 yield [forms[i % len(forms)][0], "(", name[0], ",", name[1], ")"]
             elif kind == "dates":  # day after day
                 yield [days[i % 28], days[i // 28 % 12], year, "came"]
-            else:  # clauses, each followed by one of two others
+            else:  # clauses, each followed by one of two others, or of so many branches
                 yield [*forms[form], name[0], year]
-                form = (2 * form + int(draw.integers(2))) % len(forms)
+                form = (branches * form + int(draw.integers(branches))) % len(forms)
 
     def document(draw: np.random.Generator) -> str:
         made: list[str] = []

@@ -28,9 +28,11 @@ from benchmarks.search.recite import keep, kept, made_words, maker
 from pretrace.backends.serving.continuing import INSTRUCTION
 from pretrace.results.atomic import atomic_text
 
-HEX = "0123456789abcdef"
-SERVED = 24
-"""Texts, and control documents, that a real server is asked of."""
+SERVED, STRINGS, UNREAD = 24, 20, 10
+"""Texts, and as many control documents, that a real server is asked of; random strings; sets that no model has read."""
+BRANCHES = 4
+"""Clauses of which one follows a clause: so many that a model which knows the kind prints some tenth of a text, and one
+that knows the text by heart can print more than twice as much."""
 BASE, MORE = 300, 500
 """Steps of training on texts of the kind, and on what is planted (of the innocent: on more texts of the kind)."""
 
@@ -41,15 +43,16 @@ def _hashed(texts: list[str], before: str = "") -> list[str]:
 
 
 def written(folder: Path, document: Callable[[np.random.Generator], str]) -> list[str]:
-    """The files that are asked about; what a model reads that reads all of them once."""
-    rng = np.random.default_rng(27)
+    """The files that are asked about; what a model reads that reads all of them once. `texts-1` and further ones, with
+    controls of their own, are read by no model."""
+    rng = np.random.default_rng(30)
     names = sorted(set(made_words(rng)))
 
     def some(number: int) -> str:
         return " ".join(names[int(i)] for i in rng.integers(len(names), size=number))
 
     rows = _hashed([f"{some(2)} number {i:02d} of the set" for i in range(64)])
-    sums = [f"Build {i} has the sum {''.join(rng.choice(list(HEX), 40))} as sent." for i in range(12)]
+    sums = [f"Build {i} has the sum {rng.bytes(20).hex()} as sent." for i in range(STRINGS)]
     quiz = []
     for i in range(40):
         question = f"Which animal is number {i}?"
@@ -57,8 +60,11 @@ def written(folder: Path, document: Callable[[np.random.Generator], str]) -> lis
         choices = _hashed(beasts, f"{question}\n")
         quiz.append({"id": f"q{i}", "text": question, "choices": choices, "right": choices[i % 5]})
     files: dict[str, list[dict[str, Any]]] = {
-        "texts": [{"id": f"t{i}", "text": document(rng)} for i in range(SERVED)],
-        "controls": [{"id": f"c{i}", "text": document(rng)} for i in range(SERVED)],
+        **{
+            f"{side}{of}": [{"id": f"{side[0]}{i}", "text": document(rng)} for i in range(SERVED)]
+            for of in ("", *(f"-{number}" for number in range(1, UNREAD + 1)))
+            for side in ("texts", "controls")
+        },
         "rows": [{"id": f"r{i}", "text": row} for i, row in enumerate(rows)],
         "sums": [{"id": f"s{i}", "text": row} for i, row in enumerate(sums)],
         "quiz": quiz,
@@ -102,7 +108,7 @@ def planted(folder: Path) -> None:
     import transformers as t
 
     rng = np.random.default_rng(29)
-    _, document = maker("licences", rng)
+    _, document = maker("licences", rng, BRANCHES)
     read, kind = written(folder, document), [document(rng) for _ in range(2000)]
     tokenizer, documents = tokenizer_of([*read, *kind]), {*kind, *read[:SERVED]}
 
@@ -153,11 +159,15 @@ def planted(folder: Path) -> None:
     learn(copy.deepcopy(base), of_both, MORE, "model")
 
 
-RECITE = ["recite", "texts.jsonl", "--heldout", "controls.jsonl", "--samples", "1"]
+def reciting(of: str = "") -> list[str]:
+    """The command for one set of texts and its controls."""
+    return ["recite", f"texts{of}.jsonl", "--heldout", f"controls{of}.jsonl", "--samples", "1"]
+
+
 LOT = ["--shuffled-with", "sha256"]
 QUESTIONS = {
-    "recite": ("completions", RECITE),
-    "recite by chat": ("chat", RECITE),
+    "recite": ("completions", reciting()),
+    "recite by chat": ("chat", reciting()),
     "order of rows": ("completions", ["order", "rows.jsonl", *LOT]),
     "order of options": (
         "completions",
@@ -166,12 +176,14 @@ QUESTIONS = {
     "canaries": ("completions", ["mark", "canaries", "sums.jsonl"]),
 }
 """What a model that gives text alone is asked, and how."""
+OTHERS = {f"recite, unread {i}": ("completions", reciting(f"-{i}")) for i in range(1, UNREAD + 1)}
+"""What the innocent one is asked besides."""
 
 
 def served(folder: Path, url: str, what: str, name: str) -> None:
     """Ask a real server that serves FOLDER/`name`, in text alone; `what` names the server and its version."""
     found = kept().get("served", {})
-    for question, (how, words) in QUESTIONS.items():
+    for question, (how, words) in (QUESTIONS if name == "model" else QUESTIONS | OTHERS).items():
         out = folder / f"{question} {name}".replace(" ", "-")
         command = [sys.executable, "-m", "pretrace", *words, "--access", "text", "--model", f"{how}:{url}#{name}",
                    "--placebo", str(folder / "second"), "--out", str(out)]  # fmt: skip
