@@ -37,6 +37,7 @@ INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of in
 
 EVERY = DESIGNS.with_name("innocents.md")
 SEARCH = Path(__file__).with_name("scan.md")
+COSTS = Path(__file__).parent.with_name("benchmarks") / "results" / "score_costs.json"
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
 
@@ -127,7 +128,7 @@ _TYPES = {float: "a number", int: "a whole number", str: "a text", bool: "True o
 
 def render() -> str:
     """The whole page."""
-    parts = [INTRO, *map(_section, scores), DIFFERENCES, _papers()]
+    parts = [INTRO, _costs(), *map(_section, scores), DIFFERENCES, _papers()]
     return "\n".join(parts)
 
 
@@ -235,6 +236,17 @@ def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
     if Quantity.PEAK in quantity:
         over.append("the log-probability of the likeliest token")
     return ", and ".join(over)
+
+
+def _costs() -> str:
+    """What the scores were measured to cost, from benchmarks/results/score_costs.json."""
+    found = json.loads(COSTS.read_text(encoding="utf-8"))
+    ratios = sorted(found["ratio"].items(), key=lambda one: (one[1], one[0]))
+    told = ", ".join(f"`{name}` {ratio:.2f}" for name, ratio in ratios)
+    return (
+        f"**Cost.** Processor time over that of `loss` alone, {found['texts']['number']} texts, {found['model']}, "
+        f"`benchmarks.speed.score_costs`: {told}. Several scores of one pass share it.\n"
+    )
 
 
 def _papers() -> str:
