@@ -12,11 +12,13 @@ import pytest
 from tiny import MORE_WORDS
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the tests of the page need playwright")
+expect = sync_api.expect
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PHONE = {"width": 390, "height": 780}
 WAIT = 90_000
+expect.set_options(timeout=WAIT)  # a click may return before the page that it opens is there
 NASTY = '</textarea><script>document.title = "taken"</script>"\'><img src=x onerror="document.title=1">'
 
 
@@ -101,12 +103,12 @@ def test_a_text_from_paste_to_rank(tab, files, model_folder):
     page.wait_for_url("**/text/2*")
     page.reload()
     page.locator(".heat").wait_for()
-    assert "One text proves nothing." in page.locator(".warn").inner_text()
+    expect(page.locator(".warn")).to_contain_text("One text proves nothing.")
     assert page.locator(".heat").inner_text().replace("↵\n", "").startswith("The cat sat.</textarea><script>")
     chart = page.locator("svg.strip").first
     chart.wait_for()
-    assert page.locator("svg.strip").count() == 4
-    assert " of 25" in page.locator(".place").first.inner_text()
+    expect(page.locator("svg.strip")).to_have_count(4)
+    expect(page.locator(".place").first).to_contain_text(" of 25")
     chart.focus()
     page.keyboard.press("Home")
     least = page.locator(".place output").first.inner_text()
@@ -116,26 +118,26 @@ def test_a_text_from_paste_to_rank(tab, files, model_folder):
     page.set_viewport_size(PHONE)
     assert fits(page)
     page.goto("/text")  # both were remembered
-    assert page.get_by_label("Model").input_value() == str(model_folder)
-    assert page.get_by_role("link", name="The cat sat.").count() == 1
+    expect(page.get_by_label("Model")).to_have_value(str(model_folder))
+    expect(page.get_by_role("link", name="The cat sat.")).to_have_count(1)
 
 
 def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files, site, model_folder):
     page = tab()
     upload(page, files["texts"])
-    assert "25" in page.locator("dl.facts").inner_text()
-    assert "English" in page.locator("dl.facts").inner_text()  # the browser's word for "en"
+    expect(page.locator("dl.facts")).to_contain_text("25")
+    expect(page.locator("dl.facts")).to_contain_text("English")  # the browser's word for "en"
     page.get_by_label("Model", exact=True).fill(str(model_folder))
     page.get_by_label("Upload control documents").set_input_files(files["known"])
     page.wait_for_url("**controls=*#tests")
-    assert "recommended" in page.locator(".tests li").first.inner_text()
-    assert page.get_by_label("Model", exact=True).input_value() == str(model_folder)
+    expect(page.locator(".tests li").first).to_contain_text("recommended")
+    expect(page.get_by_label("Model", exact=True)).to_have_value(str(model_folder))
     page.get_by_label("Model", exact=True).fill("vllm:http://127.0.0.1:1")
     page.get_by_role("button", name="Start the test Which single texts").click()
     wrong = page.get_by_role("alert").filter(has_text="nothing answers at http://127.0.0.1:1")
     wrong.wait_for()
-    assert wrong.locator("xpath=..").get_by_label("Model", exact=True).count() == 1
-    assert page.evaluate("document.activeElement.id") == "model"
+    expect(wrong.locator("xpath=..").get_by_label("Model", exact=True)).to_have_count(1)
+    expect(page.locator("#model")).to_be_focused()
     page.get_by_label("Model", exact=True).fill(str(model_folder))
     page.get_by_role("button", name="Start the test Which single texts").click()
     page.wait_for_url("**/jobs/2*")
@@ -152,11 +154,11 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     page.get_by_text("The server does not answer.").wait_for()
     site.start()
     page.wait_for_url("**/results/*")  # it opens by itself
-    assert not page.get_by_text("The server does not answer.").is_visible()
+    expect(page.get_by_text("The server does not answer.")).not_to_be_visible()
     other.close()
-    assert page.locator(".seal.sound").inner_text() == "✓ unchanged"
+    expect(page.locator(".seal.sound")).to_have_text("✓ unchanged")
     page.get_by_role("link", name="Read the report").click()
-    assert "pretrace · flagging report" in page.locator("body").inner_text()
+    expect(page.locator("body")).to_contain_text("pretrace · flagging report")
     page.go_back()
     with page.expect_download() as download:
         page.get_by_role("link", name="flags.csv").click()
@@ -173,8 +175,8 @@ def test_a_folder_is_chosen_and_a_drop_starts_an_upload(tab, tmp_path):
     page = tab()
     page.get_by_label("or a folder").set_input_files(tmp_path / "drafts")
     page.wait_for_url("**/collections/2*")
-    assert page.locator("h1").inner_text() == "drafts"
-    assert "2, from 2 files; 1 file that is no text was left out" in page.locator("dl.facts").inner_text()
+    expect(page.locator("h1")).to_have_text("drafts")
+    expect(page.locator("dl.facts")).to_contain_text("2, from 2 files; 1 file that is no text was left out")
     page.goto("/collections")
     page.locator("form.drop").evaluate(
         """form => {
@@ -184,7 +186,7 @@ def test_a_folder_is_chosen_and_a_drop_starts_an_upload(tab, tmp_path):
         }"""
     )
     page.wait_for_url("**/collections/2*")
-    assert page.locator("h1").inner_text() == "weather.txt"
+    expect(page.locator("h1")).to_have_text("weather.txt")
 
 
 def test_a_folder_that_is_dropped_is_read_at_any_depth(tab, tmp_path):
@@ -200,8 +202,8 @@ def test_a_folder_that_is_dropped_is_read_at_any_depth(tab, tmp_path):
         place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
         devtools.send("Input.dispatchDragEvent", {"type": kind, **place, "data": drop})
     page.wait_for_url("**/collections/2*")
-    assert page.locator("h1").inner_text() == "letters"
-    assert "2, from 2 files" in page.locator("dl.facts").inner_text()
+    expect(page.locator("h1")).to_have_text("letters")
+    expect(page.locator("dl.facts")).to_contain_text("2, from 2 files")
 
 
 @pytest.mark.usefixtures("at_once")
@@ -209,9 +211,9 @@ def test_what_applies_follows_what_is_said(tab, files):
     page = tab()
     upload(page, files["known"])
     upload(page, files["texts"])
-    assert "None yet" in page.locator("#tests").inner_text()
+    expect(page.locator("#tests")).to_contain_text("None yet")
     page.get_by_label("Control documents", exact=True).select_option(index=1)
-    sync_api.expect(page.locator("#tests .tag")).to_have_text("recommended")
+    expect(page.locator("#tests .tag")).to_have_text("recommended")
     assert "controls=2" in page.url  # what was said is in the address
 
 
@@ -225,8 +227,8 @@ def test_a_file_is_dropped_on_the_text(tab):
         }"""
     )
     # not wait_for_function: the page lets nothing be evaluated, a waiting test included
-    sync_api.expect(page.locator("#text")).to_have_value("It rained.\nThen it snowed.")
-    sync_api.expect(page.locator("#said")).to_have_text("weather.txt was chosen.")
+    expect(page.locator("#text")).to_have_value("It rained.\nThen it snowed.")
+    expect(page.locator("#said")).to_have_text("weather.txt was chosen.")
 
 
 @pytest.mark.usefixtures("at_once")
@@ -236,11 +238,11 @@ def test_it_works_without_scripts(browser, site, files):
     page.goto("/collections")
     page.get_by_label("Upload texts").set_input_files(files["known"])
     page.get_by_role("button", name="Upload and look at it").click()
-    assert "25" in page.locator("dl.facts").inner_text()
+    expect(page.locator("dl.facts")).to_contain_text("25")
     page.goto("/text")
     page.get_by_label("Model").fill("m")
     page.get_by_role("button", name="Read the text").click()
-    assert "There is no text" in page.get_by_role("alert").inner_text()
+    expect(page.get_by_role("alert")).to_contain_text("There is no text")
     context.close()
 
 
@@ -265,19 +267,19 @@ def test_results_are_found_compared_and_checked(tab, runs):
     page = tab("/results")
     page.get_by_label("Name, texts or model").fill("summer")
     page.get_by_role("button", name="Filter").click()
-    assert page.locator("table.list tbody tr").count() == 1
+    expect(page.locator("table.list tbody tr")).to_have_count(1)
     page.goto("/results")
     for one in page.locator(".pick").all():
         one.check()
     page.get_by_role("link", name="Side by side").click()
-    assert page.locator("table.sides").get_by_text("1.500").count() == 2
-    assert page.get_by_role("link", name="Report of").count() == 2
+    expect(page.locator("table.sides").get_by_text("1.500")).to_have_count(2)
+    expect(page.get_by_role("link", name="Report of")).to_have_count(2)
     page.set_viewport_size(PHONE)
     assert fits(page)
     (runs / "of summer" / "scores.csv").write_text("changed")
     page.goto("/results/of summer")
     page.locator(".seal.broken").wait_for()
-    assert "scores.csv" in page.locator("#verified").inner_text()
+    expect(page.locator("#verified")).to_contain_text("scores.csv")
     assert fits(page)
 
 
@@ -289,16 +291,16 @@ def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):
     page.get_by_label("Upload texts").set_input_files(wrong)
     said = page.get_by_role("alert")
     said.wait_for()
-    assert said.inner_text() == "thesis.parquet is no parquet file: choose another."
-    assert page.evaluate("document.activeElement.className") == "problem"  # a screen reader begins there
+    expect(said).to_have_text("thesis.parquet is no parquet file: choose another.")
+    expect(page.locator(".problem:focus")).to_have_count(1)  # a screen reader begins there
     page.goto("/text")
     page.get_by_label("The text", exact=True).fill("kept")
     page.get_by_label("Model").fill(" ")
     page.get_by_role("button", name="Read the text").click()
     page.get_by_role("alert").wait_for()
-    assert "No model is named" in page.get_by_role("alert").inner_text()
-    assert page.evaluate("document.activeElement.getAttribute('aria-invalid')") == "true"
-    assert page.get_by_label("The text", exact=True).input_value() == "kept"
+    expect(page.get_by_role("alert")).to_contain_text("No model is named")
+    expect(page.locator("[aria-invalid=true]:focus")).to_have_count(1)
+    expect(page.get_by_label("The text", exact=True)).to_have_value("kept")
 
 
 def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, runs):
@@ -309,7 +311,8 @@ def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, runs):
         page.set_viewport_size(PHONE)
         page.goto(path)
         assert fits(page), path
-        assert page.locator("main").count() == page.locator("h1").count() == 1
+        expect(page.locator("main")).to_have_count(1)
+        expect(page.locator("h1")).to_have_count(1)
         nameless = "[...document.querySelectorAll('input:not([type=hidden]), select, textarea')].filter("
         nameless += "one => !one.labels.length && !one.ariaLabel).length"
         assert page.evaluate(nameless) == 0
@@ -337,13 +340,13 @@ def test_all_jobs_are_stopped_from_their_page(tab, site):
         for _ in range(2):
             jobs.add("later", ("list",), "results/none")
         page = tab("/jobs")
-        sync_api.expect(page.locator("main .rows .mark.waiting")).to_have_count(2)
+        expect(page.locator("main .rows .mark.waiting")).to_have_count(2)
         page.get_by_role("button", name="Stop all").click()
-        sync_api.expect(page.locator("main .rows .mark.waiting")).to_have_count(0)
+        expect(page.locator("main .rows .mark.waiting")).to_have_count(0)
         long.wait(20)
     page.reload()
-    sync_api.expect(page.locator("main .rows .mark.stopped")).to_have_count(3)
-    sync_api.expect(page.get_by_role("button", name="Stop all")).to_have_count(0)
+    expect(page.locator("main .rows .mark.stopped")).to_have_count(3)
+    expect(page.get_by_role("button", name="Stop all")).to_have_count(0)
     page.set_viewport_size(PHONE)
     assert fits(page)
     assert [job.pid > 0 for job in jobs.all()].count(True) == 1
@@ -394,6 +397,6 @@ def test_a_remote_visitor_chooses_a_model_and_cannot_forge_another(remote, files
     page.get_by_label("Model", exact=True).select_option("smollm2")
     page.get_by_role("button", name="See which tests apply").click()
     page.goto(page.url.partition("?")[0] + "/test/order?model=smollm2")
-    assert page.get_by_label("Model (needed)").input_value() == "smollm2"
+    expect(page.get_by_label("Model (needed)")).to_have_value("smollm2")
     page.set_viewport_size(PHONE)
     assert fits(page)
