@@ -59,7 +59,7 @@ class _AskInputs:
     )
     unseen: str | None = option(
         None,
-        "Control documents: texts of the same kind that the model cannot have seen, such as drafts or later texts.",
+        "Control documents: texts of the same kind that the model cannot have seen, such as unpublished or later ones.",
         path="in",
         essential=True,
     )
