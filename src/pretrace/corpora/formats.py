@@ -168,8 +168,8 @@ def _parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
 
 _decoder = json.JSONDecoder(strict=False)
 _decode, _scan = _decoder.decode, _decoder.scan_once
-"""`json.loads` makes a decoder anew for each line, which takes longer than the line; `scan_once` is `decode` without the
-two looks for white space, which take as long as a short line."""
+"""`json.loads` makes a decoder anew for each line, which takes longer than the line; `scan_once` is `decode` without
+looking for white space on both sides, which takes as long as a short line."""
 _Format = Callable[[io.BufferedReader, Reading], Iterator[Row]]
 
 FORMATS: dict[str, _Format] = {
