@@ -291,7 +291,8 @@ def trace(
 
     With `after`, the model reads each text behind that one, and the traces are of the texts' own tokens alone, the
     first among them: log p(text | after). Either is cut into tokens by itself. ModelError where `after` leaves no room.
-    What texts begin with alike is read once where the back end can do that.
+    What texts begin with alike is read once where the back end can do that. Where nothing is wanted, no model reads
+    the texts: the traces have their tokens, and no number for any.
 
     Batches are planned over all the texts given, whatever the store holds, and stored whole: a run that
     was killed and starts again sees the same batches, so it ends with the same numbers to the last bit.
@@ -299,6 +300,8 @@ def trace(
     """
     progress = progress or Silent()
     want = want if isinstance(want, Want) else Want(want)
+    if not want.quantity:
+        return _unread(backend.encode(texts), progress)
     keys = [text_key(text, after) for text in texts]
     different = dict(zip(keys, texts, strict=True))
     if len(different) < len(texts):
@@ -384,6 +387,17 @@ def _fixed(made: Trace) -> Trace:
         if array is not None and array.flags.writeable:
             array.flags.writeable = False
     return made
+
+
+def _unread(encoded: Sequence[Encoded], progress: Progress) -> list[Trace]:
+    if isinstance(progress, Weighed):
+        progress.weigh(len(encoded), 0)
+    progress.advance(len(encoded), 0, 0.0, False)
+    tokens = [one.tokens[len(one.tokens) - one.predicted :] for one in encoded]
+    return [
+        _fixed(Trace(some, np.full(len(some), np.nan, np.float32), cut=one.cut))
+        for some, one in zip(tokens, encoded, strict=True)
+    ]
 
 
 def _empty(encoded: Encoded, want: Quantity) -> Trace:
