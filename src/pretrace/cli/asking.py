@@ -112,7 +112,6 @@ class Step:
 def ask(source: Source, inputs: _AskInputs) -> Answer:
     """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
     with one sentence and a report. Exit codes: 3 found or consistent with training, 0 not, 4 no answer."""
-    from pretrace.backends import check_model
     from pretrace.cli.commands import call  # the table of commands, which names this one
 
     if inputs.model is None and not inputs.corpus:
@@ -127,9 +126,7 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
     if not inputs.plan:
         _check_places(place, inputs)
     seen = look(source.texts, source.columns)
-    for model in filter(None, (inputs.model, inputs.before)):
-        if not served_kind(model) and not text_kind(model):  # a server is asked only if a test can be made
-            check_model(model)
+    _check_weights(inputs)
     steps, cannot = _steps(source, inputs, seen)
     told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
@@ -169,6 +166,15 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
         check_writable(place / "audit", AUDIT)
         check_writable(place / "canaries", VERDICTS.of("canaries"))
         check_writable(place / "recite", VERDICTS.of("recite"))
+
+
+def _check_weights(inputs: _AskInputs) -> None:
+    """ModelError where a model that is no server is not there; a server is asked only if a test can be made."""
+    from pretrace.backends import check_model
+
+    for model in filter(None, (inputs.model, inputs.before)):
+        if not served_kind(model) and not text_kind(model):
+            check_model(model)
 
 
 def _start() -> bool:
