@@ -32,7 +32,7 @@ SUPPOSED = 1e9
 """Parameters where nobody knows them."""
 FEWEST, MOST = 0.7, 1.5
 """A size is a measured one from 0.7 to 1.5 times it."""
-WIDTH = 30
+WIDTH = 20
 _HIGHEST = 0.9995
 """An AUC that was given as 1 counts as this one: no finite effect has 1."""
 
@@ -217,7 +217,7 @@ def picture(found: Expected) -> Iterator[str]:
         bar = (
             "█" * max(1, round(WIDTH * math.log10(row.needed) / longest)) if row.needed else f"{'█' * WIDTH}…"
         )
-        number = f"{row.needed:,}" if row.needed else "no number would do"
+        number = f"{row.needed:,}" if row.needed else "none would do"
         times = f"read {row.copies:>2} time{'s' if row.copies > 1 else ' '}"
         yield f"  {times}  {bar} {number}"
 
