@@ -92,7 +92,10 @@ Where a paper and its authors' code disagree, the score follows the paper. Besid
 - `codec`: the authors' description (michalzawalski.github.io/codec) says "random samples from the same dataset"; that
   one text stands before each, the same before all, is our choice.
 - SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered: the
-  paper's list of 47 conventions could not be read here, and the authors' code gives the same value to every text.
+  paper's 47 conventions could not be read here. The authors' code (Yuen647/SYNPRUNE, src/run.py) leaves out other
+  tokens than a conditional and a consequent token would, and its score is one over the number of tokens that are left,
+  whatever the model says; a script in its history lists 27 pairs of an earlier table of 34. With the list it would
+  stand in scores/likelihood.py; it also needs where each token stands in the text, which no score sees yet.
 """
 
 PAPERS = {
@@ -598,9 +601,9 @@ def foreseen() -> str:
     said = [
         "What the planner says was held against what was measured, each cell (size, dilution, copies and place)",
         f"foreseen without its own runs: {held['cells_in_interval']} of {held['cells']} AUCs and",
-        f"{law['in_interval']} of {rows} powers, at 25 to 400 documents, lie in their range. The middle of the range is",
-        f"only a guide: it comes within 0.15 of the measured power in {law['within_0.15']} of {rows}, where nine of ten",
-        f"were wanted. The range is wide: an AUC of {low:.2f} to {high:.2f} for a single reading by",
+        f"{law['in_interval']} of {rows} powers, at 25 to 400 documents, lie in their range. The middle of it is only",
+        f"a guide: within 0.15 of the measured power in {law['within_0.15']} of {rows}, where nine of ten were wanted.",
+        f"The range is wide: an AUC of {low:.2f} to {high:.2f} for a single reading by",
         f"{small.parameters / 1e6:.1f} million parameters; the place in the training, which nobody knows who asks, and",
         "chance among 400 documents are part of it. Given the AUC that was measured, the formula below comes within",
         f"0.15 in {given['within_0.15']} of {given['cells_and_sizes']} (largest difference {given['largest']:.2f}).",
