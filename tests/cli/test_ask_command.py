@@ -54,9 +54,9 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     assert not out.exists()
     assert "Test: Control documents. It assumes: " in planned
     assert (
-        "With 24 documents a single reading by a model of 1 billion parameters would be found in" in planned
+        "With 24 documents a single reading by a model of 1.3 million parameters would be found in" in planned
     )
-    assert "Documents needed on each side, for 8 of 10 cases:" in planned
+    assert "Documents needed on each side, for 8 of 10 cases;" in planned
     code, said, error = call(*words, "--json")
     assert code in (3, 4), error
     found = json.loads(said)
