@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pty
@@ -159,6 +160,17 @@ def test_what_goes_wrong_on_the_way_leaves_nothing(call: Call, mine: Path, tmp_p
     )
     assert code == 2, error
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("option", ["--model", "--before"])
+def test_a_model_that_is_not_there_is_noticed_where_no_test_applies(
+    call: Call, tmp_path: Path, model_folder: Path, option: str
+) -> None:
+    few = written(tmp_path / "few", 1, 2)
+    models = {"--model": model_folder} | {option: tmp_path}
+    code, _, error = call("ask", few, *itertools.chain(*models.items()), "--plan")
+    assert code == 2
+    assert "a model folder holds config.json" in error
 
 
 def at_a_terminal(words: list[str], answer: str) -> tuple[int, str, str]:

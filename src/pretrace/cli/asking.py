@@ -59,7 +59,7 @@ class _AskInputs:
     )
     unseen: str | None = option(
         None,
-        "Control documents: texts of the same kind that the model cannot have seen, such as drafts or later texts.",
+        "Control documents: texts of the same kind that the model cannot have seen, such as unpublished or later ones.",
         path="in",
         essential=True,
     )
@@ -126,6 +126,7 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
     if not inputs.plan:
         _check_places(place, inputs)
     seen = look(source.texts, source.columns)
+    _check_weights(inputs)
     steps, cannot = _steps(source, inputs, seen)
     told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
@@ -165,6 +166,15 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
         check_writable(place / "audit", AUDIT)
         check_writable(place / "canaries", VERDICTS.of("canaries"))
         check_writable(place / "recite", VERDICTS.of("recite"))
+
+
+def _check_weights(inputs: _AskInputs) -> None:
+    """ModelError where a model that is no server is not there; a server is asked only if a test can be made."""
+    from pretrace.backends import check_model
+
+    for model in filter(None, (inputs.model, inputs.before)):
+        if not served_kind(model) and not text_kind(model):
+            check_model(model)
 
 
 def _start() -> bool:
