@@ -595,7 +595,6 @@ def foreseen() -> str:
     held, told = found["law"]["min_k_plus_plus"], found["planner"]
     law, given = told["from_law"], told["from_auc"]
     rows = law["cells_and_sizes"]
-    single = own_studies()[0].auc[1]
     small = own_studies()[0]
     low, _, high = small.auc[1]
     said = [

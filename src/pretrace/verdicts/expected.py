@@ -251,7 +251,8 @@ def expected_for(test: str, has: Situation) -> Expected | None:
 def picture(found: Expected) -> Iterator[str]:
     """The documents needed against copies, as lines of equal-width letters: a bar each on a scale of powers of ten, and
     in how many of 100 cases the documents that there are find it, with the range."""
-    yield "Documents needed on each side, for 8 of 10 cases; and in how many of 100 cases yours find it:"
+    yield "Documents needed on each side, for 8 of 10 cases;"
+    yield "behind them, in how many of 100 cases yours find it:"
     longest = max((math.log10(row.needed) for row in found.rows if row.needed), default=1.0)
     for row in found.rows:
         bar = (
