@@ -83,10 +83,9 @@ def test_more_documents_copies_and_parameters_find_more() -> None:
 
 
 def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_more() -> None:
-    title, *bars = picture(expected(50, 50, parameters=1e9))
-    assert title == (
-        "Documents needed on each side, for 8 of 10 cases; and in how many of 100 cases yours find it:"
-    )
+    first, second, *bars = picture(expected(50, 50, parameters=1e9))
+    assert first == "Documents needed on each side, for 8 of 10 cases;"
+    assert second == "behind them, in how many of 100 cases yours find it:"
     lengths = [bar.count("█") for bar in bars]
     assert lengths == sorted(lengths, reverse=True)
     assert "read  1 time " in bars[0]

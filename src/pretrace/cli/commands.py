@@ -26,7 +26,8 @@ class Entry:
     """A command that is imported when it is asked for.
 
     `words` are what is typed after `pretrace`. `place` is where its function stands: a module of `pretrace.cli`, a
-    colon and the name. `says` is the first sentence of the function's docstring, for lists.
+    colon and the name; or "verdicts.MODULE:CLASS" for a test (`verdicts.frame.Test`) that takes no more than texts,
+    models and its settings: its command is made of it. `says` is the first sentence of the docstring, for lists.
     """
 
     words: str
@@ -109,7 +110,12 @@ def _command(entry: Entry) -> Any:
     from pretrace.cli.options import command_of
 
     module, _, name = entry.place.partition(":")
-    function = getattr(import_module(f"pretrace.cli.{module}"), name)
+    if module.startswith("verdicts."):
+        from pretrace.cli.testing import of_test
+
+        function = of_test(getattr(import_module(f"pretrace.{module}"), name))
+    else:
+        function = getattr(import_module(f"pretrace.cli.{module}"), name)
     alone = typer.Typer(add_completion=False)
     alone.command(entry.words.split()[-1], cls=Command)(
         command_of(function, plugins=entry.plugins, name=entry.words)

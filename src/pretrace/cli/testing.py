@@ -1,15 +1,27 @@
-"""`pretrace collections`, `cutoff`, `order` and `recite`: check all that can be checked, open, ask, write, print."""
+"""`pretrace collections`, `cutoff`, `order` and `recite`: check all that can be checked, open, ask, write, print; and
+the command of any other test that takes no more than texts, models and its settings.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from typing import Any, get_type_hints
 
 from pretrace.backends.serving.address import called, served_kind
 from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.progress import Stages, duration
 from pretrace.cli.streams import note
-from pretrace.cli.verdicts import Asked, BesideSeveral, finished, opened_for_text, opened_several
+from pretrace.cli.verdicts import (
+    Asked,
+    BesideSeveral,
+    finished,
+    named,
+    opened,
+    opened_for_text,
+    opened_several,
+)
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
@@ -22,9 +34,11 @@ from pretrace.types import AuditPlan, Backend, Corpus
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.collections import CollectionSettings
 from pretrace.verdicts.cutoff import CutoffSettings
+from pretrace.verdicts.frame import Test, verdict, watched
 from pretrace.verdicts.order import OrderSettings
+from pretrace.verdicts.reading import chosen_score
 from pretrace.verdicts.recite import ReciteSettings, Windows
-from pretrace.verdicts.settings import Beside
+from pretrace.verdicts.settings import Beside, TestSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +110,6 @@ def collections(
 ) -> Answer:
     """Was this collection used? Ranked among other collections of its kind: no earlier checkpoint is needed. Exit
     code 3 when it is consistent with training, 0 when nothing was shown (needs --power), 4 when inconclusive."""
-    from pretrace.cli.verdicts import finished
     from pretrace.verdicts.collections import Company, gathered
     from pretrace.verdicts.collections import collections as rank
 
@@ -108,8 +121,8 @@ def collections(
     models, references = opened_several(target, beside, settings)
     generator = _generator(inputs.generator, target)
     company = Company(references, generator, inputs.date_column, beside.alone.statements)
-    verdict = rank(suspect, controls, models, settings, company=company, watch=_Told())
-    return finished(verdict, beside.out, given)
+    made = rank(suspect, controls, models, settings, company=company, watch=_Told())
+    return finished(made, beside.out, given)
 
 
 class _Told(Stages):
@@ -137,7 +150,6 @@ def cutoff(
     """Years of dated texts and a stated training cut-off: does what the model knows drop there, as at no other date?
     Exit code 3 when the predictions are consistent with training, 0 when nothing was found (with --power), 4 when
     inconclusive."""
-    from pretrace.cli.progress import Stages
     from pretrace.verdicts.cutoff import cutoff as test
     from pretrace.verdicts.cutoff import prepared
 
@@ -145,10 +157,10 @@ def cutoff(
     corpus = open_corpus(source.texts, replace(source.columns, more=(settings.date,)))
     prepared(corpus, settings)  # a series that is too short is found before a model is opened
     models, references = opened_several(target, beside, settings)
-    verdict = test(
+    made = test(
         corpus, models, settings, references=references, watch=Stages(), statements=beside.alone.statements
     )
-    return finished(verdict, beside.out, given)
+    return finished(made, beside.out, given)
 
 
 # `pretrace order`: was a set with rows, or answer options, in random order among the training texts?
@@ -160,9 +172,6 @@ def order(
     """Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and compares the
     published order of rows, or of answer options, with others, under the model in question and a second one. Exit code
     3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
-    from pretrace.cli.progress import Stages
-    from pretrace.cli.verdicts import finished, named, opened
-    from pretrace.corpora import open_corpus
     from pretrace.verdicts.answering import draws_of
     from pretrace.verdicts.order import in_text, prompts_of, repeated
     from pretrace.verdicts.order import order as test
@@ -180,7 +189,7 @@ def order(
         )
     else:
         models = opened(named(target, beside, settings), second=True)
-    verdict = test(
+    made = test(
         corpus,
         models,
         settings,
@@ -189,7 +198,7 @@ def order(
         watch=Stages(),
         statements=beside.statements,
     )
-    return finished(verdict, beside.out, given)
+    return finished(made, beside.out, given)
 
 
 # `pretrace recite`: does the model print these texts? Check, open, ask, write, print.
@@ -219,8 +228,6 @@ def recite(
 ) -> Answer:
     """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
     model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
-    from pretrace.cli.progress import Stages
-    from pretrace.cli.verdicts import finished, named, opened
     from pretrace.verdicts import recite as room
     from pretrace.verdicts.answering import draws_of
 
@@ -239,7 +246,7 @@ def recite(
     else:
         models = opened(named(target, beside, settings), second=True)
     _told_ahead(windows, models, settings, text=text)
-    verdict = room.recite(
+    made = room.recite(
         corpus,
         models,
         settings,
@@ -248,7 +255,7 @@ def recite(
         watch=Stages(),
         statements=beside.statements,
     )
-    return finished(verdict, beside.out, given)
+    return finished(made, beside.out, given)
 
 
 def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> None:
@@ -261,3 +268,29 @@ def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, t
     for model, stage in zip(models.placebos, others, strict=True):
         more = f"about {duration(max(1.0, stage.seconds))} more, a guess" if stage.seconds else "as many more"
         note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")
+
+
+# The command of a test that says all else itself (`commands.Entry`).
+
+
+def of_test(kind: type[Test[Any]]) -> Callable[..., Answer]:
+    """The command of a test: its options are those of the class that its field `settings` is annotated with, its help
+    is the docstring, and it reads with the score that the reference model asks for, or with `loss`."""
+
+    def run(source: Source, target: Target, settings: TestSettings, beside: Beside, given: Given) -> Answer:
+        check_writable(beside.out, VERDICTS.of(kind.name))
+        corpus = open_corpus(source.texts, replace(source.columns, label=source.columns.label or ""))
+        kind.fits(corpus, settings)
+        models = opened(named(target, beside, settings), second=True)
+        test = kind(
+            corpus=corpus,
+            models=models,
+            settings=settings,
+            watch=watched(Stages()),
+            score=chosen_score("", models),
+        )
+        return finished(verdict(test, statements=beside.statements), beside.out, given)
+
+    run.__doc__, run.__name__ = kind.__doc__, kind.name
+    run.__annotations__["settings"] = get_type_hints(kind)["settings"]
+    return run

@@ -34,7 +34,7 @@ SUPPOSED = 1e9
 """Parameters where nobody knows them."""
 FEWEST, MOST = 0.7, 1.5
 """A size is a measured one from 0.7 to 1.5 times it."""
-WIDTH = 30
+WIDTH = 20
 _HIGHEST = 0.9995
 """An AUC that was given as 1 counts as this one: no finite effect has 1."""
 
@@ -251,13 +251,14 @@ def expected_for(test: str, has: Situation) -> Expected | None:
 def picture(found: Expected) -> Iterator[str]:
     """The documents needed against copies, as lines of equal-width letters: a bar each on a scale of powers of ten, and
     in how many of 100 cases the documents that there are find it, with the range."""
-    yield "Documents needed on each side, for 8 of 10 cases; and in how many of 100 cases yours find it:"
+    yield "Documents needed on each side, for 8 of 10 cases;"
+    yield "behind them, in how many of 100 cases yours find it:"
     longest = max((math.log10(row.needed) for row in found.rows if row.needed), default=1.0)
     for row in found.rows:
         bar = (
             "█" * max(1, round(WIDTH * math.log10(row.needed) / longest)) if row.needed else f"{'█' * WIDTH}…"
         )
-        number = f"{row.needed:,}" if row.needed else "no number would do"
+        number = f"{row.needed:,}" if row.needed else "none would do"
         times = f"read {row.copies:>2} time{'s' if row.copies > 1 else ' '}"
         middle, low, high = (_hundredths(one) for one in (row.chance.value, row.chance.low, row.chance.high))
         yield f"  {times}  {bar} {number}; {middle}{f' ({low} to {high})' if low != high else ''}"

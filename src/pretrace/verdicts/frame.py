@@ -20,7 +20,8 @@ How to add a test of your own (docs/extending.md has one that runs):
 
     `ByLot` knows the p-value, what is left beyond the second model, and the power. A `Test` of another kind says so
     itself: `tested`, `beyond`, `power`.
-3.  A function that makes the test and calls `verdict` on it.
+3.  A function that makes the test and calls `verdict` on it; or a line in the table of `cli/commands.py`, which makes
+    a command of the class.
 """
 
 from __future__ import annotations
@@ -163,6 +164,10 @@ class Test(ABC, Generic[V]):
     texts are, and the second model need only find nothing itself."""
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
+
+    @classmethod
+    def fits(cls, corpus: Corpus, settings: TestSettings) -> None:
+        """TextsError for texts that the test cannot be made of; a command asks before a model is opened."""
 
     @abstractmethod
     def read(self, model: Backend, stage: str) -> V:
