@@ -300,6 +300,7 @@ def methods() -> str:
     tested = [one for one in found if one.what != "AUC"]
     known = (
         "dilution.json",
+        "audit_command.json",
         "planted_domains.json",
         "Hubble",
         "designs_models.json",
@@ -365,8 +366,24 @@ def methods() -> str:
         ),
         ("Added models", _pivot(others, lambda one: f"{one.kind}, {one.copies}x ({one.source})")),
     ]  # fmt: skip
-    shown = (f"## {title}\n\n{body}" for title, body in parts if "\n| `" in body or "\n- `" in body)
+    parts.append(("Not in the table", _unlisted(found)))
+    shown = (f"## {title}\n\n{body}" for title, body in parts if "\n| `" in body or "- `" in body)
     return "\n".join([METHODS_HEAD, *shown, METHODS_TAIL])
+
+
+def _unlisted(found: Sequence[Reached]) -> str:
+    """The scores and tests that have no row, so that nobody takes their absence for a result."""
+    listed = {one.method for one in found}
+    bare = {name.partition("(")[0] for name in listed} | {name.partition(" ")[0] for name in listed}
+    own = {"controls": "audit", "controls-placebo": "audit"}
+    missing_scores = [f"`{name}`" for name in sorted(scores) if name not in bare]
+    missing_tests = [f"`{one.name}`" for one in CHOICES if own.get(one.name, one.name) not in bare]
+    return (
+        "What has no row was not measured by how often a text was read, beside a model that never saw it.\n\n"
+        f"- `--scores`: {', '.join(missing_scores)}.\n"
+        f"- Tests, by their names in `pretrace advise`: {', '.join(missing_tests)} "
+        "([what is known of them](audits.md)).\n"
+    )
 
 
 def _against(told: dict[str, typing.Any]) -> str:
@@ -610,8 +627,8 @@ def foreseen() -> str:
     ]
     if later := told.get("later"):
         said += [
-            f"Of {later['runs']} later runs, {later['aucs_in_interval']} AUCs and {later['in_interval']} of",
-            f"{later['cells_and_sizes']} powers lay in the range foreseen before.",
+            f"Later runs: {later['runs']}; AUCs in the range foreseen before: {later['aucs_in_interval']}; powers:",
+            f"{later['in_interval']} of {later['cells_and_sizes']}.",
         ]
     missing = f"Not run: {_not_run(found['runs'])}."
     return "\n\n".join(textwrap.fill(one, 138) for one in (" ".join(said), missing)) + "\n"

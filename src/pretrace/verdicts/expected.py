@@ -156,7 +156,7 @@ def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, fl
         if low <= at <= high:
             share = (at - low) / (high - low)
             middle, least, most = (a + (b - a) * share for a, b in zip(first, second, strict=True))
-            return middle, *sorted((least, most))
+            return middle, min(least, most), max(least, most)
     return min(found, key=lambda one: abs(one[0] - at))[1]
 
 
