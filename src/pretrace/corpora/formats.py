@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from pretrace.corpora.columns import kind_of, mended
 from pretrace.corpora.documents import (
@@ -167,7 +167,8 @@ def _parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
 
 
 _decoder = json.JSONDecoder(strict=False)
-_decode, _scan = _decoder.decode, _decoder.scan_once
+_decode = _decoder.decode
+_scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]
 """`json.loads` makes a decoder anew for each line, which takes longer than the line; `scan_once` is `decode` without
 looking for white space on both sides, which takes as long as a short line."""
 _Format = Callable[[io.BufferedReader, Reading], Iterator[Row]]
