@@ -26,11 +26,14 @@ class Sources:
         self.modules = list(rooms.read_modules().values())
         self.imported = {module.name: _imported(module) for module in self.modules}
         self.classes: dict[str, tuple[rooms.Module, ast.ClassDef]] = {}
+        self.settings: set[str] = set()  # the classes with a field that is an option
         self.aliases: dict[str, str] = {}
         for module in self.modules:
             for node in module.tree.body:
                 if isinstance(node, ast.ClassDef):
                     self.classes[f"{module.name}.{node.name}"] = (module, node)
+                    if any(_declared(part) for part in node.body):
+                        self.settings.add(f"{module.name}.{node.name}")
                 elif isinstance(node, ast.Assign) and "Annotated[" in ast.unparse(node.value):
                     name = f"{module.name}.{ast.unparse(node.targets[0])}"
                     self.aliases[name] = f"alias {module.name}:{node.lineno}"
@@ -56,27 +59,37 @@ class Sources:
         if option.annotation not in self.classes:
             yield option
             return
-        for field in self.fields(option.annotation):
-            yield from self._of(field)
+        for field, declared in self.fields(option.annotation):
+            if declared or field.annotation in self.settings:
+                yield from self._of(field)
 
-    def fields(self, kind: str) -> Iterator[Option]:
-        """The fields of a class."""
+    def fields(self, kind: str) -> Iterator[tuple[Option, bool]]:
+        """The fields of a class, each with whether it is declared as an option."""
         module, node = self.classes[kind]
         for part in node.body:
             if isinstance(part, ast.AnnAssign):
-                of = self.resolved(module, part.annotation)
-                yield Option(ast.unparse(part.target), of, f"{module.name}:{part.lineno}", kind)
+                own = part.annotation
+                if isinstance(own, ast.Subscript) and ast.unparse(own.value) == "Annotated":
+                    own = own.slice.elts[0] if isinstance(own.slice, ast.Tuple) else own.slice
+                of = self.resolved(module, own)
+                yield (
+                    Option(ast.unparse(part.target), of, f"{module.name}:{part.lineno}", kind),
+                    _declared(part),
+                )
 
     def copies(self, option: Option) -> Iterator[str]:
-        """Where the option's value is handed on by name, and the field of the library that it is handed to."""
+        """Where the option's value is copied into other settings, by their class or `replace`, or into a dict, and the
+        field of the library that it is copied into. A function or object that is handed the value uses it."""
         for module in self.modules:
             for node in ast.walk(module.tree):
                 if isinstance(node, ast.FunctionDef) and (read := self._reads(module, node, option)):
                     for line, made, keyword in _handed_on(node, read):
-                        yield f"copy {module.name}:{line}"
                         called = self.resolved(module, made)
-                        fields = self.fields(called) if called in self.classes else ()
-                        yield from (f"field {field.place}" for field in fields if field.name == keyword)
+                        if called and called not in self.settings and called != "dataclasses.replace":
+                            continue
+                        yield f"copy {module.name}:{line}"
+                        fields = self.fields(called) if called in self.settings else ()
+                        yield from (f"field {field.place}" for field, _ in fields if field.name == keyword)
 
     def _reads(self, module: rooms.Module, function: ast.FunctionDef, option: Option) -> set[str]:
         """The expressions that are the option's value inside a function: `auditing.level`, or a local name."""
@@ -91,6 +104,13 @@ class Sources:
             if isinstance(node, ast.Assign) and ast.unparse(node.value) in read:
                 read |= {ast.unparse(target) for target in node.targets}
         return read
+
+
+def _declared(part: ast.stmt) -> bool:
+    """Whether a field is declared as an option: by `option`, `like`, or a function that ends in `_option`."""
+    made = part.value.func if isinstance(part, ast.AnnAssign) and isinstance(part.value, ast.Call) else None
+    name = made.id if isinstance(made, ast.Name) else ""
+    return name in ("option", "like") or name.endswith("_option")
 
 
 def _imported(module: rooms.Module) -> dict[str, str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pretrace.errors import require
 
+T = TypeVar("T")
 LARGEST = 2**63 - 1
 """The largest whole number that an option takes where it names no smaller one."""
 TEXTS, MODEL, RUN, CONTROLS, TRAINING = "Texts", "Model", "Run", "Controls", "Training"
@@ -26,7 +27,9 @@ class Option:
     off has a name that begins with "no-". `metavar` makes it a positional argument. `least` and `most` are the
     range, both included. `read` turns what was written into the value, `written` is then the default as a user
     writes it. `path` says that the value may name something that is read ("in") or names what is written ("out").
-    Essential options are those that the short help shows.
+    Essential options are those that the short help shows. `only` says for whom an option is where it is not for all:
+    "weights" that are opened here, models behind a "server", workers on "ray". `states` is what a report calls the
+    answer of an option by which the one who asks says something.
     """
 
     help: str
@@ -39,6 +42,8 @@ class Option:
     written: str = ""
     path: Literal["", "in", "out"] = ""
     essential: bool = False
+    only: Literal["", "weights", "server", "ray"] = ""
+    states: str = ""
 
 
 def option(default: Any = MISSING, help: str = "", **how: Any) -> Any:
@@ -71,10 +76,44 @@ def dry_run_option(panel: str = RUN) -> Any:
     return option(False, said, panel=panel)
 
 
+def requested_option(panel: str, *, essential: bool = False) -> Any:
+    """The field for who asks."""
+    said = "Who asks, for the first page of the report."
+    return option("", said, panel=panel, states="requested_by", essential=essential)
+
+
 def option_of(one: Field[Any]) -> Option | None:
     """How a field is given on the command line; None for one that is not."""
     found: Option | None = one.metadata.get("option")
     return found
+
+
+def given_for(settings: Any, whom: str) -> list[str]:
+    """The fields whose options are for `whom` alone (`Option.only`) and are not as they are by themselves."""
+    return [
+        one.name
+        for one in fields(settings)
+        if (described := option_of(one))
+        and described.only == whom
+        and getattr(settings, one.name) != one.default
+    ]
+
+
+def statements_of(settings: Any) -> dict[str, str]:
+    """What the one who asks says (`Option.states`), without what was left empty; the last field, who it is, first."""
+    said = {
+        described.states: getattr(settings, one.name)
+        for one in reversed(fields(settings))
+        if (described := option_of(one)) and described.states
+    }
+    return {name: words for name, words in said.items() if words}
+
+
+def shared(kind: type[T], settings: Any, **others: Any) -> T:
+    """Settings of another kind with what both have fields for, and with `others`."""
+    known = {one.name for one in fields(settings)} - set(others)
+    both = {one.name: getattr(settings, one.name) for one in fields(kind) if one.name in known}  # type: ignore[arg-type]
+    return kind(**both, **others)
 
 
 def check_ranges(settings: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from pretrace.settings import MODEL, TEXTS, option
+from pretrace.settings import MODEL, TEXTS, given_for, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,16 @@ class ModelSettings:
     `served_model`, `tokenizer`, `requests` and `request_timeout` are for models behind servers, and refused for others.
     """
 
-    revision: str | None = option(None, "Branch, tag or commit of a hub model.", panel=MODEL)
-    dtype: str = option("auto", "auto (float32 on a CPU), float32, bfloat16 or float16.", panel=MODEL)
-    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, …", panel=MODEL)
+    revision: str | None = option(None, "Branch, tag or commit of a hub model.", panel=MODEL, only="weights")
+    dtype: str = option(
+        "auto", "auto (float32 on a CPU), float32, bfloat16 or float16.", panel=MODEL, only="weights"
+    )
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, …", panel=MODEL, only="weights")
     device_map: str | None = option(
-        None, "Spread the weights over several GPUs: auto (needs accelerate).", panel=MODEL
+        None,
+        "Spread the weights over several GPUs: auto (needs accelerate).",
+        panel=MODEL,
+        only="weights",
     )
     start: str = option(
         "tokenizer",
@@ -46,31 +52,57 @@ class ModelSettings:
         False, "Run Python code that comes with the model. It can do anything you can.", panel=MODEL
     )
     allow_pickle: bool = option(
-        False, "Open weights stored as a pickle. Opening one can run any code.", panel=MODEL
+        False,
+        "Open weights stored as a pickle. Opening one can run any code.",
+        panel=MODEL,
+        only="weights",
     )
     served_model: str | None = option(
-        None, "Server: the model's name there, where it holds several.", panel=MODEL
+        None, "Server: the model's name there, where it holds several.", panel=MODEL, only="server"
     )
     tokenizer: str | None = option(
         None,
         "Server: the model's tokenizer, a hub id or a folder; the one the server names unless given.",
         panel=MODEL,
         path="in",
+        only="server",
     )
     requests: int | None = option(
-        None, "Server: requests under way at once; 8 unless given.", panel=MODEL, least=1, most=1024
+        None,
+        "Server: requests under way at once; 8 unless given.",
+        panel=MODEL,
+        least=1,
+        most=1024,
+        only="server",
     )
     request_timeout: float | None = option(
-        None, "Server: seconds for a whole answer; 120 unless given.", panel=MODEL, least=0.1
+        None,
+        "Server: seconds for a whole answer; 120 unless given.",
+        panel=MODEL,
+        least=0.1,
+        only="server",
     )
 
     def for_weights(self) -> ModelSettings:
         """The settings without those that only a server follows."""
-        return replace(self, served_model=None, tokenizer=None, requests=None, request_timeout=None)
+        return self._without("server")
 
     def for_server(self) -> ModelSettings:
-        """The settings without those that only weights follow."""
-        return replace(self, dtype="auto", device="auto", device_map=None, allow_pickle=False)
+        """The settings without those that only weights follow; with the revision, which a server refuses."""
+        return self._without("weights", but="revision")
+
+    def for_another(self, **own: Any) -> ModelSettings:
+        """The settings for a model beside this one: how any is opened here, but not which one this is."""
+        return ModelSettings(**{**{name: getattr(self, name) for name in _ANY}, **own})
+
+    def _without(self, whom: str, but: str = "") -> ModelSettings:
+        """The settings with the options that are for `whom` alone as they are by themselves."""
+        usual = ModelSettings()
+        return replace(self, **{name: getattr(usual, name) for name in given_for(self, whom) if name != but})
+
+
+_ANY = ("dtype", "device", "trust_remote_code", "allow_pickle")
+"""What holds for every model that a command opens, by the machine and by whom the one who asks trusts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
-from pretrace.settings import like, option
+from pretrace.settings import like, option, requested_option, statements_of
 from pretrace.types import AuditPlan, Backend
 from pretrace.types.audit import COMPARED, DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
@@ -46,6 +46,7 @@ class AuditInputs:
         "",
         "Where the control documents come from, and how they are known to be unseen, for the report.",
         panel=COMPARED,
+        states="controls",
     )
     generator: str = option(
         "smollm2",
@@ -69,7 +70,10 @@ class AuditInputs:
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(
-        "", "How the placebo is known to be earlier than TEXTS, for the report.", panel=BESIDE
+        "",
+        "How the placebo is known to be earlier than TEXTS, for the report.",
+        panel=BESIDE,
+        states="placebo",
     )
     found: Path | None = like(FoundInputs, "found")
     companions: Annotated[Companions, Only(("reference_model",), essential=False)] = field(
@@ -98,7 +102,7 @@ class AuditInputs:
         panel=AUDIT,
         essential=True,
     )
-    requested_by: str = option("", "Who asks, for the first page of the report.", panel=AUDIT, essential=True)
+    requested_by: str = requested_option(AUDIT, essential=True)
     out: Path | None = option(
         None,
         "Folder for report.html, result.json, the generated texts and every table; an audit that is already "
@@ -165,12 +169,7 @@ class _Told(Stages):
 
 def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
     """The settings with what --quick, --power and the notes for the report add to them."""
-    said = {
-        "requested_by": inputs.requested_by,
-        "placebo": inputs.placebo_note,
-        "controls": inputs.heldout_note,
-    }
-    settings = replace(settings, statements={name: note for name, note in said.items() if note})
+    settings = replace(settings, statements=statements_of(inputs))
     if inputs.quick:
         pairs = min(settings.snippets.pairs, QUICK_PAIRS)
         settings = replace(settings, snippets=replace(settings.snippets, pairs=pairs, learnt=QUICK_LEARNT))
@@ -196,14 +195,9 @@ def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> 
                 "--generator names a model; with control documents (--heldout) none is needed."
             )
         return None
-    own = ModelSettings(
-        dtype=_dtype(inputs.generator_dtype),
-        device=opening.device,
-        trust_remote_code=opening.trust_remote_code,
-        allow_pickle=opening.allow_pickle,
-    )
+    own = asdict(opening.for_another(dtype=_dtype(inputs.generator_dtype)))
     try:
-        return open_model(inputs.generator, **asdict(own))
+        return open_model(inputs.generator, **own)
     except MissingPackageError:
         if needed:
             raise

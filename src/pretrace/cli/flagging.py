@@ -39,7 +39,7 @@ from pretrace.scoring.outlook import REPORT, SET_TEST
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.scoring.workload import Workload
-from pretrace.settings import CONTROLS, dry_run_option, like, option
+from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
 from pretrace.verdicts.flag.flag import Asking, check_power
@@ -194,7 +194,7 @@ class FlagInputs:
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     found: Path | None = like(FoundInputs, "found")
-    requested_by: str = option("", "Who asks, for the first page of the report.", panel=FLAGGING)
+    requested_by: str = requested_option(FLAGGING)
     companions: Companions = field(default_factory=Companions)
     dry_run: bool = dry_run_option()
 

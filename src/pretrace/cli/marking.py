@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
-from pretrace.settings import MODEL, RUN, Option, like, option
+from pretrace.settings import MODEL, RUN, Option, like, option, shared
 from pretrace.types import Corpus, Verdict
 from pretrace.verdicts.canaries import CanarySettings
 from pretrace.verdicts.marking.settings import MarkSettings
@@ -291,7 +291,7 @@ class _CheckBeside:
         """The same with a folder for the result; ExpressionError where there is none."""
         if self.out is None:
             raise ExpressionError("a test writes its result to a folder: name it with --out.")
-        return Beside(**{one.name: getattr(self, one.name) for one in fields(self)})
+        return shared(Beside, self)
 
 
 def check(

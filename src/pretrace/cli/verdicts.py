@@ -19,7 +19,7 @@ from pretrace.cli.streams import note
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import CONTROLS, MODEL, like, option
+from pretrace.settings import CONTROLS, MODEL, like, option, shared
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import Beside, TestSettings
 
@@ -97,13 +97,7 @@ class BesideSeveral:
     @property
     def alone(self) -> Beside:
         """The same without the reference models."""
-        return Beside(
-            placebo=self.placebo,
-            placebo_revision=self.placebo_revision,
-            placebo_note=self.placebo_note,
-            requested_by=self.requested_by,
-            out=self.out,
-        )
+        return shared(Beside, self, reference_model=None)
 
 
 def opened_several(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from pretrace.errors import TextsError
 from pretrace.settings import TEXTS, option
@@ -76,7 +77,7 @@ class Columns:
     @property
     def recorded(self) -> dict[str, str | None]:
         """The names of the four columns, as a run records them."""
-        return {"text": self.text, "label": self.label, "id": self.id, "group": self.group}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "more"}
 
     def pick(self, found: Collection[str], source: str) -> Columns:
         """The columns to read of those found, "" for the ones that are not there.
@@ -86,15 +87,12 @@ class Columns:
         for name in sorted(self.named):
             if name not in found:
                 raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
-        return Columns(
-            text=self.pick_text(found, source),
-            **{role: name if name in found else "" for role, name in self._others().items()},
-            more=self.more,
-        )
+        there: dict[str, Any] = {role: name if name in found else "" for role, name in self.others().items()}
+        return replace(self, text=self.pick_text(found, source), **there)
 
     def pick_loosely(self, found: Collection[str], source: str) -> Columns:
         """The columns to look for where each row brings its own keys: only the text must be in the first."""
-        return Columns(text=self.pick_text(found, source), **self._others(), more=self.more)
+        return replace(self, text=self.pick_text(found, source), **self.others())
 
     def pick_text(self, found: Collection[str], source: str) -> str:
         """The name of the text column."""
@@ -107,9 +105,11 @@ class Columns:
             f"{listed(found)}: name the one that holds the text."
         )
 
-    def _others(self) -> dict[str, str]:
-        given = {"label": self.label, "id": self.id, "group": self.group}
-        return {role: role if name is None else name for role, name in given.items()}
+    def others(self) -> dict[str, Any]:
+        """The names of the columns beside the text, the usual ones where none are given."""
+        return {
+            role: role if name is None else name for role, name in self.recorded.items() if role != "text"
+        }
 
 
 USUAL = Columns()

@@ -232,9 +232,10 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     if not found(path) or not path.is_file():
         return {}
     reading = EveryColumn(columns, shown(path))
-    further, read = {}, {"text": columns.text, "id": columns.id or "id", "group": columns.group or "group"}
+    further = {}
+    read = {role: name or role for role, name in columns.recorded.items() if role in ("id", "group")}
     for text, row in zip(corpus.texts, rows_of(path, reading), strict=False):
-        read["text"] = read["text"] or columns.pick_text(tuple(row.fields), reading.source)
+        read["text"] = read.get("text") or columns.pick_text(tuple(row.fields), reading.source)
         left = {*read.values(), *columns.more}
         further[text.id] = {name: value for name, value in row.fields.items() if name not in left}
     return further

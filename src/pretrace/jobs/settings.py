@@ -8,7 +8,7 @@ from typing import Literal
 
 from pretrace.errors import ExpressionError
 from pretrace.jobs.job import Turn
-from pretrace.settings import RUN, TEXTS, check_ranges, option
+from pretrace.settings import RUN, TEXTS, check_ranges, given_for, option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,25 +58,31 @@ class EngineSettings:
         "For --engine ray: HOST:PORT of the cluster, or auto for the one on this machine; a Ray of its own is "
         "started here unless given.",
         panel=RUN,
+        only="ray",
     )
     workers: int = option(
         0,
         "For --engine ray: how many workers; 0 for as many as the cluster has room for.",
         panel=RUN,
         least=0,
+        only="ray",
     )
     gpus_per_worker: float = option(
-        0.0, "For --engine ray: GPUs that each worker takes; 0.5 puts two on one.", panel=RUN, least=0.0
+        0.0,
+        "For --engine ray: GPUs that each worker takes; 0.5 puts two on one.",
+        panel=RUN,
+        least=0.0,
+        only="ray",
     )
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.engine not in ("local", "ray"):
             raise ExpressionError(f"--engine is local or ray, found {self.engine!r}.")
-        given = {"address": self.address, "workers": self.workers, "gpus-per-worker": self.gpus_per_worker}
-        unused = [name for name, value in given.items() if value]
+        unused = given_for(self, "ray")
         if unused and not self.on_ray:
-            raise ExpressionError(f"--{unused[0]} has no use without --engine ray: give both, or neither.")
+            name = unused[0].replace("_", "-")
+            raise ExpressionError(f"--{name} has no use without --engine ray: give both, or neither.")
 
     @property
     def on_ray(self) -> bool:

@@ -31,7 +31,7 @@ from pretrace.scan.searching import AT, COMMON, RUN, Search, Table
 from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_texts, merged
 from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
-from pretrace.settings import TEXTS, check_ranges, option
+from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Doubles, Estimate, Skipped, Verdict
 from pretrace.types import Table as ResultTable
 
@@ -89,7 +89,7 @@ class ScanSettings:
         "without it afterwards, to conclude.",
         panel=SEARCH,
     )
-    requested_by: str = option("", "Who asks, for the first page of the report.", panel=SEARCH)
+    requested_by: str = requested_option(SEARCH)
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -602,7 +602,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
             for text, state in zip(texts.corpus.texts, states, strict=False)
             if state == "too short"
         ),
-        statements={"requested_by": asked.settings.requested_by} if asked.settings.requested_by else {},
+        statements=statements_of(asked.settings),
         settings=_record(asked, unread, seconds),
     )
 

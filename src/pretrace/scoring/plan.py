@@ -487,5 +487,5 @@ def _proposer(spec: str, target: Backend, opening: ModelSettings, *, cache: bool
     """What proposes words, opened as the target was; the target itself is not opened again."""
     from pretrace.backends.proposals import open_proposer
 
-    names = ("dtype", "device", "trust_remote_code", "allow_pickle") if ":" in spec else ()
-    return open_proposer(spec, target, cache=cache, **{name: getattr(opening, name) for name in names})
+    own = asdict(opening.for_another()) if ":" in spec else {}
+    return open_proposer(spec, target, cache=cache, **own)

@@ -8,7 +8,17 @@ from typing import Literal
 
 from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
-from pretrace.settings import CONTROLS, LARGEST, MODEL, cache_option, check_ranges, like, option
+from pretrace.settings import (
+    CONTROLS,
+    LARGEST,
+    MODEL,
+    cache_option,
+    check_ranges,
+    like,
+    option,
+    requested_option,
+    statements_of,
+)
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
 
@@ -84,9 +94,12 @@ class Beside:
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(
-        "", "How the placebo is known not to have seen the texts, for the report.", panel=CONTROLS
+        "",
+        "How the placebo is known not to have seen the texts, for the report.",
+        panel=CONTROLS,
+        states="placebo",
     )
-    requested_by: str = option("", "Who asks, for the first page of the report.", panel=TEST)
+    requested_by: str = requested_option(TEST)
     out: Path = option(
         help="Folder for report.html, result.json and every table; a result of that kind that is already there is "
         "replaced.",
@@ -98,5 +111,4 @@ class Beside:
     @property
     def statements(self) -> dict[str, str]:
         """What the one who asks says, for the report."""
-        said = {"requested_by": self.requested_by, "placebo": self.placebo_note}
-        return {name: words for name, words in said.items() if words}
+        return statements_of(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,11 @@ from pretrace.backends.serving.self_check import SENTENCES, Check, Probed
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError, shown
+from pretrace.settings import given_for
 
 _TOLD = 1e-3  # nats: of what moves by less, page one says no more than that
 REQUESTS, SECONDS = 8, 120.0
 """Requests under way at once, and seconds for each, unless told otherwise."""
-_LOCAL = ("revision", "dtype", "device", "device_map", "allow_pickle")
 _OTHER_SERVERS = {
     "llamacpp": "this is llama.cpp's own server, which gives log-probabilities of generated tokens only: open its "
     "GGUF file itself (--model FILE.gguf)",
@@ -53,13 +53,11 @@ def open_served(model: str, settings: ModelSettings) -> Served:
 
 def check_settings(model: str, settings: ModelSettings) -> None:
     """ModelError for settings that only a model with weights here can follow."""
-    default = ModelSettings()
-    for one in fields(settings):
-        if one.name in _LOCAL and getattr(settings, one.name) != getattr(default, one.name):
-            raise ModelError(
-                f"--{one.name.replace('_', '-')} is for weights that are opened here, and {model.partition(':')[0]}: "
-                "names a server, which has opened its own: leave it out."
-            )
+    for name in given_for(settings, "weights"):
+        raise ModelError(
+            f"--{name.replace('_', '-')} is for weights that are opened here, and {model.partition(':')[0]}: "
+            "names a server, which has opened its own: leave it out."
+        )
 
 
 def _opened(address: Address, client: Client | Engine, settings: ModelSettings) -> Served:
