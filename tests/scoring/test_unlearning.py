@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,30 @@ def test_each_is_told_apart(models, name, reading, said, tmp_path):
     assert not any("wrong way" in finding for finding in run.evaluation.findings)
     save_run(run, tmp_path / "run")
     assert load_run(tmp_path / "run").evaluation.unlearned == run.evaluation.unlearned
+
+
+def versions(text: str, number: int) -> list[str]:
+    """The text with another word at its end."""
+    return [f"{text} {text} {text} {WORDS[i]}" for i in range(number)]
+
+
+def test_near_copies_count_as_one_document(models):
+    """Eight texts in five versions each are eight: in an innocent model they move together."""
+    sides = ((True, MEMBERS[:8]), (False, UNSEEN[:8]))
+    made = [(member, one) for member, some in sides for text in some for one in versions(text, 5)]
+    corpus = Corpus("copies", tuple(Text(f"{i}", one, member=member) for i, (member, one) in enumerate(made)))
+    run = detect(
+        corpus, Models(models["again"], placebo=Models(models["retrained"])), "loss", Options(cache=False)
+    )
+    beside = evaluate(run, corpus, unlearned=MARGIN, resamples=300)
+    assert beside.evaluation.groups == 16
+    assert "Near copies: 64 texts without a group" in " ".join(beside.evaluation.findings)
+    assert beside.groups == run.groups
+    assert evaluate(run, corpus, resamples=300).evaluation.groups == 80
+    named = tuple(replace(text, group=f"g{i % 40}") for i, text in enumerate(corpus.texts))
+    run = replace(run, groups=tuple(text.group for text in named))
+    said = evaluate(run, replace(corpus, texts=named), unlearned=MARGIN, resamples=300).evaluation
+    assert "Near copies" not in " ".join(said.findings)  # who names documents is believed
 
 
 @pytest.mark.parametrize(

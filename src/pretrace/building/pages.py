@@ -12,13 +12,13 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from pretrace.building.markup import Dates, read_markup, take_labels
 from pretrace.building.reading import Table, days, first_of, named
 from pretrace.building.writing import Digest
 from pretrace.corpora.columns import Columns, mended
 from pretrace.corpora.documents import unreadable_explained
+from pretrace.corpora.near_copies import Hashes, shingles, squeezed
 from pretrace.corpora.opening import found, shown
 from pretrace.corpora.reading import counted
 from pretrace.errors import TextsError
@@ -237,16 +237,11 @@ def sort_page(dates: Dates, before: date, after: date) -> bool | str:
 # What is taken out of pages before anything is cut from them: lines of the site, and pages told twice.
 
 
-SHINGLE = 8
-"""Characters of a shingle, white space not counted."""
 _FEWEST_PAGES = 10
 """A line is never boilerplate that stands on fewer pages."""
 _BINS, _BAND = 64, 4
 _FINE = 512
 """Bins of the sketch from which the index is estimated before it is computed."""
-_MULTIPLIER = 0x9E3779B97F4A7C15
-
-Hashes = npt.NDArray[np.uint64]
 
 
 def boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
@@ -266,15 +261,10 @@ def without(text: str, lines: Mapping[str, int]) -> str:
     return "\n".join(line for line in text.split("\n") if line.strip() not in lines)
 
 
-def _squeezed(text: str) -> str:
-    """The text without any white space: what two copies of it have in common."""
-    return "".join(text.split())
-
-
 def exact_key(text: str) -> str:
     """The same for texts that differ in white space alone."""
     digest = Digest()
-    digest.add((_squeezed(text),))
+    digest.add((squeezed(text),))
     return str(digest)
 
 
@@ -310,20 +300,6 @@ class Near:
         self._texts.append(text)
         self._sketches.append(sketch)
         return False
-
-
-def shingles(text: str) -> Hashes:
-    """The hashes of a text's shingles, uint64, sorted, each once; one of the whole where it is shorter."""
-    codes = np.frombuffer(_squeezed(text).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(
-        np.uint64
-    )
-    size = max(1, len(codes) - SHINGLE + 1)
-    padded = np.concatenate([codes, np.zeros(max(0, SHINGLE - len(codes)), dtype=np.uint64)])
-    hashes = np.full(size, _MULTIPLIER, dtype=np.uint64)
-    for place in range(SHINGLE):
-        hashes = (hashes ^ padded[place : place + size]) * np.uint64(_MULTIPLIER)
-        hashes ^= hashes >> np.uint64(29)
-    return np.unique(hashes)
 
 
 def jaccard(one: Hashes, other: Hashes) -> float:

@@ -17,7 +17,7 @@ from pretrace.results.folder import texts_of
 from pretrace.results.run import control_columns
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
 from pretrace.scoring.holdout import drawn_documents
-from pretrace.scoring.unlearning import reread
+from pretrace.scoring.unlearning import copies_linked, reread
 from pretrace.types import Bools, Control, Doubles, Ints, Missing, Run
 
 _BLIND_TEXTS = 20_480
@@ -41,9 +41,13 @@ def evaluated(
     judged = _judged(job, parts, beside, members, stream, seed)
     counted = {text.id: text.copies for text in stream.texts() if text.copies is not None}
     beside = replace(beside, judged=judged, copies=_copies(counted, job, parts) if counted else None)
+    copies = 0
+    if unlearned is not None:
+        groups, copies = copies_linked(stream.texts(), _ids(job, parts), beside.groups, members)
+        beside = replace(beside, groups=groups)
     found = evaluate_rows(everything, beside, seed=seed, resamples=resamples, validation=validation)
     if unlearned is not None:
-        found = reread(found, unlearned, placebo_name(merged.run.settings))
+        found = reread(found, unlearned, placebo_name(merged.run.settings), copies)
     run = replace(merged.run, evaluation=found)
     if counted:
         run = replace(run, copies=np.array([counted[name] for name in run.ids], dtype=np.int32))
@@ -52,8 +56,13 @@ def evaluated(
 
 def _copies(counted: Mapping[str, int], job: Job, parts: Parts) -> Ints:
     """The copies of all rows."""
+    return np.array([counted[name] for name in _ids(job, parts)], dtype=np.int32)
+
+
+def _ids(job: Job, parts: Parts) -> list[str]:
+    """The ids of all rows."""
     tables = (parts.table(manifest, ["id"]) for manifest in manifests(job, parts))
-    return np.array([counted[name] for table in tables for name in texts_of(table, "id")], dtype=np.int32)
+    return [name for table in tables for name in texts_of(table, "id")]
 
 
 def all_rows(job: Job, parts: Parts) -> tuple[Run, OfTexts]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.columns import USUAL
+from pretrace.corpora.near_copies import Sketches
 from pretrace.corpora.opening import OnUnreadable
 from pretrace.jobs.job import Job
 from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, in_order, keyed_hashes, manifests, texts_at
@@ -38,7 +39,6 @@ from pretrace.verdicts.flag.planning import (
     Draws,
     FlagSettings,
     Prospect,
-    Sketches,
     near_copies,
     placed,
     prospect,

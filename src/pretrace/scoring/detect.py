@@ -474,18 +474,23 @@ def evaluate(
     thresholds are chosen. `unlearned` is the margin of AUC within which a model that was to forget the members counts
     as the placebo, a model retrained without them. Raises TextsError where labels are missing or all of one class.
     """
+    from pretrace.scoring.evaluation import documents_of, placebo_name
     from pretrace.scoring.evaluation import evaluate as measure
-    from pretrace.scoring.evaluation import placebo_name
-    from pretrace.scoring.unlearning import reread
+    from pretrace.scoring.unlearning import copies_linked, reread
 
     corpus = corpus_of(texts)
     check_labels(corpus)
     by_id = {text.id: text.text for text in corpus.texts}
+    measured, copies = run, 0
+    if unlearned is not None:
+        members = np.array([bool(one) for one in run.members])
+        linked, copies = copies_linked(corpus.texts, run.ids, documents_of(run), members)
+        measured = replace(run, groups=tuple(map(str, linked)))
     found = measure(
-        run, [by_id[name] for name in run.ids], seed=seed, resamples=resamples, validation=validation
+        measured, [by_id[name] for name in run.ids], seed=seed, resamples=resamples, validation=validation
     )
     if unlearned is not None:
-        found = reread(found, unlearned, placebo_name(run.settings))
+        found = reread(found, unlearned, placebo_name(run.settings), copies)
     return replace(run, evaluation=found)
 
 

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from pretrace.corpora.near_copies import Sketches, link
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.findings import listed, others, shown, survival
 from pretrace.scoring.settings import RETRAINED
 from pretrace.statistics.controls import PLACEBO
-from pretrace.types import Evaluation, Unlearned
+from pretrace.statistics.documents import Groups, Numbers
+from pretrace.types import Bools, Evaluation, Text, Unlearned
 
 
-def reread(evaluation: Evaluation, margin: float, retrained: str) -> Evaluation:
+def copies_linked(
+    texts: Iterable[Text], ids: Sequence[str], groups: Groups, members: Bools
+) -> tuple[Numbers, int]:
+    """The document of each row, as a number, where texts without a group that say mostly the same as others of their
+    label count with these as one, and how many documents fewer that makes. `ids`, `groups` and `members` are of the
+    rows, [rows]; `texts` are at least theirs.
+
+    Rows of near copies move together in any model. Counted as many, they make a model that forgot the members, and one
+    that never saw them, look as if it had not.
+    """
+    codes = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
+    place, sketches, order = {name: i for i, name in enumerate(ids)}, Sketches(), []
+    for text in texts:
+        row = place.get(text.id)
+        if row is not None:
+            sketches.add(text.text, alone=not text.group)
+            order.append(row)
+    rows = np.array(order, dtype=np.int64)
+    known, documents = members[rows], int(codes.max()) + 1
+    linked = link(sketches, codes[rows], np.arange(documents), (known, ~known))
+    return linked[codes], documents - len(np.unique(linked))
+
+
+def reread(evaluation: Evaluation, margin: float, retrained: str, copies: int) -> Evaluation:
     """The evaluation of a model that was to forget the members, with the reading of each score, whose placebo is the
-    model `retrained` without them. `margin` is the difference of AUC within which the two count as the same.
+    model `retrained` without them. `margin` is the difference of AUC within which the two count as the same; `copies`
+    are the documents that count with near copies of them as one (`copies_linked`).
 
     Sentences on scores that point the wrong way, or survive a placebo, give way to what is said of forgetting.
     ExpressionError for a margin out of range, TextsError without a placebo.
@@ -31,7 +59,13 @@ def reread(evaluation: Evaluation, margin: float, retrained: str) -> Evaluation:
     scores = [row for row in evaluation.rows if row.kind == "score"]
     gone = {*others(scores), *survival(evaluation.rows, retrained)}
     kept = (sentence for sentence in evaluation.findings if sentence not in gone)
-    return replace(evaluation, unlearned=found, findings=(*sentences(found, retrained), *kept))
+    told = sentences(found, retrained)
+    if copies:
+        told.append(
+            f"Near copies: {copies:,} texts without a group say mostly the same as others of their label, and count "
+            "with these as one document."
+        )
+    return replace(evaluation, unlearned=found, findings=(*told, *kept))
 
 
 def sentences(found: Sequence[Unlearned], retrained: str) -> list[str]:
