@@ -10,9 +10,10 @@ audit. The classifier of `learned` is carried over from a model of another seed,
 abstracts four times among as much other text.
 
 `python -m benchmarks.audits.dilution --work FOLDER [--sizes 1 3 10] [--dilutions 1 10 100] [--copies 1 4 16] [--places
-throughout early middle late] [--seeds 0 1 2]` does the cells that are not on file yet, the cheapest first, and
-writes benchmarks/results/dilution.json after each, dilution.png, and a law fitted with one cell left out. A killed
-training goes on where it was. `cells_not_run` in the file names those of the whole plan that are missing.
+throughout early middle late] [--seeds 0 1 2]` does the cells that are not on file yet, the cheapest first, and writes
+benchmarks/results/dilution.json after each, dilution.png, a law fitted with one cell left out, and what the planner
+takes from it (src/pretrace/verdicts/measured_here.json). A killed training goes on where it was; `--limit 0` trains
+nothing and makes the law anew. `cells_not_run` in the file names those of the whole plan that are missing.
 
 Power is that of the audit's two-sample permutation test of one value a document, p-values alone: 200 sets of documents
 drawn with replacement from those read and from those not, so that at 400 what chance makes of these documents counts
@@ -69,8 +70,16 @@ SCORES = (
 SIZES, DRAWS, PERMUTATIONS = (25, 50, 100, 200, 400), 200, 199
 HIGHEST = 0.9995
 """An AUC of 1 counts as this one: no finite effect has 1."""
-APART, GUESS = 2.5, 0.7
-"""A d' above which it is hardly measured, and the error of its logarithm there."""
+APART = 2.5
+"""A d' above which it is hardly measured."""
+SCORES_FORESEEN = ("min_k_plus_plus", "ref")
+FORESEEN = SCORES_FORESEEN[0]
+"""The score of the planner: the best of those that need no other model where the published figures are from."""
+HELD = 0.9
+"""The share of left-out cells that an interval is to hold."""
+SETTLED = 19
+"""So many runs were on file when the form of the law and of its interval was settled; later ones test them."""
+PACKAGED = Path(__file__).parents[2] / "src/pretrace/verdicts/measured_here.json"
 SETTINGS = {"documents": DOCUMENTS, "tokens": TOKENS, "batch": 16, "learning_rate": 2e-3, "draws": DRAWS}
 
 
@@ -282,78 +291,117 @@ class Experiment:
 
 
 def law(found: Mapping[str, Any]) -> dict[str, Any]:
-    """d' of a score as exp(a + b log copies + c log dilution + e log parameters + f(place)), fitted to the mean of the
-    seeds of each cell, and what it foresees for each cell when it is fitted without it.
+    """d' of a score as exp(a + b log copies + c log dilution + e log size), fitted to the mean of the seeds of each
+    cell, and what it foresees for each cell when it is fitted without it.
 
-    A cell weighs by how well 400 documents a side fix its d', and one by which single documents are told apart nearly
-    without fail (d' above 2.5) as if that were a guess. `interval` is where nine of ten measured AUCs should lie: from
-    the law's own error, from how far the other cells lie from it, and from what chance makes of 400 documents a side.
-    Cells with d' at or below 0.01 count as 0.01.
+    Where in the training the texts stood is left out, as nobody who asks knows it: it is part of the spread. A d'
+    counts as 0.01 at least and 2.5 at most, above which single documents are told apart nearly without fail.
+    `interval` is where nine of ten measured AUCs should lie: so many standard errors around the law as hold nine of ten
+    of the cells that it was fitted to, each foreseen by the others (`factor`). Both are made without the cell that is
+    foreseen.
     """
     made = {}
-    for score in ("min_k_plus_plus", "ref"):
-        effects: dict[tuple[Any, ...], list[float]] = {}
-        for row in found["rows"]:
-            if row["score"] == score:
-                effects.setdefault(_cell(row)[:-1], []).append(_effect(row["auc"][0]))
-        cells = list(effects)
-        if len({(copies, dilution) for _, dilution, copies, _ in cells}) < 5:
+    for score in SCORES_FORESEEN:
+        fit = _Cells.of(found, score)
+        if len({(copies, dilution) for _, dilution, copies, _ in fit.cells}) < 5:
             continue
-        places = sorted({cell[3] for cell in cells} - {"throughout"})
-        sizes = len({cell[0] for cell in cells}) > 1
-
-        def line(cell: tuple[Any, ...], places: Sequence[str] = places, sizes: bool = sizes) -> list[float]:
-            size, dilution, copies, place = cell
-            return [
-                1.0, math.log(copies), math.log(dilution), *([math.log(size)] if sizes else []),
-                *(float(place == one) for one in places),
-            ]  # fmt: skip
-
-        design = np.array([line(cell) for cell in cells])
-        middle = np.array([float(np.mean(effects[cell])) for cell in cells])
-        seeds = np.array([len(effects[cell]) for cell in cells])
-        error = np.where(middle > APART, GUESS, _error(middle, seeds))
+        every = np.arange(len(fit.cells))
         left_out = []
-        for i, cell in enumerate(cells):
-            others = np.arange(len(cells)) != i
-            weights, covariance, spread = _fitted(design[others], np.log(middle[others]), error[others])
-            log = float(design[i] @ weights)
-            own = float(_error(np.exp(log), seeds[i]))
-            half = 1.645 * math.sqrt(float(design[i] @ covariance @ design[i]) + spread**2 + own**2)
+        for i, cell in enumerate(fit.cells):
+            low, middle, high = fit.foreseen(fit.design[i], every[every != i], fit.seeds[i])
             size, dilution, copies, place = cell
             left_out.append(
                 {
-                    "size": size, "dilution": dilution, "copies": copies, "place": place, "seeds": int(seeds[i]),
-                    "auc": round(_auc(middle[i]), 4), "foreseen": round(_auc(math.exp(log)), 4),
-                    "interval": [round(_auc(math.exp(log + sign * half)), 4) for sign in (-1, 1)],
+                    "size": size, "dilution": dilution, "copies": copies, "place": place, "seeds": int(fit.seeds[i]),
+                    "auc": round(_auc(fit.measured[i]), 4), "foreseen": round(_auc(middle), 4),
+                    "interval": [round(_auc(low), 4), round(_auc(high), 4)],
+                    "inside": bool(low <= min(fit.measured[i], APART) <= max(low, high)),
                 }
             )  # fmt: skip
-        weights, _, spread = _fitted(design, np.log(middle), error)
-        names = ("constant", "copies", "dilution", *(("parameters",) if sizes else ()), *places)
+        weights, _, spread = fit.fitted(every)
         away = [abs(one["auc"] - one["foreseen"]) for one in left_out]
         made[score] = {
-            "exponents": {name: round(float(w), 4) for name, w in zip(names, weights, strict=True)},
+            "exponents": {name: round(float(w), 4) for name, w in zip(fit.names, weights, strict=True)},
             "spread": round(spread, 4),
+            "factor": round(fit.factor(every), 4),
             "left_out": left_out,
             "mean_error_left_out": round(float(np.mean(away)), 4),
+            "cells_in_interval": sum(one["inside"] for one in left_out),
+            "cells": len(left_out),
         }
     return made
 
 
-def _fitted(design: Doubles, logs: Doubles, error: Doubles) -> tuple[Doubles, Doubles, float]:
-    """Weights of a regression with known errors, their covariance, and the spread around it beyond these errors: each
-    cell weighs by its own error and the spread together, in ten rounds. A place that no cell has any more counts as
-    none."""
-    spread = 0.2
-    for _ in range(10):
-        precision = 1 / (error**2 + spread**2)
-        covariance = np.linalg.pinv((design.T * precision) @ design)
-        weights = covariance @ (design.T * precision) @ logs
-        rest = logs - design @ weights
-        free = max(1, len(logs) - np.linalg.matrix_rank(design))
-        more = float(np.sum(precision * (rest**2 - error**2)) / np.sum(precision)) * len(logs) / free
-        spread = math.sqrt(max(1e-6, more))
-    return weights, covariance, spread
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The cells of a score as a regression: what was measured, from how many seeds, with what error."""
+
+    names: tuple[str, ...]
+    cells: list[tuple[Any, ...]]
+    design: Doubles
+    measured: Doubles
+    seeds: Doubles
+
+    @staticmethod
+    def of(found: Mapping[str, Any], score: str, runs: int | None = None) -> _Cells:
+        """The cells of all runs, or of the first so many."""
+        kept = {_cell(run) for run in found["runs"][:runs]}
+        effects: dict[tuple[Any, ...], list[float]] = {}
+        for row in found["rows"]:
+            if row["score"] == score and _cell(row) in kept:
+                effects.setdefault(_cell(row)[:-1], []).append(_effect(row["auc"][0]))
+        cells = list(effects)
+        sizes = len({cell[0] for cell in cells}) > 1
+        return _Cells(
+            ("constant", "copies", "dilution", *(("parameters",) if sizes else ())),
+            cells,
+            np.array([_line(cell, sizes) for cell in cells]),
+            np.array([float(np.mean(effects[cell])) for cell in cells]),
+            np.array([len(effects[cell]) for cell in cells]),
+        )
+
+    def fitted(self, some: Any) -> tuple[Doubles, Doubles, float]:
+        """Weights of a regression of some cells with known errors, their covariance, and the spread around it beyond
+        these errors, 0.05 at least: each cell weighs by its own error and the spread together, in ten rounds."""
+        design, capped = self.design[some], np.minimum(self.measured[some], APART)
+        logs, error, spread = np.log(capped), _error(capped, self.seeds[some]), 0.2
+        for _ in range(10):
+            precision = 1 / (error**2 + spread**2)
+            covariance = np.linalg.pinv((design.T * precision) @ design)
+            weights = covariance @ (design.T * precision) @ logs
+            rest = logs - design @ weights
+            free = max(1, len(logs) - np.linalg.matrix_rank(design))
+            more = float(np.sum(precision * (rest**2 - error**2)) / np.sum(precision)) * len(logs) / free
+            spread = math.sqrt(max(0.05**2, more))
+        return weights, covariance, spread
+
+    def expected(self, line: Doubles, some: Any, seeds: float) -> tuple[float, float]:
+        """log d' as some cells foresee it, and its standard error for a cell measured with so many seeds."""
+        weights, covariance, spread = self.fitted(some)
+        log = float(line @ weights)
+        own = float(_error(np.asarray(min(APART, math.exp(log))), np.asarray(seeds)))
+        return log, math.sqrt(float(line @ covariance @ line) + spread**2 + own**2)
+
+    def factor(self, some: Any) -> float:
+        """So many standard errors hold nine of ten of these cells, each foreseen by the others."""
+        away = []
+        for i in some:
+            log, error = self.expected(self.design[i], some[some != i], self.seeds[i])
+            away.append(abs(math.log(min(self.measured[i], APART)) - min(log, math.log(APART))) / error)
+        rank = min(len(away), math.ceil(HELD * (len(away) + 1)))
+        return float(np.sort(away)[rank - 1])
+
+    def foreseen(self, line: Doubles, some: Any, seeds: float) -> tuple[float, float, float]:
+        """d' as some cells foresee it: the low end of its interval, the middle and the high end, 2.5 at most."""
+        log, error = self.expected(line, some, seeds)
+        half = self.factor(some) * error
+        low, middle, high = (min(APART, math.exp(log + sign * half)) for sign in (-1, 0, 1))
+        return low, middle, high
+
+
+def _line(cell: tuple[Any, ...], sizes: bool) -> list[float]:
+    size, dilution, copies, _ = cell
+    return [1.0, math.log(copies), math.log(dilution), *([math.log(size)] if sizes else [])]
 
 
 def _error(effect: Doubles, seeds: Doubles) -> Doubles:
@@ -369,57 +417,137 @@ def _auc(effect: float) -> float:
     return NormalDist().cdf(effect / math.sqrt(2))
 
 
+def power_of(auc: float, documents: int) -> float:
+    """The power that the planner foresees from an AUC."""
+    return auc_power(min(HIGHEST, max(0.5001, auc)), documents, documents)
+
+
 def planner(found: Mapping[str, Any]) -> dict[str, Any]:
     """The power of the audit without a placebo, foreseen and measured, for every cell (the mean of its seeds) and
     number of documents: how many lie within 0.15. `from_auc` takes the AUC that was measured, `from_law` the one that a
-    law fitted without this cell foresees; `in_interval` counts the measured powers that lie between those of the
-    interval's ends, or within 0.05 of them."""
-    score = "min_k_plus_plus"
+    law fitted without this cell foresees; there `in_interval` counts the measured powers between those of the ends of
+    the interval. `later` holds the runs that came after the form of the law was settled against the law of those
+    before."""
     own: dict[tuple[Any, ...], list[float]] = {}
     for row in found["rows"]:
-        if row["score"] == score:
+        if row["score"] == FORESEEN:
             own.setdefault(_cell(row)[:-1], []).append(row["auc"][0])
-    power: dict[tuple[Any, ...], dict[str, list[float]]] = {}
-    for run in found["runs"]:
+    measured = _measured_power(found["runs"])
+    left_out = {
+        _cell({"seed": 0, **one})[:-1]: one for one in law(found).get(FORESEEN, {}).get("left_out", ())
+    }
+    aucs = {cell: (0.0, float(np.mean(some)), 1.0) for cell, some in own.items()}
+    made = {"from_auc": _held(aucs, measured)}
+    if left_out:
+        laid = {
+            cell: (one["interval"][0], one["foreseen"], one["interval"][1]) for cell, one in left_out.items()
+        }
+        made["from_law"] = {**_held(laid, measured), "in_interval": _inside(laid, measured)}
+    later = found["runs"][SETTLED:]
+    if later and left_out:
+        before = _Cells.of(found, FORESEEN, SETTLED)
+        every, sizes = np.arange(len(before.cells)), "parameters" in before.names
+        laid = {}
+        for run in later:
+            ends = before.foreseen(np.array(_line(_cell(run)[:-1], sizes)), every, 1)
+            laid[_cell(run)[:-1]] = tuple(_auc(one) for one in ends)
+        after = _measured_power(later)
+        made["later"] = {
+            "runs": len(later),
+            "aucs_in_interval": sum(
+                laid[_cell(row)[:-1]][0] <= row["auc"][0]
+                and (
+                    row["auc"][0] <= laid[_cell(row)[:-1]][2]
+                    or laid[_cell(row)[:-1]][2] >= _auc(APART) - 1e-9
+                )
+                for row in found["rows"]
+                if row["score"] == FORESEEN and _cell(row) in {_cell(run) for run in later}
+            ),
+            **_held(laid, after),
+            "in_interval": _inside(laid, after),
+        }
+    return made
+
+
+def _measured_power(runs: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], dict[int, float]]:
+    """The power of the audit by cell and number of documents, the mean of the seeds."""
+    power: dict[tuple[Any, ...], dict[int, list[float]]] = {}
+    for run in runs:
         for size, share in run["audit"]["without_placebo"].items():
-            power.setdefault(_cell(run)[:-1], {}).setdefault(size, []).append(share)
-    measured = {
+            power.setdefault(_cell(run)[:-1], {}).setdefault(int(size), []).append(share)
+    return {
         cell: {size: float(np.mean(some)) for size, some in sizes.items()} for cell, sizes in power.items()
     }
-    left_out = {_cell({"seed": 0, **one})[:-1]: one for one in law(found).get(score, {}).get("left_out", ())}
 
-    def foreseen(auc: float, size: str) -> float:
-        return auc_power(min(HIGHEST, max(0.5001, auc)), int(size), int(size))
 
-    made = {}
-    for name, aucs in (
-        ("from_auc", {cell: float(np.mean(some)) for cell, some in own.items()}),
-        ("from_law", {cell: one["foreseen"] for cell, one in left_out.items()}),
-    ):
-        away = {
-            (cell, size): abs(foreseen(aucs[cell], size) - share)
-            for cell, sizes in measured.items()
-            for size, share in sizes.items()
-            if cell in aucs
-        }
-        if away:
-            made[name] = {
-                "cells_and_sizes": len(away),
-                "within_0.15": sum(one <= 0.15 for one in away.values()),
-                "largest": round(max(away.values()), 4),
-                "beyond": [
-                    f"{cell[0]}M, {cell[1]} times, {cell[2]} copies, {cell[3]}: {size} documents"
-                    for (cell, size), one in away.items()
-                    if one > 0.15
-                ],
+def _held(
+    laid: Mapping[tuple[Any, ...], tuple[float, ...]], measured: Mapping[tuple[Any, ...], Mapping[int, float]]
+) -> dict[str, Any]:
+    """How many powers foreseen from the middle AUC lie within 0.15 of the measured one."""
+    away = {
+        (cell, size): abs(power_of(laid[cell][1], size) - share)
+        for cell, sizes in measured.items()
+        for size, share in sizes.items()
+        if cell in laid
+    }
+    return {
+        "cells_and_sizes": len(away),
+        "within_0.15": sum(one <= 0.15 for one in away.values()),
+        "largest": round(max(away.values()), 4),
+        "beyond": [
+            f"{cell[0]}M, {cell[1]} times, {cell[2]} copies, {cell[3]}: {size} documents"
+            for (cell, size), one in away.items()
+            if one > 0.15
+        ],
+    }
+
+
+def _inside(
+    laid: Mapping[tuple[Any, ...], tuple[float, ...]], measured: Mapping[tuple[Any, ...], Mapping[int, float]]
+) -> int:
+    """How many measured powers lie between those foreseen from the ends of an interval, to half a draw."""
+    room = 0.5 / DRAWS
+    return sum(
+        power_of(laid[cell][0], size) - room <= share <= power_of(laid[cell][2], size) + room
+        for cell, sizes in measured.items()
+        for size, share in sizes.items()
+        if cell in laid
+    )
+
+
+def packaged(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the planner takes from these cells, one entry a size: by copies the AUC foreseen, with the ends of its
+    interval, over all dilutions that were measured."""
+    fit = _Cells.of(found, FORESEEN)
+    every, sizes = np.arange(len(fit.cells)), "parameters" in fit.names
+    twins = [row["placebo"]["auc"][0] for row in found["rows"] if row["score"] == FORESEEN]
+    most = max(run["dilution"] for run in found["runs"])
+    held = law(found)[FORESEEN]
+    made = []
+    for size in sorted({cell[0] for cell in fit.cells}):
+        auc = {}
+        for copies in COPIES:
+            ends = [
+                fit.foreseen(np.array(_line((size, dilution, copies, ""), sizes)), every, 1)
+                for dilution in (1, most)
+            ]
+            middle = math.sqrt(ends[0][1] * ends[1][1])
+            auc[str(copies)] = [
+                round(_auc(min(one[0] for one in ends)), 4), round(_auc(middle), 4),
+                round(min(HIGHEST, _auc(max(one[2] for one in ends))), 4),
+            ]  # fmt: skip
+        of_size = [run for run in found["runs"] if run["size"] == size]
+        made.append(
+            {
+                "name": "our models",
+                "source": f"benchmarks/results/dilution.json; AUC of {FORESEEN} that a law foresees",
+                "parameters": of_size[0]["parameters"],
+                "tokens": max(run["tokens"] for run in found["runs"]),
+                "unseen": [min(twins), max(twins)],
+                "auc": auc,
+                "held": [held["cells_in_interval"], held["cells"]],
+                "beside": most,
             }
-    if left_out:
-        made["from_law"]["in_interval"] = sum(
-            foreseen(left_out[cell]["interval"][0], size) - 0.05
-            <= share
-            <= foreseen(left_out[cell]["interval"][1], size) + 0.05
-            for cell, sizes in measured.items()
-            for size, share in sizes.items()
         )
     return made
 
@@ -432,6 +560,9 @@ def finished(ledger: Ledger) -> None:
     """Write what follows from all cells."""
     found = ledger.content
     ledger.save(law=law(found), planner=planner(found), cells_not_run=not_run(found))
+    if ledger.path == RESULTS / "dilution.json":
+        lines = ",\n ".join(json.dumps(one) for one in packaged(found))
+        atomic_text(PACKAGED, f"[{lines}]\n")
 
 
 def cells(given: argparse.Namespace) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
 """One table of methods: scores and tests of collections, by copies, dilution, size of model and kind of text.
 
-`python -m benchmarks.methods` puts it together from the results on file (dilution, planted domains, designs, published
-figures) and from the JSON files in benchmarks/results/methods, one a model, and writes benchmarks/results/methods.json
-and the copy that `pretrace list --measured` prints. `python docs/generate.py` then writes docs/methods.md.
+`python -m benchmarks.methods` puts it together from the results on file (dilution, planted domains, designs, audits,
+published figures) and from the JSON files in benchmarks/results/methods, one a model, and writes
+benchmarks/results/methods.json and the copy that `pretrace list --measured` prints. `python docs/generate.py` then
+writes docs/methods.md.
 
 `python -m benchmarks.methods add RUN --name NAME --kind "legal texts" --copies 4 [--dilution 1000] [--place late]
 [--source "…"]` adds a model of yours: RUN is the folder of `pretrace evaluate TEXTS --model TARGET --placebo TWIN
@@ -110,6 +111,20 @@ def collections(found: Mapping[str, Any]) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def audits(found: Mapping[str, Any]) -> Iterator[Row]:
+    """The audit by the command's defaults (benchmarks.audits.command), of collections read once, last of all."""
+    counted = {(one["kind"], one["placebo"], one["documents"]): one for one in found["rows"]}
+    for (kind, placebo, documents), one in counted.items():
+        null = counted.get(("null", placebo, documents))
+        if kind == "member" and null is not None:
+            yield row(
+                method="audit" if placebo == "none" else "audit --placebo", what="share that reject", copies=1,
+                kind="eight kinds", place="end", parameters=found["parameters"], units=documents,
+                value=_counted(one["rejected"], one["runs"]), never_saw=_counted(null["rejected"], null["runs"]),
+                passes=1 if placebo == "none" else 2, source="audit_command.json",
+            )  # fmt: skip
+
+
 def _never_read(null: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
     """Whether a row of innocents is the one to hold beside a row of members: the same units, which no model read."""
     if null["how"] != read["how"] or null["file"] != read["file"]:
@@ -181,11 +196,12 @@ def merge() -> None:
     """Write the table and its copy in the package."""
     loaded = {
         name: json.loads((RESULTS / name).read_text(encoding="utf-8"))
-        for name in ("dilution.json", "planted_domains.json", "designs.json")
+        for name in ("dilution.json", "planted_domains.json", "designs.json", "audit_command.json")
     }
     rows = [
         *dilution(loaded["dilution.json"]), *planted(loaded["planted_domains.json"]),
-        *collections(loaded["designs.json"]), *published(), *submitted(SUBMITTED),
+        *collections(loaded["designs.json"]), *audits(loaded["audit_command.json"]), *published(),
+        *submitted(SUBMITTED),
     ]  # fmt: skip
     content = {"against_ref": against_ref(rows), "rows": rows}
     lines = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in rows)

@@ -1,6 +1,7 @@
 """Everything that only a GPU can show, in one call: `python -m benchmarks.speed.gpu`, or `scripts/check-gpu`.
 
-Tests marked `gpu`, speed against the loop of published scripts and against the bare forward, memory. Each
+Tests marked `gpu`, speed against the loop of published scripts, against the bare forward and against vLLM in the same
+process, how far half precision is from float32, memory. Each
 part runs in a process of its own with a time limit; one that fails is recorded with its error and the others
 go on. Without a GPU it says so and measures nothing; `--device cpu --tiny` goes through the same steps with a
 small random model, to see that they work. Writes gpu.json and gpu.png to `--out` (benchmarks/results).
@@ -31,7 +32,7 @@ _LIMIT = 120.0
 _LEAST = 10.0
 """Seconds below which a part is not begun."""
 NAIVE_OVER_OURS, OVER_BARE = 5.0, 1.05
-LOSS_APART = {"bfloat16": 1e-3, "float32": 1e-4}
+LOSS_APART = {"bfloat16": 1e-3, "float16": 1e-3, "float32": 1e-4}
 """What the parts are to reach: times as fast as the loop, times as slow as the bare forward, nats apart."""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +17,7 @@ import numpy as np
 import torch
 
 from benchmarks import ROOT
+from benchmarks.servers import vllm_server
 from benchmarks.speed import passes as speed
 from pretrace import open_corpus, open_model
 from pretrace.backends._logits import Sweep, read
@@ -25,13 +28,21 @@ from pretrace.types import Firing, Quantity, Run
 USUAL = ["loss", "zlib", "lowercase", "min_k", "min_k_plus_plus"]
 """Scores as a user asks for them; `speed.SCORES` holds each Min-K at ten values of k."""
 _EVERY = 24
-_BILLION = {
+_LARGE = {
     "hidden_size": 2048,
     "intermediate_size": 8192,
-    "num_hidden_layers": 16,
+    "num_hidden_layers": 24,
     "num_attention_heads": 32,
+    "num_key_value_heads": 32,
 }
-_TINY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+"""1.7 billion parameters, as SmolLM2-1.7B has them."""
+_TINY = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,7 @@ def smollm2(setting: Setting, dtype: str) -> HuggingFace:
 
 
 def _random_llama(setting: Setting, dtype: str) -> HuggingFace:
-    """A Llama of 1.07 billion random parameters, made on the device in its dtype; of two layers in a tiny run."""
+    """A Llama of 1.7 billion random parameters, made on the device in its dtype; of two layers in a tiny run."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     from pretrace.tuning.architectures import train_vocabulary
@@ -69,8 +80,7 @@ def _random_llama(setting: Setting, dtype: str) -> HuggingFace:
     size = 1024 if setting.tiny else 49_152
     tokenizer = train_vocabulary(texts_of(setting), size=min(size, 8192), max_tokens=2048)
     config = LlamaConfig(
-        **(_TINY if setting.tiny else _BILLION),
-        num_key_value_heads=2 if setting.tiny else 8,
+        **(_TINY if setting.tiny else _LARGE),
         vocab_size=size,  # the tokenizer's tokens are its first ones
         max_position_embeddings=2048,
         tie_word_embeddings=True,
@@ -203,14 +213,35 @@ def smollm2_bfloat16(setting: Setting) -> dict[str, Any]:
     return compare(smollm2(setting, "bfloat16"), setting)
 
 
+def smollm2_float16(setting: Setting) -> dict[str, Any]:
+    """SmolLM2-135M in float16: with bfloat16, how far half precision is from the loop in float32."""
+    return compare(smollm2(setting, "float16"), replace(setting, repeats=min(3, setting.repeats)))
+
+
 def smollm2_float32(setting: Setting) -> dict[str, Any]:
     """SmolLM2-135M in float32: the numbers of the loop to 1e-4."""
     return compare(smollm2(setting, "float32"), replace(setting, repeats=min(3, setting.repeats)))
 
 
-def llama_1b(setting: Setting) -> dict[str, Any]:
-    """A random Llama of a billion parameters in bfloat16."""
+def llama(setting: Setting) -> dict[str, Any]:
+    """A random Llama of 1.7 billion parameters in bfloat16."""
     return compare(_random_llama(setting, "bfloat16"), setting)
+
+
+def vllm(setting: Setting) -> dict[str, Any]:
+    """SmolLM2-135M in bfloat16 opened by vLLM in this process, beside the same folder opened by transformers: tokens a
+    second and how far the numbers are apart. Nothing where vLLM is not installed."""
+    if importlib.util.find_spec("vllm") is None:
+        return {"not_measured": "vLLM is not installed in this environment"}
+    with tempfile.TemporaryDirectory() as folder:
+        model = smollm2(setting, "bfloat16")
+        model.model.save_pretrained(folder)
+        model.tokenizer.save_pretrained(folder)
+        del model
+        # vLLM first: it takes most of the memory that is free
+        there = open_model(f"vllm:{folder}", dtype="bfloat16", max_tokens=vllm_server.LENGTH)
+        here = open_model(folder, dtype="bfloat16", device=setting.device, max_tokens=vllm_server.LENGTH)
+        return vllm_server.measured(here, there, texts_of(setting), setting.repeats)
 
 
 def memory(setting: Setting) -> dict[str, Any]:
@@ -290,8 +321,10 @@ def _short(value: float | np.floating[Any]) -> float:
 PARTS: dict[str, Callable[[Setting], dict[str, Any]]] = {
     "tests": tests,
     "smollm2_bfloat16": smollm2_bfloat16,
-    "llama_1b_bfloat16": llama_1b,
+    "llama_bfloat16": llama,
     "memory": memory,
     "neurons": neurons,
     "smollm2_float32": smollm2_float32,
+    "smollm2_float16": smollm2_float16,
+    "vllm_bfloat16": vllm,
 }

@@ -12,7 +12,8 @@ INK, OURS, OTHER = "#333333", "#1f5f8b", "#b9b9b9"
 NAMES = {
     "smollm2_bfloat16": "SmolLM2-135M, bfloat16",
     "smollm2_float32": "SmolLM2-135M, float32",
-    "llama_1b_bfloat16": "random Llama of 1B, bfloat16",
+    "smollm2_float16": "SmolLM2-135M, float16",
+    "llama_bfloat16": "random Llama of 1.7B, bfloat16",
 }
 
 

@@ -1,7 +1,12 @@
-"""The page as a visitor meets it: sizes, first answers, widths, and the clicks from a start to a report on own texts.
+"""The page as a visitor meets it: sizes, first answers, widths, and the way from a clone to an answer on own texts.
 
     python -m benchmarks.speed.page                                  # asks a tiny model; a browser is needed
     python -m benchmarks.speed.page --axe node_modules/axe-core/axe.min.js
+    python -m benchmarks.speed.page --clone                          # from a clone of the last commit, as README says
+
+With `--clone` it clones this repository, installs it into an environment of its own with `scripts/setup`, and at a
+terminal types `pretrace ask` on forty files and forty known non-members, and Enter at its question. The page is then
+that of the clone, too.
 
 It starts `pretrace serve` on an empty workspace and drives Chromium. Every page is opened at 1280 and 390 px, light and
 dark: what it sends (budget 200 kB), how long its first answer takes (budget 200 ms), whether it is wider than its
@@ -15,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -29,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import RESULTS
-from benchmarks.machine import machine
+from benchmarks.machine import commit, machine
 
 RESULT = RESULTS / "page.json"
 BUDGET_BYTES, BUDGET_SECONDS = 200_000, 0.2
@@ -53,11 +59,11 @@ _STARTED = re.compile(r"open at (http://\S+?)/ ")
 
 
 @contextmanager
-def served(workspace: Path) -> Iterator[tuple[str, float]]:
+def served(python: Path, workspace: Path) -> Iterator[tuple[str, float]]:
     """The address of a page of its own, and the seconds until it could be opened."""
     begun = time.monotonic()
     command = [
-        sys.executable,
+        str(python),
         "-m",
         "pretrace",
         "serve",
@@ -88,6 +94,48 @@ def own_texts(folder: Path) -> tuple[Path, Path]:
             (place / f"{i:02}.txt").write_text(" ".join(drawn.choices(WORDS, k=60)), encoding="utf-8")
         made.append(place)
     return made[0], made[1]
+
+
+def cloned(folder: Path, files: tuple[Path, Path], model: str) -> tuple[Path, dict[str, Any]]:
+    """The Python of a fresh clone's environment, and the way there and on to an answer at a terminal: commands and
+    keys, and the seconds of each; those behind "Start?" are the model's and the report's."""
+    ask = f"pretrace ask {files[0].name} --model {model} --unseen {files[1].name}"
+    steps: dict[str, float] = {}
+    clone = folder / "pretrace"
+    for step, place, command in (
+        ("git clone", folder, ["git", "clone", "--quiet", str(RESULTS.parents[1]), str(clone)]),
+        ("scripts/setup", clone, ["scripts/setup"]),
+    ):
+        begun = time.monotonic()
+        subprocess.run(command, cwd=place, check=True)
+        steps[step] = time.monotonic() - begun
+    begun, said = time.monotonic(), ""
+    process, terminal = pty.fork()
+    if not process:
+        os.chdir(folder)
+        os.execv(clone / ".venv" / "bin" / "pretrace", ask.split())
+    while piece := _read(terminal):
+        said += piece
+        if "Start?" in said and "Enter" not in steps:
+            steps[ask], begun = time.monotonic() - begun, time.monotonic()
+            steps["Enter"] = 0.0
+            os.write(terminal, b"\n")
+    steps["Enter"] = time.monotonic() - begun
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return clone / ".venv" / "bin" / "python", {
+        "commands_and_keys": list(steps),
+        "seconds": {step: round(seconds, 1) for step, seconds in steps.items()},
+        "exit_code": code,
+        "last_lines": [line.strip() for line in said.replace("\r", "\n").split("\n") if line.strip()][-4:],
+    }
+
+
+def _read(terminal: int) -> str:
+    """What a terminal shows next; nothing once its command has ended."""
+    try:
+        return os.read(terminal, 65536).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def walk(page: Any, folders: tuple[Path, Path], model: str) -> dict[str, Any]:
@@ -140,7 +188,8 @@ def looked_at(browser: Any, address: str, path: str, axe: str, pictures: Path | 
                 color_scheme=scheme,
                 bypass_csp=bool(axe),
             )
-            page, sizes = context.new_page(), []
+            page = context.new_page()
+            sizes: list[int] = []
             page.on("requestfinished", lambda one, into=sizes: into.append(one.sizes()["responseBodySize"]))
             page.goto(path, wait_until="networkidle")
             first = page.evaluate(
@@ -175,6 +224,7 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
     parser.add_argument("--pictures", type=Path, help="a folder for pictures of all pages")
+    parser.add_argument("--clone", action="store_true", help="from a fresh clone, which takes some minutes")
     parser.add_argument("--out", type=Path, default=RESULT)
     given = parser.parse_args()
     if given.pictures:
@@ -185,7 +235,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         folder = Path(place)
         files = own_texts(folder)
-        with served(folder / "workspace") as (address, seconds):
+        python, way = cloned(folder, files, given.model) if given.clone else (Path(sys.executable), None)
+        with served(python, folder / "workspace") as (address, seconds):
             browser = playwright.chromium.launch(
                 executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
             )
@@ -207,7 +258,9 @@ def main() -> None:
             browser.close()
     result = {
         "machine": machine(),
+        "commit": commit(),
         "model": given.model,
+        "from_a_clone": way,
         "axe": given.axe is not None,
         "seconds_until_the_page_is_open": seconds,
         "walk": walked,

@@ -66,6 +66,10 @@ class TextsError(PretraceError):
     """The texts cannot be read as asked: file, columns, labels, ids."""
 
 
+class ShortTextsError(TextsError):
+    """Too few texts are as long as the snippets that are to be cut of them."""
+
+
 class ExpressionError(PretraceError):
     """A score or corpus expression is wrong: unknown name, unknown parameter, value out of range."""
 

@@ -185,15 +185,8 @@ def _result_kind(folder: Path) -> ResultKind:
 
 def _pages(result: Result) -> dict[str, Callable[[str], str]]:
     """What makes the report, and an appendix where there is something for one, of the seal; by the files' names."""
-    from pretrace.report.frame import apart, speaking
-
-    module = report_module(result)
-    sections = speaking(module.SECTIONS, result)
-    known = [lambda _, one=one: one for one in sections]
-    made: dict[str, Callable[[str], str]] = {REPORT: lambda seal: module.render(result, known, seal=seal)}
-    if appendix := [one for one in sections if one.appendix]:
-        made[APPENDIX] = lambda seal: apart(module.heading(result), appendix, seal)
-    return made
+    report, appendix = report_module(result).PAGE.pages(result)
+    return {REPORT: report} | ({APPENDIX: appendix} if appendix else {})
 
 
 def _rendered(result: Result) -> dict[str, Render]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.audits import dilution
-from benchmarks.audits.dilution import Ready, law, not_run, planner, stream
+from benchmarks.audits.dilution import APART, Ready, law, not_run, packaged, planner, stream
 from pretrace.statistics.power import auc_power
 
 MEMBERS = [[-1 - i, 0] for i in range(dilution.DOCUMENTS)]
@@ -58,5 +58,62 @@ def test_a_law_is_found_again_and_foresees_a_cell_that_was_left_out() -> None:
     assert fitted["mean_error_left_out"] < 1e-3
     told = planner(found)
     assert told["from_law"]["within_0.15"] == told["from_law"]["cells_and_sizes"] == 12
+    assert "later" not in told
     assert "1M, 10 times, 4 copies, throughout" not in not_run(found)
     assert "1M, 100 times, 4 copies, throughout" in not_run(found)
+
+
+def made(effects: dict[tuple[int, int, int], float]) -> dict[str, list[dict[str, object]]]:
+    """What a file would hold of cells (size, dilution, copies) with these d', with one run each."""
+    rows, runs = [], []
+    for (size, diluted, copies), apart in effects.items():
+        auc = NormalDist().cdf(apart / math.sqrt(2))
+        key = cell("throughout", size=size, copies=copies, dilution=diluted)
+        rows.append({**key, "score": "min_k_plus_plus", "auc": [auc, 0, 1], "placebo": {"auc": [0.5, 0, 1]}})
+        power = {str(n): dilution.power_of(auc, n) for n in (25, 400)}
+        runs.append({**key, "parameters": size * 1e6, "tokens": 1e5, "audit": {"without_placebo": power}})
+    return {"rows": rows, "runs": runs}
+
+
+def near(size: int, diluted: int, copies: int) -> float:
+    """A d' by a law, a tenth above or below it."""
+    lawful = math.exp(-1.5 + 0.6 * math.log(copies) - 0.2 * math.log(diluted) + 0.1 * math.log(size))
+    return lawful * (1.1 if (size + diluted + copies) % 3 else 0.9)
+
+
+KEYS = [(size, diluted, copies) for size in (1, 3, 10) for diluted in (1, 10) for copies in (1, 4, 16)]
+
+
+def test_a_cell_far_from_the_law_lies_outside_and_does_not_widen_its_own_interval() -> None:
+    lawful = law(made({key: near(*key) for key in KEYS}))["min_k_plus_plus"]
+    odd = {key: near(*key) * (4 if key == (1, 10, 1) else 1) for key in KEYS}
+    fitted = law(made(odd))["min_k_plus_plus"]
+    before, after = (
+        next(one for one in held["left_out"] if (one["size"], one["dilution"], one["copies"]) == (1, 10, 1))
+        for held in (lawful, fitted)
+    )
+    assert lawful["cells_in_interval"] >= 0.9 * len(KEYS)
+    assert (before["inside"], after["inside"]) == (True, False)
+    assert before["interval"] == after["interval"]
+
+
+def test_a_cell_of_which_all_documents_are_told_apart_counts_as_far_apart_and_no_more() -> None:
+    far = made({key: near(*key) * (4 if key[2] == 16 else 1) for key in KEYS})
+    further = made({key: near(*key) * (4.3 if key[2] == 16 else 1) for key in KEYS})
+    assert law(far)["min_k_plus_plus"]["exponents"] == law(further)["min_k_plus_plus"]["exponents"]
+    assert all(
+        one["auc"][copies][2] <= NormalDist().cdf(APART / math.sqrt(2)) + 1e-4
+        for one in packaged(far)
+        for copies in one["auc"]
+    )
+
+
+def test_runs_after_the_law_was_settled_are_held_against_the_law_of_those_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dilution, "SETTLED", len(KEYS) - 2)
+    effects = {key: near(*key) for key in KEYS}
+    assert planner(made(effects))["later"]["aucs_in_interval"] == 2
+    effects[KEYS[-1]] = 0.02
+    later = planner(made(effects))["later"]
+    assert (later["runs"], later["aucs_in_interval"], later["within_0.15"]) == (2, 1, 2)

@@ -20,6 +20,7 @@ from hypothesis.extra import numpy as arrays
 
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import OutputError
+from pretrace.scoring import evidence
 from pretrace.scoring.evidence import Traces, open_store
 from pretrace.types import Quantity, Trace
 
@@ -53,6 +54,47 @@ def test_what_was_put_comes_back_in_the_order_asked(tmp_path: Path, trace: Make,
     assert found[0] is not None
     assert found[0].tokens.dtype == np.int32
     assert found[0].logp.dtype == np.float32
+
+
+@pytest.mark.parametrize("how", ["ends", "closed", "raises"])
+def test_batches_that_wait_for_others_are_stored_whenever_the_passes_end(
+    tmp_path: Path, trace: Make, same: Same, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(evidence, "HELD", 3600.0)
+    names, traces = keys(4), [trace(seed, length=3) for seed in range(4)]
+
+    def passes() -> evidence.Passes:
+        for i in range(4):
+            if how == "raises" and i == 3:
+                raise KeyboardInterrupt
+            yield (i,), [traces[i]]
+
+    with open_store("model", tmp_path) as store:
+        kept = store.keeping(names, passes())
+        assert [next(kept)[0] for _ in range(3)] == [(0,), (1,), (2,)]
+        assert store.get(names, BOTH) == [None] * 4, "nothing waits"
+        if how == "closed":
+            kept.close()
+        elif how == "raises":
+            with pytest.raises(KeyboardInterrupt):
+                next(kept)
+        else:
+            assert len(list(kept)) == 1
+        found = store.get(names, BOTH)
+    assert all(map(same, found[:3], traces[:3]))
+    assert same(found[3], traces[3]) if how == "ends" else found[3] is None
+
+
+def test_a_batch_that_takes_long_waits_for_no_other(
+    tmp_path: Path, trace: Make, same: Same, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "HELD", 0.0)
+    made = trace(1, length=3)
+    with open_store("model", tmp_path) as store:
+        kept = store.keeping(keys(1), (((i,), [made]) for i in range(1)))
+        next(kept)
+        assert same(store.get(keys(1), BOTH)[0], made)
+        kept.close()
 
 
 floats = arrays.arrays(np.float32, st.shared(st.integers(0, 20), key="n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pty
@@ -53,9 +54,9 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     assert not out.exists()
     assert "Test: Control documents. It assumes: " in planned
     assert (
-        "With 24 documents a single reading by a model of 1 billion parameters would be found in" in planned
+        "With 24 documents a single reading by a model of 1.3 million parameters would be found in" in planned
     )
-    assert "Documents needed on each side, for 8 of 10 cases:" in planned
+    assert "Documents needed on each side, for 8 of 10 cases;" in planned
     code, said, error = call(*words, "--json")
     assert code in (3, 4), error
     found = json.loads(said)
@@ -159,6 +160,29 @@ def test_what_goes_wrong_on_the_way_leaves_nothing(call: Call, mine: Path, tmp_p
     )
     assert code == 2, error
     assert not (tmp_path / "no").exists()
+
+
+def test_short_texts_are_cut_into_shorter_snippets(call: Call, tmp_path: Path, model_folder: Path) -> None:
+    sides = [written(tmp_path / name, first, 24) for name, first in (("mine", 0), ("unseen", 24))]
+    for path in itertools.chain(*(side.iterdir() for side in sides)):
+        path.write_text(path.read_text("utf-8")[:100], "utf-8")
+    words = (sides[0], "--model", model_folder)
+    code, _, error = call("audit", *words, "--heldout", sides[1], "--plan")
+    assert (code, "take shorter snippets with --tokens" in error) == (2, True)
+    code, out, error = call("ask", *words, "--unseen", sides[1], "--plan")
+    assert code == 0, error
+    assert "--tokens 32" in out or "--tokens 16" in out
+
+
+@pytest.mark.parametrize("option", ["--model", "--before"])
+def test_a_model_that_is_not_there_is_noticed_where_no_test_applies(
+    call: Call, tmp_path: Path, model_folder: Path, option: str
+) -> None:
+    few = written(tmp_path / "few", 1, 2)
+    models = {"--model": model_folder} | {option: tmp_path}
+    code, _, error = call("ask", few, *itertools.chain(*models.items()), "--plan")
+    assert code == 2
+    assert "a model folder holds config.json" in error
 
 
 def at_a_terminal(words: list[str], answer: str) -> tuple[int, str, str]:

@@ -357,6 +357,8 @@ def test_what_was_measured_of_scans_is_in_the_file() -> None:
     make = generator()
     text = make.SEARCH.read_text(encoding="utf-8")
     assert make.with_tests(text, make.searched(), make.SCAN) == text, "run: python docs/generate.py"
+    text = make.AUDIT.read_text(encoding="utf-8")
+    assert make.with_tests(text, make.foreseen(), make.FORESEEN) == text, "run: python docs/generate.py"
 
 
 def test_the_table_of_innocents_is_that_of_the_file() -> None:

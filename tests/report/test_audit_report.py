@@ -644,7 +644,10 @@ def test_an_inconclusive_page_one_says_how_likely_a_single_reading_is_found() ->
         in text
     )
     assert "No model of 135 million parameters was measured" in text
-    assert "Documents needed on each side, for 8 of 10 cases: read 1 time" in text
+    assert (
+        "Documents needed on each side, for 8 of 10 cases; behind them, in how many of 100 cases yours find it: read 1"
+        in text
+    )
     assert "would be found in about" not in first_text(replace(audit, outcome="consistent"))
     models = {"models": {"target": {"name": "m", "parameters": 8_000_000_000}}}
     assert "in about 29 of 100 cases" in first_text(replace(audit, settings=models))

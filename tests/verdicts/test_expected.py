@@ -9,16 +9,24 @@ import pytest
 
 from pretrace.types import Situation
 from pretrace.verdicts.choices import CHOICES
-from pretrace.verdicts.expected import chance, comparison, expected, expected_for, picture, studies
+from pretrace.verdicts.expected import (
+    chance,
+    comparison,
+    expected,
+    expected_for,
+    own_studies,
+    picture,
+    studies,
+)
 
 
 def test_every_study_names_its_source_and_its_aucs_are_probabilities() -> None:
     assert {one.name for one in studies()} >= {"Hubble"}
-    for one in studies():
+    for one in (*studies(), *own_studies()):
         assert one.source
         assert one.parameters > 1e5
-        for low, high in one.auc.values():
-            assert 0 < low <= high <= 1
+        for aucs in one.auc.values():
+            assert 0 < aucs[0] <= sorted(aucs)[-1] == aucs[-1] <= 1
 
 
 def test_at_a_measured_size_the_measured_figures_stand() -> None:
@@ -75,12 +83,34 @@ def test_more_documents_copies_and_parameters_find_more() -> None:
 
 
 def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_more() -> None:
-    title, *bars = picture(expected(50, 50, parameters=1e9))
-    assert title == "Documents needed on each side, for 8 of 10 cases:"
+    first, second, *bars = picture(expected(50, 50, parameters=1e9))
+    assert first == "Documents needed on each side, for 8 of 10 cases;"
+    assert second == "behind them, in how many of 100 cases yours find it:"
     lengths = [bar.count("█") for bar in bars]
     assert lengths == sorted(lengths, reverse=True)
     assert "read  1 time " in bars[0]
-    assert bars[0].endswith(" 4,094")
+    assert bars[0].endswith(" 4,094; 9 (7 to 10)")
+    assert bars[3].endswith(" 20; more than 99")
+
+
+def test_a_small_model_has_figures_of_ours_with_the_range_that_was_measured_on_cells_left_out() -> None:
+    small = own_studies()[1]
+    found = expected(50, 50, parameters=small.parameters)
+    assert [(row.auc.low, row.auc.value, row.auc.high) for row in found.rows] == [
+        pytest.approx(small.auc[row.copies]) for row in found.rows
+    ]
+    assert "Texts read 64 times were not measured." in found.basis
+    inside, cases = small.held or (0, 1)
+    assert inside >= 0.9 * cases
+    assert comparison(found).endswith(f"a range that held in {inside} of {cases} cases left out).")
+    assert ": a model that read more keeps less" in found.basis
+    told = expected(50, 50, parameters=small.parameters, tokens=1e9).basis
+    assert "none on 1 billion: more tokens leave less of a text" in told
+
+
+def test_a_size_between_ours_and_the_published_ones_has_the_published_figures() -> None:
+    assert "No model of 50 million parameters was measured" in expected(50, 50, parameters=5e7).basis
+    assert expected(50, 50, parameters=5e7).rows == expected(50, 50, parameters=1e9).rows
 
 
 @pytest.mark.parametrize("test", [choice.name for choice in CHOICES])

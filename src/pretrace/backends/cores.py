@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import torch
 
 from pretrace.backends import precision
-from pretrace.cache.measured import Choice, Round, interleaved, measured_once
+from pretrace.cache.measured import Choice, Round, measured_once
 
 T = TypeVar("T")
 
@@ -28,7 +28,8 @@ APART = "a batch a core"
 TOGETHER = "all cores on a batch"
 KIND = "cores"
 """The folder of the cache that holds the choices."""
-ROUNDS, REPEATS = 2, 2
+ROUNDS = 3
+"""How often both ways are timed at most: the first time that a batch a core is not too slow settles it."""
 SLOWER = 1.2
 """Times the seconds of all cores on a batch, in every round, from which a batch a core is refused: where other programs
 want the cores too, all cores on a batch take several times as long."""
@@ -38,8 +39,8 @@ LEAST_ROWS = 128
 """Tokens of the last batches, which are smaller so that no core waits long for another one at the end."""
 _LEAST = 2.0e9  # operations of a batch below which Python's own work, one thread at a time, is most of it
 _PRODUCTS = 2.0e9  # operations of a batch that is timed
-_TIMED = 12
-"""Batches for each core that are timed: as many as make nothing of what starting a thread takes."""
+_TIMED = 4
+"""Batches for each core that are timed, besides a first one, which has to start its thread and is not counted."""
 
 
 def best_sharing(model: Any) -> str:
@@ -98,7 +99,8 @@ def decided(rounds: Sequence[Round], threads: int) -> Choice:
 
 
 def _measured(shapes: Sequence[precision.Shape], dtype: torch.dtype, threads: int) -> tuple[Round, ...]:
-    """Seconds of `_TIMED` batches for each core through layers of these shapes, both ways."""
+    """Seconds of `_TIMED` batches for each core through layers of these shapes, both ways, again and again until it is
+    known what they speak for."""
     generator = torch.Generator().manual_seed(0)
     each = sum(2 * inputs * outputs for inputs, outputs in shapes)
     rows = int(min(ROWS, max(32, _PRODUCTS // each)))
@@ -115,14 +117,25 @@ def _measured(shapes: Sequence[precision.Shape], dtype: torch.dtype, threads: in
         for left, right in layers:
             torch.nn.functional.silu(torch.nn.functional.linear(left, right))
 
-    def together() -> None:
-        for number in range(_TIMED * threads):
-            work(number)
+    found: list[Round] = []
+    while len(found) < ROUNDS and all(apart > SLOWER * together for together, apart in found):
+        found.append((_together(work, threads), _apart(work, threads)))
+    return tuple(found)
 
-    def apart() -> None:
-        list(spread(work, [rows] * (_TIMED * threads), workers=threads))
 
-    return interleaved(together, apart, rounds=ROUNDS, repeats=REPEATS, clock=time.perf_counter)
+def _together(work: Callable[[int], object], threads: int) -> float:
+    """Seconds of the batches one after the other, after a first one."""
+    work(0)
+    began = time.perf_counter()
+    for number in range(_TIMED * threads):
+        work(number)
+    return time.perf_counter() - began
+
+
+def _apart(work: Callable[[int], object], threads: int) -> float:
+    """Seconds of the batches a thread each, from when each thread has done one."""
+    ended = [time.perf_counter() for _ in spread(work, [1] * ((1 + _TIMED) * threads), workers=threads)]
+    return ended[-1] - ended[threads - 1]
 
 
 class StoppedError(Exception):

@@ -147,7 +147,7 @@ class HuggingFace:
         with precision.products(self.route), self._watching(states) as watches, self._stopping(stop):
             done = cores.spread(
                 lambda i: self._pass(batches[i], want, states, watches, begun),
-                [len(batch) * max((e.length for e in batch), default=0) for batch in batches],
+                [len(batch) * max([e.length for e in batch], default=0) for batch in batches],
                 workers=torch.get_num_threads(),
                 room=self.settings.token_budget,
                 stop=stop,
@@ -203,6 +203,9 @@ class HuggingFace:
             parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
         logp = reading.logp.numpy()
         mean, std = (None if t is None else t.numpy() for t in (reading.mean, reading.std))
+        for array in (logp, mean, std):
+            if array is not None:
+                array.flags.writeable = False  # and so are its parts
         if not np.isfinite(logp).all():
             raise ModelError(
                 f"{self.name} in {self.facts['dtype']} gave a log-probability that is not finite; try another "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import gc
 import os
 import signal
 import sys
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _STOPPED = 130
+_NEW_OBJECTS = 50_000
+"""Objects that are made before the garbage collector looks at them: those of some thousand texts."""
 
 
 def main() -> None:
     """Run the command line; never a traceback for what a user can mend, nor for Ctrl-C."""
     prepare()
     warnings.showwarning = _note  # type: ignore[assignment]  # takes fewer of the arguments
-    with _interrupts() as interrupts:
+    with _interrupts() as interrupts, _seldom_collected():
         try:
             code, message = _called(sys.argv[1:] or ["--help"])
         except BaseException:
@@ -171,6 +174,18 @@ def _interrupts() -> Iterator[list[int]]:
         yield met
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """While it lasts, the garbage collector looks seldom: what is imported and what is made of a text lasts, and is no
+    cycle, and it would walk through all of that again and again."""
+    before = gc.get_threshold()
+    gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _note(message: Warning | str, category: type[Warning], filename: str, *_: object) -> None:

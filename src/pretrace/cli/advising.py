@@ -44,7 +44,7 @@ class AdviseSettings:
     documents: int | None = _number("Documents in question; counted where TEXTS is given.")
     unpublished: int | None = _number("Texts that are not yet published.")
     unseen: int | None = _number(
-        "Control documents: texts of the same kind that the model cannot have seen, such as drafts or later texts."
+        "Control documents: texts of the same kind that the model cannot have seen, such as unpublished or later ones."
     )
     checkpoint: bool = option(
         False,
@@ -257,7 +257,7 @@ def _closing(advice: Advice) -> str:
 
 _QUESTIONS = {
     "documents": "How many texts do you want to ask about?",
-    "unseen": "How many texts of the same kind do you have that the model cannot have seen (drafts, later texts)?",
+    "unseen": "How many texts of the same kind do you have that the model cannot have seen (unpublished, later)?",
     "unpublished": "How many texts do you have that are not yet published?",
     "collections": "How many other collections of the same site, kind and period could you get?",
     "rows": "If it is a data set in random order: how many rows?",

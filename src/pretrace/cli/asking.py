@@ -28,7 +28,7 @@ from pretrace.cli.progress import duration
 from pretrace.cli.streams import asks, note, quiet, say
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, longest_texts, operand
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import ExpressionError, ShortTextsError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
@@ -39,6 +39,8 @@ from pretrace.verdicts.expected import chance
 from pretrace.verdicts.looking import Seen, look
 
 Call = Callable[[Sequence[str]], int]
+_SHORTER = (32, 16)
+"""Tokens of a snippet where too few texts are as long as the audit's own snippets."""
 _RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "recite", "placebo")
 """The tests that need no more than what `ask` is given, the first that applies is made; the others need a word of the
 owner, such as how an order came about."""
@@ -59,7 +61,7 @@ class _AskInputs:
     )
     unseen: str | None = option(
         None,
-        "Control documents: texts of the same kind that the model cannot have seen, such as drafts or later texts.",
+        "Control documents: texts of the same kind that the model cannot have seen, such as unpublished or later ones.",
         path="in",
         essential=True,
     )
@@ -126,6 +128,7 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
     if not inputs.plan:
         _check_places(place, inputs)
     seen = look(source.texts, source.columns)
+    _check_weights(inputs)
     steps, cannot = _steps(source, inputs, seen)
     told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
@@ -165,6 +168,15 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
         check_writable(place / "audit", AUDIT)
         check_writable(place / "canaries", VERDICTS.of("canaries"))
         check_writable(place / "recite", VERDICTS.of("recite"))
+
+
+def _check_weights(inputs: _AskInputs) -> None:
+    """ModelError where a model that is no server is not there; a server is asked only if a test can be made."""
+    from pretrace.backends import check_model
+
+    for model in filter(None, (inputs.model, inputs.before)):
+        if not served_kind(model) and not text_kind(model):
+            check_model(model)
 
 
 def _start() -> bool:
@@ -256,7 +268,8 @@ def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> Step 
             "recite", (*named, *beside, *asked), question, test, chance("recite", Situation(), has.documents)
         )
     beside += () if row.choice.accuses else ("--power",)
-    plan = _planned(source, inputs, power=not row.choice.accuses)
+    plan, shorter = _planned(source, inputs, power=not row.choice.accuses)
+    beside += shorter
     if plan.design is None:
         return [plan.why, *(f"What would help: {_own_options(cure)}" for cure in plan.cures)]
     took = "" if plan.seconds is None else f"about {duration(max(1.0, plan.seconds))}, a guess."
@@ -287,18 +300,30 @@ def _recitable(source: Source, inputs: _AskInputs) -> bool:
     return len(found.documents(control=True)) >= FEWEST
 
 
-def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> AuditPlan:
-    """What the audit could answer, as `audit --plan` finds it."""
+def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditPlan, tuple[str, ...]]:
+    """What the audit could answer, as `audit --plan` finds it, and the option that shortens its snippets where too few
+    texts are as long as those it takes by itself."""
     from pretrace.cli.auditing import AuditInputs, audit
 
     asked = AuditInputs(
         heldout=inputs.unseen, placebo=(inputs.before,) if inputs.before else (), power=power, plan=True
     )
-    answer = audit(
-        source, Target(model=inputs.model or ""), asked, AuditSettings(), EngineSettings(), Given()
-    )
-    plan: AuditPlan = answer.own["plan"]
-    return plan
+    settings, shorter = AuditSettings(), iter(_SHORTER)
+    words: tuple[str, ...] = ()
+    while True:
+        try:
+            answer = audit(
+                source, Target(model=inputs.model or ""), asked, settings, EngineSettings(), Given()
+            )
+        except ShortTextsError:
+            tokens = next(shorter, None)
+            if tokens is None:
+                raise
+            settings = replace(settings, snippets=replace(settings.snippets, tokens=tokens))
+            words = ("--tokens", str(tokens))
+        else:
+            plan: AuditPlan = answer.own["plan"]
+            return plan, words
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> Step:

@@ -217,7 +217,7 @@ def demo(inputs: _DemoInputs) -> None:
         f"  {second}",
         "Try it on your own text:",
         f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
-        "  pretrace ask MY_TEXTS --model MODEL --unseen MY_DRAFTS",
+        "  pretrace ask MY_TEXTS --model MODEL --unseen UNPUBLISHED",
     ):
         console.print(Plain(line), soft_wrap=True)
 

@@ -300,7 +300,6 @@ class Parts:
 
 
 _SHAPES = "64"
-_NEW_OBJECTS = 50_000  # before the garbage collector looks at them: those of some thousand texts
 COLUMNS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
 """The columns of a part before those of the scores and controls."""
 
@@ -396,18 +395,11 @@ def give_free_memory_back() -> None:
 
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
-    """While it lasts, the garbage collector looks at new objects alone, and seldom.
-
-    Torch and a model are half a million that it would walk through every few thousand texts, 10 µs a text; what is made
-    of a text lasts, and is no cycle.
-    """
-    before = gc.get_threshold()
+    """While it lasts, the garbage collector looks at new objects alone: torch and a model are half a million."""
     gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, *before[1:])
     try:
         yield
     finally:
-        gc.set_threshold(*before)
         gc.unfreeze()
 
 

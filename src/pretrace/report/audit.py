@@ -6,7 +6,6 @@ A section gives a heading and markup, or None where the audit has nothing to say
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pretrace.backends.serving.address import called
@@ -15,9 +14,8 @@ from pretrace.report.audit_calls import command_line, python_call
 from pretrace.report.audit_first import first_page
 from pretrace.report.chance_plots import power_curve
 from pretrace.report.facts import searched
-from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.frame import Page, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
-from pretrace.results.atomic import atomic_text
 from pretrace.types import Answer, AuditFigures, Design, Outcome, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 
@@ -222,14 +220,8 @@ def heading(audit: Verdict) -> str:
     return titled("Audit", audit.corpus, called(audit.model))
 
 
-def render(audit: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
-    """The whole report of an audit as one HTML document, with the `seal` of its folder on each page."""
-    return two_parts(heading(audit), first_page(audit), speaking(sections, audit), seal)
-
-
-def write(audit: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:
-    """Write the report, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(audit, sections, seal=seal))
+PAGE = Page(heading, SECTIONS, lambda audit: {"first": first_page(audit)})
+render, write = PAGE.render, PAGE.write
 
 
 def _against(answer: Answer) -> tuple[str, str, str, str]:

@@ -6,7 +6,6 @@ Its figures are made to be read without colour: filled against outlined, dark ag
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,11 @@ from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
 from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
 from pretrace.report.facts import searched, sentences, shares
-from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.frame import Page, Section, Sections, fill, titled
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, to_svg
 from pretrace.report.visible import named
 from pretrace.report.wording import count, p_value, plural
-from pretrace.results.atomic import atomic_text
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import from_plain
 from pretrace.types import Bars, Bools, Doubles, Verdict
@@ -163,14 +161,8 @@ def heading(flagged: Verdict) -> str:
     return titled("Flagged texts", flagged.corpus, called(flagged.model))
 
 
-def render(flagged: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
-    """The whole report of a flagging as one HTML document, with the `seal` of its folder on each page."""
-    return two_parts(heading(flagged), first_page(flagged), speaking(sections, flagged), seal)
-
-
-def write(flagged: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:
-    """Write the report, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(flagged, sections, seal=seal))
+PAGE = Page(heading, SECTIONS, lambda flagged: {"first": first_page(flagged)})
+render, write = PAGE.render, PAGE.write
 
 
 def sides(flagged: Verdict) -> Figure:

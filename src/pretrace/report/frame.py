@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,6 +15,7 @@ from pretrace.backends.serving.address import called
 from pretrace.errors import shown
 from pretrace.report import heat, wording
 from pretrace.report.visible import named, shortened
+from pretrace.results.atomic import atomic_text
 
 Result = TypeVar("Result")
 
@@ -29,13 +31,58 @@ class Section:
     appendix: bool = False
 
 
-Sections = Sequence[Callable[[Result], Section | None]]
-"""Functions that take a result and give a section, or None where they have nothing to say on it."""
+Sections = Sequence[Callable[[Result], Section | Sequence[Section] | None]]
+"""Functions that take a result and give a section, or some, or None where they have nothing to say on it."""
 
 
 def speaking(sections: Sections[Result], result: Result) -> tuple[Section, ...]:
     """The sections that have something to say on a result, in their order."""
-    return tuple(made for section in sections if (made := section(result)) is not None)
+    made: list[Section] = []
+    for section in sections:
+        some = section(result)
+        made += [] if some is None else [some] if isinstance(some, Section) else some
+    return tuple(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Result]):
+    """How a kind of result is shown, as one HTML document: what its report is called, a list of sections in reading
+    order, and the template around them, with its own values."""
+
+    heading: Callable[[Result], str]
+    sections: Sections[Result]
+    values: Callable[[Result], Mapping[str, Any]]
+    template: str = "first_page.html"
+    """By default a first page for everybody (the value `first`) and a technical part."""
+
+    def render(self, result: Result, sections: Sections[Result] | None = None, *, seal: str = "") -> str:
+        """The whole report, with other `sections` than its own if they are given; `seal` is the hash of the result, ""
+        for one that is not in a folder."""
+        made = speaking(self.sections if sections is None else sections, result)
+        return self._whole(result, made, seal)
+
+    def write(
+        self, result: Result, path: Path, sections: Sections[Result] | None = None, *, seal: str = ""
+    ) -> None:
+        """Write the report, whole or not at all; OutputError where it cannot be written."""
+        atomic_text(path, self.render(result, sections, seal=seal))
+
+    def pages(self, result: Result) -> tuple[Callable[[str], str], Callable[[str], str] | None]:
+        """What makes the report of a seal, and the appendix as a document of its own, for paper; None without one. Both
+        hold the same sections, which are made once."""
+        made = speaking(self.sections, result)
+        appendix = [one for one in made if one.appendix]
+
+        def apart(seal: str) -> str:
+            return str(
+                fill("appendix.html", {"title": self.heading(result), "sections": appendix, "seal": seal})
+            )
+
+        return functools.partial(self._whole, result, made), apart if appendix else None
+
+    def _whole(self, result: Result, made: Sequence[Section], seal: str) -> str:
+        own = {"title": self.heading(result), "sections": made, "seal": seal}
+        return str(fill(self.template, {**self.values(result), **own}))
 
 
 def fill(template: str, values: Mapping[str, Any], *, package: str = "") -> Markup:
@@ -47,18 +94,6 @@ def fill(template: str, values: Mapping[str, Any], *, package: str = "") -> Mark
 def titled(kind: str, corpus: str, model: str) -> str:
     """What stands in the browser's title bar."""
     return f"{kind}: {named(corpus, 80)}, {named(model, 80)}"
-
-
-def two_parts(title: str, first: Markup, sections: Sequence[Section], seal: str) -> str:
-    """A whole report with a first page for everybody and a technical part, as one HTML document; `seal` is the hash of
-    the result, "" for one that is not in a folder."""
-    values = {"title": title, "first": first, "sections": sections, "seal": seal}
-    return str(fill("first_page.html", values))
-
-
-def apart(title: str, sections: Sequence[Section], seal: str) -> str:
-    """The appendix of a report as an HTML document of its own, for paper; `seal` is the hash of the result."""
-    return str(fill("appendix.html", {"title": title, "sections": sections, "seal": seal}))
 
 
 @functools.cache

@@ -9,17 +9,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pretrace.report import facts, plots, wording
 from pretrace.report.fitted import fitted
-from pretrace.report.frame import Section, Sections, fill, speaking, titled
+from pretrace.report.frame import Page, Section, Sections, fill, titled
 from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
 from pretrace.report.svg import to_svg
-from pretrace.results.atomic import atomic_text
 from pretrace.results.run import axis_range, counts
 from pretrace.types import Heat, Run
 
@@ -328,21 +326,10 @@ def heading(run: Run) -> str:
     return titled("Membership report", run.corpus, facts.model_name(run))
 
 
-def render(run: Run, sections: Sections[Run] = SECTIONS, *, seal: str = "") -> str:
-    """The whole report of a run as one HTML document, with the `seal` of its folder on each page."""
-    values = {
-        "run": run,
-        "model": facts.model_name(run),
-        "title": heading(run),
-        "sections": speaking(sections, run),
-        "seal": seal,
-    }
-    return str(fill("run/page.html", values))
-
-
-def write(run: Run, path: Path, sections: Sections[Run] = SECTIONS, *, seal: str = "") -> None:
-    """Write the report, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(run, sections, seal=seal))
+PAGE = Page(
+    heading, SECTIONS, lambda run: {"run": run, "model": facts.model_name(run)}, template="run/page.html"
+)
+render, write = PAGE.render, PAGE.write
 
 
 def _many(run: Run) -> bool:

@@ -5,13 +5,10 @@ What does not compare stands first, then a table and a figure for each score.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pretrace.report import plots, wording
-from pretrace.report.frame import Section, Sections, fill, speaking
+from pretrace.report.frame import Page, Section, Sections, fill
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
-from pretrace.results.atomic import atomic_text
 from pretrace.types import ComparedRun, Difference, Estimate, RunScore, SideBySide
 
 _NAME = 32
@@ -57,8 +54,13 @@ def listed(found: SideBySide) -> Section:
     return Section("The runs", "runs", fill("side_by_side/runs.html", {"runs": found.runs}))
 
 
-SECTIONS: Sections[SideBySide] = ()
-"""What stands behind the tables of the scores and the list of the runs: nothing, unless you add something."""
+def scores(found: SideBySide) -> list[Section]:
+    """A section for each score."""
+    return [score(found, name, place) for place, name in enumerate(found.scores, 1)]
+
+
+SECTIONS: Sections[SideBySide] = (summary, scores, listed)
+"""The sections in reading order."""
 
 
 def heading(found: SideBySide) -> str:
@@ -66,21 +68,8 @@ def heading(found: SideBySide) -> str:
     return f"{wording.plural(len(found.runs), 'run')} side by side"
 
 
-def render(found: SideBySide, sections: Sections[SideBySide] = SECTIONS, *, seal: str = "") -> str:
-    """The whole page as one HTML document; `seal` is the hash of its folder."""
-    tables = (score(found, name, place) for place, name in enumerate(found.scores, 1))
-    values = {
-        "title": heading(found),
-        "found": found,
-        "seal": seal,
-        "sections": (summary(found), *tables, listed(found), *speaking(sections, found)),
-    }
-    return str(fill("side_by_side/page.html", values))
-
-
-def write(found: SideBySide, path: Path, *, seal: str = "") -> None:
-    """Write the page, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(found, seal=seal))
+PAGE = Page(heading, SECTIONS, lambda found: {"found": found}, template="side_by_side/page.html")
+render, write = PAGE.render, PAGE.write
 
 
 def _said(one: Difference) -> dict[str, object]:

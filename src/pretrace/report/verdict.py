@@ -6,7 +6,6 @@ The sentences come with the result. Each test has one figure of its own, in `rep
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -16,10 +15,9 @@ from pretrace.report import advice, facts, wording
 from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
-from pretrace.report.frame import Section, Sections, fill, speaking, titled, two_parts
+from pretrace.report.frame import Page, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.visible import named
-from pretrace.results.atomic import atomic_text
 from pretrace.types import Bools, Doubles, Table, Verdict
 from pretrace.verdicts.outcome import SECOND
 
@@ -299,14 +297,8 @@ def heading(verdict: Verdict) -> str:
     return titled("Test", verdict.corpus, called(verdict.model))
 
 
-def render(verdict: Verdict, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> str:
-    """The whole report as one HTML document, with the `seal` of its folder on each page."""
-    return two_parts(heading(verdict), first_page(verdict), speaking(sections, verdict), seal)
-
-
-def write(verdict: Verdict, path: Path, sections: Sections[Verdict] = SECTIONS, *, seal: str = "") -> None:
-    """Write the report, whole or not at all; OutputError where it cannot be written."""
-    atomic_text(path, render(verdict, sections, seal=seal))
+PAGE = Page(heading, SECTIONS, lambda verdict: {"first": first_page(verdict)})
+render, write = PAGE.render, PAGE.write
 
 
 def _length(table: Table) -> int:

@@ -15,6 +15,9 @@ from pretrace.scores.likelihood import FLOOR, mean_logp
 from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
 
 _LATER = View(rewrite=After().name)  # counted as a pass before the prefix is known
+_TEXTS = Needs(
+    Quantity.NONE, View()
+)  # the texts that are put before others: no model reads them by themselves
 
 
 def drawn_prefix(reference: Reference, member: bool, shots: int, score: str) -> tuple[After, tuple[str, ...]]:
@@ -50,7 +53,7 @@ class Recall:
 
     shots: int = 7
     needs = Needs(Quantity.LOGP, View(), _LATER)
-    reference = Needs(Quantity.LOGP)
+    reference = _TEXTS
 
     def __post_init__(self) -> None:
         require(self.shots >= 1, f"recall: shots is a number of texts, 1 or more; found {self.shots}.")
@@ -81,7 +84,7 @@ class ConRecall:
     shots: int = 7
     gamma: float = 0.5
     needs = Needs(Quantity.LOGP, View(), _LATER)
-    reference = Needs(Quantity.LOGP)
+    reference = _TEXTS
 
     def __post_init__(self) -> None:
         require(self.shots >= 1, f"con_recall: shots is a number of texts, 1 or more; found {self.shots}.")
@@ -137,7 +140,7 @@ class Codec:
 
     shots: int = 1
     needs = Needs(Quantity.LOGP, View(), View(rewrite=After().name))
-    reference = Needs(Quantity.LOGP)
+    reference = _TEXTS
 
     def __post_init__(self) -> None:
         require(self.shots >= 1, f"codec: shots is a number of texts, 1 or more; found {self.shots}.")

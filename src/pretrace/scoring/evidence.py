@@ -40,6 +40,9 @@ from pretrace.types.scoring import Rewrite
 
 CHUNK = 2048
 """Texts whose traces are in memory at once."""
+HELD = 0.3
+"""Seconds that traces may wait for others to be stored together: what a process that is killed has lost at most, beside
+the batch that it was reading."""
 
 
 # Traces kept between runs: what a model made of a text, and what was read inside it (`Trace.states`).
@@ -87,16 +90,28 @@ class Traces(Entries):
         entries += [
             Entry(key, state_name(state), array, STATE)
             for key, trace in pairs
+            if trace.states
             for state, array in trace.states.items()
         ]
         self.write(entries)
 
     def keeping(self, keys: Sequence[bytes], passes: Passes) -> Passes:
-        """The passes, the traces of each batch stored before they are handed on."""
-        with closing(passes):
-            for batch, made in passes:
-                self.put([keys[i] for i in batch], made)
-                yield batch, made
+        """The passes, whose traces are stored: batches that take less than `HELD` seconds several at once, since each
+        transaction writes most of the index, and what is held in any case when the passes end, are closed or raise."""
+        held: list[tuple[bytes, Trace]] = []
+        since = time.monotonic()
+        try:
+            with closing(passes):
+                for batch, made in passes:
+                    held += zip([keys[i] for i in batch], made, strict=True)
+                    if time.monotonic() - since >= HELD:
+                        some, held = held, []
+                        self.put(*zip(*some, strict=True))
+                        since = time.monotonic()
+                    yield batch, made
+        finally:
+            if held:
+                self.put(*zip(*held, strict=True))
 
     def __reduce__(self) -> tuple[type[Traces], tuple[str | None, Path | None]]:
         return Traces, self._arguments
@@ -276,7 +291,8 @@ def trace(
 
     With `after`, the model reads each text behind that one, and the traces are of the texts' own tokens alone, the
     first among them: log p(text | after). Either is cut into tokens by itself. ModelError where `after` leaves no room.
-    What texts begin with alike is read once where the back end can do that.
+    What texts begin with alike is read once where the back end can do that. Where nothing is wanted, no model reads
+    the texts: the traces have their tokens, and no number for any.
 
     Batches are planned over all the texts given, whatever the store holds, and stored whole: a run that
     was killed and starts again sees the same batches, so it ends with the same numbers to the last bit.
@@ -284,6 +300,8 @@ def trace(
     """
     progress = progress or Silent()
     want = want if isinstance(want, Want) else Want(want)
+    if not want.quantity:
+        return _unread(backend.encode(texts), progress)
     keys = [text_key(text, after) for text in texts]
     different = dict(zip(keys, texts, strict=True))
     if len(different) < len(texts):
@@ -366,9 +384,20 @@ def remaining_batches(
 def _fixed(made: Trace) -> Trace:
     """Read-only like a trace from the store: a score that writes into it fails on the first run already."""
     for array in (made.tokens, made.logp, made.mean, made.std, *made.states.values()):
-        if array is not None:
+        if array is not None and array.flags.writeable:
             array.flags.writeable = False
     return made
+
+
+def _unread(encoded: Sequence[Encoded], progress: Progress) -> list[Trace]:
+    if isinstance(progress, Weighed):
+        progress.weigh(len(encoded), 0)
+    progress.advance(len(encoded), 0, 0.0, False)
+    tokens = [one.tokens[len(one.tokens) - one.predicted :] for one in encoded]
+    return [
+        _fixed(Trace(some, np.full(len(some), np.nan, np.float32), cut=one.cut))
+        for some, one in zip(tokens, encoded, strict=True)
+    ]
 
 
 def _empty(encoded: Encoded, want: Quantity) -> Trace:

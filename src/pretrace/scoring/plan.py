@@ -437,18 +437,19 @@ def with_texts(
     A placebo is given the same texts, and is tuned as the target was. ModelError where an adapter belongs to another
     model.
     """
-    from pretrace.tuning.adapters import tuned_model
-    from pretrace.tuning.artifacts import read_adapter
-
     if parts and parts.reference:
         placebo = replace(models.placebo, labelled=parts.reference) if models.placebo else None
         models = replace(models, labelled=parts.reference, placebo=placebo)
     texts, how, adapter = parts.tuning if parts else None, None, None
     if settings.companions.tuned:
+        from pretrace.tuning.artifacts import read_adapter
+
         adapter = read_adapter(settings.companions.tuned)
         how, seed, texts = adapter.method, adapter.seed, adapter.texts
     if texts is None:
         return models
+    from pretrace.tuning.adapters import tuned_model  # peft, which takes a moment to import
+
     how = how or method or methods.make("lora")
     tune = partial(tuned_model, texts=texts, method=how, seed=seed, cache=settings.cache, on_step=on_step)
     tuned = open_adapter(models.target, adapter.folder) if adapter else tune(models.target)

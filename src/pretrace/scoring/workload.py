@@ -70,7 +70,7 @@ def _of_model(needs: Needs, name: str, named: dict[str, Backend]) -> tuple[tuple
     found = (
         (view, quantity)
         for view, quantity in needs.views.items()
-        if view.model == name or (name == "target" and view.model not in named)
+        if quantity and (view.model == name or (name == "target" and view.model not in named))
     )
     return tuple(sorted(found, key=lambda one: one[0].rewrite != "plain"))  # as they are read
 

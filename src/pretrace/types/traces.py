@@ -238,7 +238,8 @@ class Evidence:
 class Needs:
     """The quantities, and the states inside the model, that a score wants of each view; combined with `|`.
 
-    Whoever wants states is given log-probabilities too: the pass yields them anyway. `counts` says whether
+    Whoever wants states is given log-probabilities too: the pass yields them anyway. A view of which nothing is wanted
+    (`Needs(Quantity.NONE, View())`) has the text and its tokens, and no model reads it. `counts` says whether
     the score has to be fitted on token counts, `paired` whether it holds the tokens of one model against those of
     another one by one, for which both must cut texts into the same tokens.
 

@@ -215,8 +215,8 @@ CHOICES: tuple[Choice, ...] = (
     Choice(
         "controls-placebo",
         "Control documents and an earlier checkpoint",
-        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (drafts, letters, later texts), "
-        "and an earlier checkpoint of the model or its base",
+        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (letters, unpublished or later "
+        "pieces), and an earlier checkpoint of the model or its base",
         "conditional",
         "Control documents differ from the texts in training alone; classifiers of words and form test a part of this.",
         lambda has: _audited(both(_unseen(has), _checkpoint(has)), has),
@@ -226,7 +226,8 @@ CHOICES: tuple[Choice, ...] = (
     Choice(
         "controls",
         "Control documents",
-        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (drafts, letters, later texts)",
+        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (letters, unpublished or later "
+        "pieces)",
         "conditional",
         "Control documents differ from the texts in training alone; classifiers of words and form test a part of this.",
         lambda has: _audited(_unseen(has), has),

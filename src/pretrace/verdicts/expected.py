@@ -1,8 +1,10 @@
 """How likely a test finds what a model read, before anything runs: from measured figures, each with its source.
 
-`measured.json` holds the AUC of single documents by copies, for models whose training data are known. Between two sizes
-of one study the effect is read off a straight line in the logarithm of the parameters; outside of them the nearest size
-stands, and the words say so. From an AUC to the power of the test: `statistics.power.auc_power`.
+`measured.json` holds published AUCs of single documents by copies, for models whose training data are known;
+`measured_here.json` those that a law of ours foresees for small models, each with a range whose cover was measured on
+cells that were left out (`python -m benchmarks.audits.dilution` writes it). Between two sizes of one study the effect
+is read off a straight line in the logarithm of the parameters; outside of them another size stands, and the words say
+so. From an AUC to the power of the test: `statistics.power.auc_power`.
 
 One function makes the sentence (`chance`) and one the picture (`picture`); plans, `advise`, `ask` and page one of an
 inconclusive report call them.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -32,27 +34,39 @@ SUPPOSED = 1e9
 """Parameters where nobody knows them."""
 FEWEST, MOST = 0.7, 1.5
 """A size is a measured one from 0.7 to 1.5 times it."""
-WIDTH = 30
+WIDTH = 20
 _HIGHEST = 0.9995
 """An AUC that was given as 1 counts as this one: no finite effect has 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The AUC of documents, lowest and highest by kind of text, by how often a model of so many `parameters` and
-    `tokens` of training read them; `unseen` is that of a model that read none."""
+    """The AUC of documents by how often a model of so many `parameters` and `tokens` of training read them, the lowest
+    and the highest by kind of text; `unseen` is that of a model that read none. A study of ours has the AUC that a law
+    foresees between its ends, the most times as much other text that was read (`beside`), and how many cells that were
+    left out lay within their range, of how many (`held`)."""
 
     name: str
     source: str
     parameters: float
     tokens: float
     unseen: tuple[float, float]
-    auc: Mapping[int, tuple[float, float]]
+    auc: Mapping[int, tuple[float, ...]]
+    beside: int = 0
+    held: tuple[int, int] | None = None
+
+    @property
+    def spread(self) -> str:
+        """What a range says."""
+        if self.held is None:
+            return "by kind of text"
+        inside, cases = self.held
+        return f"a range that held in {inside} of {cases} cases left out"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A middle value with the lowest and the highest by kind of text."""
+    """A middle value with the lowest and the highest."""
 
     value: float
     low: float
@@ -81,14 +95,25 @@ class Expected:
     size: float
     rows: tuple[Row, ...]
     basis: str
+    spread: str
 
 
 @cache
 def studies() -> tuple[Study, ...]:
-    """What was measured, the smallest models first."""
-    written = json.loads(files("pretrace.verdicts").joinpath("measured.json").read_text(encoding="utf-8"))
+    """What others measured, the smallest models first."""
+    return _read("measured.json")
+
+
+@cache
+def own_studies() -> tuple[Study, ...]:
+    """What was measured here, the smallest models first."""
+    return _read("measured_here.json")
+
+
+def _read(name: str) -> tuple[Study, ...]:
+    written = json.loads(files("pretrace.verdicts").joinpath(name).read_text(encoding="utf-8"))
     found = (
-        Study(**{**one, "auc": {int(copies): tuple(both) for copies, both in one["auc"].items()}})
+        Study(**{**one, "auc": {int(copies): tuple(some) for copies, some in one["auc"].items()}})
         for one in written
     )
     return tuple(sorted(found, key=lambda one: one.parameters))
@@ -100,40 +125,46 @@ def expected(
     """What a test of so many documents against so many controls finds, for a model of so many parameters that was
     trained on so many tokens, as far as they are known."""
     wanted = parameters or SUPPOSED
-    nearest = min(studies(), key=lambda one: abs(math.log(one.parameters / wanted)))
-    same = [one for one in studies() if one.name == nearest.name]
+    here = own_studies()
+    same = here if wanted <= MOST * here[-1].parameters else studies()
+    nearest = min(same, key=lambda one: abs(math.log(one.parameters / wanted)))
     size = min(max(wanted, same[0].parameters), same[-1].parameters)
     rows = []
     for copies in COPIES:
-        effects = [_effect(same, size, copies, end) for end in (0, 1)]
-        if any(effect is None for effect in effects):
+        effects = _effects(same, size, copies)
+        if effects is None:
             continue
-        low, high = sorted(float(effect) for effect in effects if effect is not None)
-        three = ((low + high) / 2, low, high)
-        aucs = [NormalDist().cdf(effect / math.sqrt(2)) for effect in three]
+        aucs = [NormalDist().cdf(effect / math.sqrt(2)) for effect in effects]
         powers = [auc_power(auc, documents, controls) for auc in aucs]
         enough = auc_documents(aucs[0])
         needed_here = enough if enough is None else max(FEW_DOCUMENTS, enough)
         rows.append(Row(copies, Range(*aucs), Range(*powers), needed_here))
-    return Expected(
-        documents, controls, parameters, size, tuple(rows), _basis(nearest, size, parameters, tokens)
-    )
+    basis = _basis(nearest, size, parameters, tokens)
+    if missing := [copies for copies in COPIES if copies not in {row.copies for row in rows}]:
+        basis += f" Texts read {' or '.join(map(str, missing))} times were not measured."
+    return Expected(documents, controls, parameters, size, tuple(rows), basis, nearest.spread)
 
 
-def _effect(same: list[Study], size: float, copies: int, end: int) -> float | None:
-    """The distance in standard deviations of documents read so often from others; None where it was not measured."""
-    found = [
-        (math.log(one.parameters), math.sqrt(2) * NormalDist().inv_cdf(min(_HIGHEST, one.auc[copies][end])))
-        for one in same
-        if copies in one.auc
-    ]
+def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
+    """The distance in standard deviations of documents read so often from others: the middle, the lowest and the
+    highest; None where it was not measured."""
+    found = [(math.log(one.parameters), _three(one.auc[copies])) for one in same if copies in one.auc]
     if not found:
         return None
     at = math.log(size)
     for (low, first), (high, second) in pairwise(found):
         if low <= at <= high:
-            return first + (second - first) * (at - low) / (high - low)
+            share = (at - low) / (high - low)
+            middle, least, most = (a + (b - a) * share for a, b in zip(first, second, strict=True))
+            return middle, min(least, most), max(least, most)
     return min(found, key=lambda one: abs(one[0] - at))[1]
+
+
+def _three(aucs: Sequence[float]) -> tuple[float, float, float]:
+    """AUCs as distances: the middle one, between the ends where it was not given, the lowest and the highest."""
+    effects = [math.sqrt(2) * NormalDist().inv_cdf(min(_HIGHEST, auc)) for auc in aucs]
+    low, high = effects[0], effects[-1]
+    return (effects[1] if len(effects) == 3 else (low + high) / 2), low, high
 
 
 def _basis(nearest: Study, size: float, parameters: float | None, tokens: float | None) -> str:
@@ -142,10 +173,18 @@ def _basis(nearest: Study, size: float, parameters: float | None, tokens: float 
         f"From {nearest.name}: models of {parameters_words(size)} parameters with known training data, read without "
         "another model. A comparison with a model that never saw the texts finds more."
     )
+    if nearest.beside:
+        said = (
+            f"From {nearest.name}, of {parameters_words(own_studies()[0].parameters)} to "
+            f"{parameters_words(own_studies()[-1].parameters)} parameters, which read abstracts beside as much to "
+            f"{nearest.beside} times as much other text, at most {parameters_words(nearest.tokens)} tokens"
+            f"{'.' if tokens else ': a model that read more keeps less of a text.'}"
+        )
     if parameters is None:
         said += " How large this model is was not said."
     elif not FEWEST <= size / parameters <= MOST:
-        said += f" No model of {parameters_words(parameters)} parameters was measured: this is the nearest."
+        own = parameters_words(parameters)
+        said += f" No model of {own} parameters was measured: these figures are of another size."
     if tokens and not FEWEST <= nearest.tokens / tokens <= MOST:
         said += (
             f" They were trained on {parameters_words(nearest.tokens)} tokens and none on "
@@ -175,7 +214,7 @@ def comparison(found: Expected, *, noun: str = "") -> str:
     measured = found.own is not None and FEWEST <= found.size / found.own <= MOST
     size = "this size" if measured else f"{parameters_words(found.size)} parameters"
     low, high = (_hundredths(one) for one in (row.chance.low, row.chance.high))
-    spread = f" ({low} to {high}, by kind of text)" if low != high else ""
+    spread = f" ({low} to {high}, {found.spread})" if low != high else ""
     most = "at most " if noun == "flag" else ""
     return (
         f"With {sides} a single reading by a model of {size} would be found in {most}about "
@@ -210,16 +249,19 @@ def expected_for(test: str, has: Situation) -> Expected | None:
 
 
 def picture(found: Expected) -> Iterator[str]:
-    """The documents needed against copies, as lines of equal-width letters: a bar each on a scale of powers of ten."""
-    yield "Documents needed on each side, for 8 of 10 cases:"
+    """The documents needed against copies, as lines of equal-width letters: a bar each on a scale of powers of ten, and
+    in how many of 100 cases the documents that there are find it, with the range."""
+    yield "Documents needed on each side, for 8 of 10 cases;"
+    yield "behind them, in how many of 100 cases yours find it:"
     longest = max((math.log10(row.needed) for row in found.rows if row.needed), default=1.0)
     for row in found.rows:
         bar = (
             "█" * max(1, round(WIDTH * math.log10(row.needed) / longest)) if row.needed else f"{'█' * WIDTH}…"
         )
-        number = f"{row.needed:,}" if row.needed else "no number would do"
+        number = f"{row.needed:,}" if row.needed else "none would do"
         times = f"read {row.copies:>2} time{'s' if row.copies > 1 else ' '}"
-        yield f"  {times}  {bar} {number}"
+        middle, low, high = (_hundredths(one) for one in (row.chance.value, row.chance.low, row.chance.high))
+        yield f"  {times}  {bar} {number}; {middle}{f' ({low} to {high})' if low != high else ''}"
 
 
 def _hundredths(share: float) -> str:

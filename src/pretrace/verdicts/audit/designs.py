@@ -18,8 +18,9 @@ WHOLE = "whole documents"
 """What a classifier judged that saw the snippets of a document as one text."""
 
 CONTROLS = (
-    "Give control documents: texts of the same kind that are known to be unseen (drafts, letters, later or unpublished "
-    "pieces), at least {fewest} and better 50 or more. With them no other model is needed. [--heldout]"
+    "Give control documents: texts of the same kind that are known to be unseen (unpublished or later pieces, "
+    "letters; not drafts of these texts), at least {fewest} and better 50 or more. With them no other model is needed. "
+    "[--heldout]"
 )
 PLACEBO = (
     "Name a model that never saw the texts: the base the target was tuned from, its last checkpoint before the texts "

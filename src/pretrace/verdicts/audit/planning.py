@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pretrace.baselines.classifier_two_sample import gap
-from pretrace.errors import TextsError
+from pretrace.errors import ShortTextsError, TextsError
 from pretrace.scoring.outlook import (
     REPORT,
     Action,
@@ -105,7 +105,7 @@ def planned(  # noqa: PLR0913
 
 def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
     if PRETRACE in (settings.procedure, *settings.also) and controls < FEW_DOCUMENTS:
-        raise TextsError(
+        raise ShortTextsError(
             f"{name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
             f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets with --tokens."
         )

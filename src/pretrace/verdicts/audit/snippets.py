@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import TextsError
+from pretrace.errors import ShortTextsError
 from pretrace.registry import require
 from pretrace.settings import option
 from pretrace.statistics.documents import linked
@@ -283,11 +283,11 @@ def divide(
 
 
 def check_enough(cut: Cut, corpus: Corpus, tokens: int, *, fewest: int, left_out: str = "") -> None:
-    """Raise TextsError where fewer than `fewest` snippets were cut, too few for any test; `left_out` says what was
+    """Raise ShortTextsError where fewer than `fewest` snippets were cut, too few for any test; `left_out` says what was
     left out before."""
     if len(cut.snippets) >= fewest and cut.documents >= 2:
         return
-    raise TextsError(
+    raise ShortTextsError(
         f"an audit wants at least {fewest} snippets of {tokens} tokens from at least 2 documents, and "
         f"{corpus.name} gives {len(cut.snippets)} from {cut.documents} ({len(cut.short)} texts are too short): "
         f"add texts, or take shorter snippets with --tokens.{' ' * bool(left_out)}{left_out}"
