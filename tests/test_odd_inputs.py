@@ -600,7 +600,7 @@ CASES: list[tuple[str, int, str]] = [
     ("good.jsonl", 2, "name the model in question with --model"),
     ("ask - --model NOWHERE", 2, "give texts as a file or a folder"),
     ("ask empty.jsonl --model NOWHERE", 2, ""),
-    ("ask good.jsonl --model NOWHERE", 4, ""),
+    ("ask good.jsonl --model NOWHERE", 2, "download it on a machine that reaches the hub"),
     ("ask good.jsonl --corpus NOWHERE", 2, ""),
     ("recite good.jsonl > --access odd", 2, "--access is weights or text, found 'odd'"),
     ("recite good.jsonl > --draws 99999999999", 2, "less than or equal to 10000000"),

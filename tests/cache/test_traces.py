@@ -58,9 +58,8 @@ def test_what_was_put_comes_back_in_the_order_asked(tmp_path: Path, trace: Make,
 
 @pytest.mark.parametrize("how", ["ends", "closed", "raises"])
 def test_batches_that_wait_for_others_are_stored_whenever_the_passes_end(
-    tmp_path: Path, trace: Make, same: Same, monkeypatch: pytest.MonkeyPatch, how: str
+    tmp_path: Path, trace: Make, same: Same, how: str
 ) -> None:
-    monkeypatch.setattr(evidence, "HELD", 3600.0)
     names, traces = keys(4), [trace(seed, length=3) for seed in range(4)]
 
     def passes() -> evidence.Passes:
@@ -70,7 +69,7 @@ def test_batches_that_wait_for_others_are_stored_whenever_the_passes_end(
             yield (i,), [traces[i]]
 
     with open_store("model", tmp_path) as store:
-        kept = store.keeping(names, passes())
+        kept = store.keeping(names, passes(), 3600.0)
         assert [next(kept)[0] for _ in range(3)] == [(0,), (1,), (2,)]
         assert store.get(names, BOTH) == [None] * 4, "nothing waits"
         if how == "closed":
@@ -85,10 +84,7 @@ def test_batches_that_wait_for_others_are_stored_whenever_the_passes_end(
     assert same(found[3], traces[3]) if how == "ends" else found[3] is None
 
 
-def test_a_batch_that_takes_long_waits_for_no_other(
-    tmp_path: Path, trace: Make, same: Same, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(evidence, "HELD", 0.0)
+def test_a_batch_that_takes_long_waits_for_no_other(tmp_path: Path, trace: Make, same: Same) -> None:
     made = trace(1, length=3)
     with open_store("model", tmp_path) as store:
         kept = store.keeping(keys(1), (((i,), [made]) for i in range(1)))

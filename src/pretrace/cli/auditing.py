@@ -17,7 +17,6 @@ from pretrace.cli.verdicts import FoundInputs, found_of, with_found
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
-from pretrace.jobs.engine.work import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
@@ -123,6 +122,7 @@ def audit(
 ) -> Answer:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
+    from pretrace.jobs.engine.work import reading_elsewhere
     from pretrace.runs import save_verdict
     from pretrace.scoring.plan import open_models
     from pretrace.verdicts.audit.audit import audit as make_audit

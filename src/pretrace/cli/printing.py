@@ -17,7 +17,6 @@ from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines, of_folder
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import AuditPlan, Estimate, Outcome, Run, Situation, Verdict
-from pretrace.verdicts.expected import chance, expected_for, picture
 
 if TYPE_CHECKING:
     from pretrace.scoring.workload import Workload
@@ -323,6 +322,8 @@ def described(plan: AuditPlan) -> Iterator[str]:
 
 def expected_of(plan: AuditPlan) -> Iterator[str]:
     """How likely this audit finds what was read, and the documents that it takes; nothing without control documents."""
+    from pretrace.verdicts.expected import chance, expected_for, picture
+
     has = Situation(documents=plan.documents, unseen=plan.control_documents, parameters=plan.parameters)
     found = expected_for("controls", has)
     if found is not None:

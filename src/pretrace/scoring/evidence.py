@@ -41,8 +41,9 @@ from pretrace.types.scoring import Rewrite
 CHUNK = 2048
 """Texts whose traces are in memory at once."""
 HELD = 0.3
-"""Seconds that traces may wait for others to be stored together: what a process that is killed has lost at most, beside
-the batch that it was reading."""
+"""Seconds of reading whose traces may wait for others to be stored together: what a process that is killed has lost at
+most, beside the batch that it was reading. The answers of a server, which may have been paid for, wait for none: the
+next one may take long."""
 
 
 # Traces kept between runs: what a model made of a text, and what was read inside it (`Trace.states`).
@@ -95,8 +96,8 @@ class Traces(Entries):
         ]
         self.write(entries)
 
-    def keeping(self, keys: Sequence[bytes], passes: Passes) -> Passes:
-        """The passes, whose traces are stored: batches that take less than `HELD` seconds several at once, since each
+    def keeping(self, keys: Sequence[bytes], passes: Passes, hold: float = 0.0) -> Passes:
+        """The passes, whose traces are stored: batches that take less than `hold` seconds several at once, since each
         transaction writes most of the index, and what is held in any case when the passes end, are closed or raise."""
         held: list[tuple[bytes, Trace]] = []
         since = time.monotonic()
@@ -104,7 +105,7 @@ class Traces(Entries):
             with closing(passes):
                 for batch, made in passes:
                     held += zip([keys[i] for i in batch], made, strict=True)
-                    if time.monotonic() - since >= HELD:
+                    if time.monotonic() - since >= hold:
                         some, held = held, []
                         self.put(*zip(*some, strict=True))
                         since = time.monotonic()
@@ -326,7 +327,8 @@ def trace(
         progress.weigh(len(texts), sum([lengths[i] for batch in batches for i in batch]))
     begin = time.perf_counter()
     # closed whatever happens: a batch that is under way elsewhere does not outlive the call
-    with closing(store.keeping(keys, _passes(backend, encoded, batches, want))) as passes:
+    hold = HELD if "device" in backend.facts else 0.0
+    with closing(store.keeping(keys, _passes(backend, encoded, batches, want), hold)) as passes:
         for batch, made in passes:
             for i, one in zip(batch, made, strict=True):
                 traces[i] = _fixed(one)
