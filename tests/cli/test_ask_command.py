@@ -37,16 +37,19 @@ def mine(tmp_path: Path) -> Path:
     return written(tmp_path / "mine", 0, 24)
 
 
+@pytest.fixture
+def nothing_unpacked(reference_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packaged model, which is the placebo by itself, takes half a minute to unpack: another in its place."""
+    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
+
+
+@pytest.mark.usefixtures("nothing_unpacked")
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     call: Call,
     mine: Path,
     tmp_path: Path,
     model_folder: Path,
-    reference_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # The packaged model, which is the placebo by itself, takes half a minute to unpack.
-    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)
     code, planned, _ = call(*words, "--plan")
@@ -162,6 +165,7 @@ def test_what_goes_wrong_on_the_way_leaves_nothing(call: Call, mine: Path, tmp_p
     assert not (tmp_path / "no").exists()
 
 
+@pytest.mark.usefixtures("nothing_unpacked")
 def test_short_texts_are_cut_into_shorter_snippets(call: Call, tmp_path: Path, model_folder: Path) -> None:
     sides = [written(tmp_path / name, first, 24) for name, first in (("mine", 0), ("unseen", 24))]
     for path in itertools.chain(*(side.iterdir() for side in sides)):
