@@ -7,6 +7,7 @@ import json
 import random
 import stat
 import time
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from pretrace.errors import PretraceError
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.marking import mark as marking
+from pretrace.verdicts.marking import sealed as seals
 from pretrace.verdicts.marking.settings import MarkSettings
 
 
@@ -337,9 +339,17 @@ def test_canaries_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch):
     assert not (tmp_path / "R").exists()
 
 
-def test_a_draw_by_a_beacon_in_two_steps(ask, tmp_path, model_folder):
+class Later(datetime):
+    """The time in two hours."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return super().now(tz) + timedelta(hours=2)
+
+
+def test_a_draw_by_a_beacon_in_two_steps(ask, tmp_path, model_folder, monkeypatch):
     texts = written(tmp_path / "t.jsonl", rows(9))
-    soon = int((time.time() - 1_692_803_367) // 3) + 3  # in three to six seconds
+    soon = int((time.time() + 3600 - 1_692_803_367) // 3)  # in an hour
     sealed, commit = tmp_path / "sealed.json", tmp_path / "COMMIT"
     code, said = ask(
         "mark", "texts", texts, "--canary", "--beacon", f"drand:{soon}", "--out", commit, "--sealed", sealed
@@ -352,7 +362,7 @@ def test_a_draw_by_a_beacon_in_two_steps(ask, tmp_path, model_folder):
     draw = ("mark", "draw", sealed, "--beacon-value", value, "--out", tmp_path / "PUB")
     with pytest.raises(PretraceError, match="cannot be known yet"):
         ask(*draw)
-    time.sleep(max(0, 1_692_803_367 + 3 * (soon - 1) - time.time()) + 0.1)
+    monkeypatch.setattr(seals, "datetime", Later)
     with pytest.raises(PretraceError, match="64 hexadecimal digits"):
         ask("mark", "draw", sealed, "--beacon-value", "1234", "--out", tmp_path / "PUB")
     assert not (tmp_path / "PUB").exists()

@@ -76,7 +76,7 @@ def test_killed_in_the_middle(tmp_path: Path, built: Build, documents: list[str]
     process = subprocess.Popen([sys.executable, "-c", SLOW_COUNT, str(tmp_path)])
     kept = tmp_path / "kept"
     try:
-        for _ in range(1000):
+        for _ in range(10_000):
             if kept.exists() or process.poll() is not None:
                 break
             time.sleep(0.02)

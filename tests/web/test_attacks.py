@@ -56,12 +56,12 @@ def served(tmp_path_factory) -> Iterator[SimpleNamespace]:
         port = int(re.search(rb":(\d+)/", process.stdout.readline())[1])
         yield SimpleNamespace(port=port, log=log, process=process, workspace=folder / "w")
         process.terminate()
-        process.wait(20)
+        process.wait(120)
         process.stdout.close()
 
 
 def connected(port):
-    return socket.create_connection(("127.0.0.1", port), timeout=10)
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
 def asked(port, head, more=b""):

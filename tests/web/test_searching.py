@@ -54,7 +54,7 @@ def test_nothing_is_searched_where_nothing_was_named(visit, at_once, tmp_path):
 def _finished(visitor):
     """The folders of results, once there is one."""
     jobs = Jobs(visitor.workspace)
-    for _ in range(300):
+    for _ in range(2000):
         jobs.tick()
         found = [one.parent for one in visitor.workspace.folder.glob("results/[!.]*/result.json")]
         if found:
