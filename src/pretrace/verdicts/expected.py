@@ -34,7 +34,7 @@ SUPPOSED = 1e9
 """Parameters where nobody knows them."""
 FEWEST, MOST = 0.7, 1.5
 """A size is a measured one from 0.7 to 1.5 times it."""
-WIDTH = 20
+WIDTH = 16
 _HIGHEST = 0.9995
 """An AUC that was given as 1 counts as this one: no finite effect has 1."""
 
