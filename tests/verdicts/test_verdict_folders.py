@@ -98,6 +98,14 @@ def test_a_notebook_shows_the_first_page(made):
     assert "Technical part" not in shown
 
 
+def test_a_terminal_shows_a_verdict_in_two_lines(made):
+    verdict = made()
+    first, second = repr(verdict).splitlines()
+    assert first.startswith(f"Verdict({verdict.test}, {verdict.corpus!r}, model ")
+    assert verdict.outcome in first
+    assert second == f"    {verdict.statement})"
+
+
 def test_a_verdict_as_a_database(made, tmp_path):
     verdict = made()
     runs.save(verdict, tmp_path / "V")

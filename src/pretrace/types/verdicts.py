@@ -135,8 +135,13 @@ class Verdict(Shown, Tabular):
                 return one
         raise KeyError(name)
 
+    # What a flagging is concluded from besides its texts: histograms of many scores, and the test of the set.
 
-# What a flagging is concluded from besides its texts: histograms of many scores, and the test of the set.
+    def __repr__(self) -> str:
+        """Test, corpus, model, outcome and p, and the statement in a second line."""
+        p = "no p" if self.p is None else f"p = {self.p:.2g}"
+        head = f"{self.test}, {self.corpus!r}, model {self.model!r}, {self.outcome}, {p}"
+        return f"Verdict({head}:\n    {self.statement})"
 
 
 @dataclass(frozen=True, slots=True)
