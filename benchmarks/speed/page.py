@@ -55,6 +55,7 @@ WORDS = (
     "nothing",
     "was",
 )
+_SHOWN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _STARTED = re.compile(r"open at (http://\S+?)/ ")
 
 
@@ -126,7 +127,9 @@ def cloned(folder: Path, files: tuple[Path, Path], model: str) -> tuple[Path, di
         "commands_and_keys": list(steps),
         "seconds": {step: round(seconds, 1) for step, seconds in steps.items()},
         "exit_code": code,
-        "last_lines": [line.strip() for line in said.replace("\r", "\n").split("\n") if line.strip()][-4:],
+        "last_lines": [
+            line.strip() for line in _SHOWN.sub("", said).replace("\r", "\n").split("\n") if line.strip()
+        ][-2:],
     }
 
 
