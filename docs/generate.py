@@ -94,7 +94,7 @@ Where a paper and its authors' code disagree, the score follows the paper. Besid
 - SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered: the
   paper's 47 conventions could not be read here. The authors' code (Yuen647/SYNPRUNE, src/run.py) leaves out other
   tokens than a conditional and a consequent token would, and its score is one over the number of tokens that are left,
-  whatever the model says; a script in its history lists 27 pairs of an earlier table of 34. With the list it would
+  whatever the model says: the mean of all probabilities after they were made to sum to one. With the list it would
   stand in scores/likelihood.py; it also needs where each token stands in the text, which no score sees yet.
 """
 
