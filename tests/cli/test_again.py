@@ -45,7 +45,9 @@ def test_a_run_is_made_again_to_the_last_bit(call: Call, tmp_path: Path, model_f
 
 def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path, model_folder: Path) -> None:
     texts, known = written(tmp_path / "texts.jsonl", 24), written(tmp_path / "known.jsonl", 24, "dog")
-    known.write_text(known.read_text(encoding="utf-8").replace('"label": 1', '"label": 0'), encoding="utf-8")
+    lines = known.read_text(encoding="utf-8").replace('"label": 1', '"label": 0')
+    # known texts need not call their column as the others do
+    known.write_text(lines.replace('"body"', '"text"'), encoding="utf-8")
     options = ("--nonmembers", known, "--model", model_folder, "--text-column", "body")
     first = call("flag", texts, *options, "--out", tmp_path / "FLAGS")
     assert first[0] in (0, 3, 4), first[2]
@@ -53,6 +55,7 @@ def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path,
     assert again[0] == first[0]
     tables = [(tmp_path / name / "flags.csv").read_bytes() for name in ("FLAGS", "FLAGS-again")]
     assert tables[0] == tables[1]
+    assert call("runs", "verify", tmp_path / "FLAGS")[0] == 0
 
 
 def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import types
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pretrace.corpora import Columns, corpus_of, known_corpora, open_corpus, read_texts
+from pretrace.corpora import Columns, corpus_of, known_corpora, open_corpus, open_stream, read_texts
 from pretrace.errors import ExpressionError, TextsError
 
 
@@ -213,6 +214,41 @@ class TestGiven:
     def test_a_column_that_is_nowhere(self) -> None:
         with pytest.raises(TextsError, match="texts given has no column 'truth'"):
             open_corpus([{"text": "a"}], Columns(label="truth"))
+
+    @pytest.mark.parametrize(
+        ("name", "content", "read", "told"),
+        [
+            ("same.csv", "body,key\nA,k\n", [("A", "k")], False),
+            ("other.csv", "text,id\nA,i\n", [("A", "i")], True),
+            ("other.jsonl", '{"input": "A", "id": "i", "label": 0}\n', [("A", "i")], True),
+            ("lines.txt", "A\nB\n", [("A", "0"), ("B", "1")], True),
+        ],
+    )
+    def test_names_for_another_source_give_way(
+        self, tmp_path: Path, name: str, content: str, read: list[tuple[str, str]], told: bool
+    ) -> None:
+        """Control documents need not call their columns as the texts in question do; a label that is left out stays
+        so, and what must be there must be there."""
+        (tmp_path / name).write_text(content)
+        columns = Columns(text="body", id="key", label="").of_another
+        found = open_corpus(tmp_path / name, columns)
+        assert [(text.text, text.id) for text in found.texts] == read
+        assert all(text.member is None for text in found.texts)
+        assert [note for note in found.notes if "has no column 'body'" in note] == list(found.notes) * told
+        assert open_stream(tmp_path / name, columns).whole(9) == found
+        with pytest.raises(TextsError, match="has no column 'published'"):
+            open_corpus(tmp_path / name, replace(columns, more=("published",)))
+
+    def test_a_folder_beside_a_table_has_no_columns_to_name(self, tmp_path: Path) -> None:
+        (tmp_path / "one.txt").write_text("A")
+        found = open_corpus(tmp_path, Columns(text="body", group="book").of_another)
+        assert [(text.text, text.document) for text in found.texts] == [("A", "one.txt")]
+        assert not found.notes
+        assert len(open_corpus("stdlib", Columns(text="body").of_another)) > 0
+
+    def test_another_source_without_any_column_of_texts(self) -> None:
+        with pytest.raises(TextsError, match=r"no column 'body' or 'text' or 'input'.*it has 'words'"):
+            open_corpus([{"words": "a"}], Columns(text="body").of_another)
 
     def test_a_path(self, tmp_path: Path) -> None:
         (tmp_path / "some.txt").write_text("a\nb\n")

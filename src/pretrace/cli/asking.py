@@ -212,7 +212,7 @@ def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[Step], 
 
 
 def _advised(source: Source, inputs: _AskInputs, seen: Seen) -> Advice:
-    unseen = open_corpus(inputs.unseen, source.columns).texts if inputs.unseen else ()
+    unseen = open_corpus(inputs.unseen, source.columns.of_another).texts if inputs.unseen else ()
     access: Literal["weights", "logprobs", "text"] = "weights"
     if served_kind(inputs.model or ""):
         access = "logprobs"
@@ -293,7 +293,8 @@ def _recitable(source: Source, inputs: _AskInputs) -> bool:
     columns = replace(source.columns, label=source.columns.label or "")
     try:
         found = windows_of(
-            open_corpus(source.texts, columns), open_corpus(inputs.unseen, columns) if inputs.unseen else None
+            open_corpus(source.texts, columns),
+            open_corpus(inputs.unseen, columns.of_another) if inputs.unseen else None,
         )
     except TextsError:
         return False

@@ -138,7 +138,7 @@ def audit(
         check_writable(out, AUDIT_FOLDER)
     corpus = source.open()
     beside = found_of(inputs.found, lambda: corpus.texts, source.texts)
-    heldout = open_corpus(inputs.heldout, source.columns) if inputs.heldout else None
+    heldout = open_corpus(inputs.heldout, source.columns.of_another) if inputs.heldout else None
     wanted = _wanted(target, inputs)
     with doing("opening the models"):
         models = open_models(wanted)

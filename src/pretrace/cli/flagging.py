@@ -89,7 +89,8 @@ def finish(job: Job, folder: Path, out: Path) -> Answer:
     own = _own(job)
     columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
     asked, known = (
-        open_stream(job.source[name], columns, skip_unreadable=skip) for name in ("texts", "nonmembers")
+        open_stream(job.source[name], read, skip_unreadable=skip)
+        for name, read in (("texts", columns), ("nonmembers", columns.of_another))
     )
     both = Both(asked, known)
     planned = Planned.of(both, both.gathered(), FlagSettings(**own["settings"]))
@@ -222,7 +223,7 @@ def flag(
     check_writable(inputs.out, FLAGGING_FOLDER)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     beside = found_of(inputs.found, stream.texts, source.texts)
-    other = open_stream(inputs.nonmembers, source.columns, skip_unreadable=job.skip_unreadable)
+    other = open_stream(inputs.nonmembers, source.columns.of_another, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
     corpus = None if division.named else stream.whole(worker.SHARD, unread.append)
     known = other.whole(worker.SHARD, unread.append) if corpus else None

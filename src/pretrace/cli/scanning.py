@@ -116,7 +116,7 @@ def scan(source: Source, searched: Searched, settings: ScanSettings, given: Give
     engine = searched.crew(settings)
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
-    heldout = open_corpus(searched.heldout, columns) if searched.heldout else None
+    heldout = open_corpus(searched.heldout, columns.of_another) if searched.heldout else None
     texts = room.Texts.of(corpus, heldout, exact=settings.match == "exact")
     asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:

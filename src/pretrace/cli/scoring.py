@@ -487,7 +487,7 @@ class _Command:
         """The labelled texts that are named."""
         if not self.settings.reference:
             return None
-        given = open_corpus(self.settings.reference, self.source.columns)
+        given = open_corpus(self.settings.reference, self.source.columns.of_another)
         check_labels(given)
         return given
 

@@ -97,7 +97,7 @@ class _ControlCollections:
         first = open_corpus(source.texts, columns)
         if self.suspect:
             return divided(first, self.collection_column, self.suspect)
-        return first, tuple(open_corpus(name, columns) for name in self.controls)
+        return first, tuple(open_corpus(name, columns.of_another) for name in self.controls)
 
 
 def collections(
@@ -180,7 +180,7 @@ def order(
     # the label column of a benchmark holds its answers, which are no part of this
     columns = replace(source.columns, label=source.columns.label or "", more=settings.columns)
     corpus = replace(source, columns=columns).open()
-    original = open_corpus(settings.shuffled_from, columns) if settings.shuffled_from else None
+    original = open_corpus(settings.shuffled_from, columns.of_another) if settings.shuffled_from else None
     repeated(corpus, settings, original)  # before a model is opened
     if asked.text:
         _, questions = in_text(corpus, settings)
@@ -234,7 +234,7 @@ def recite(
     check_writable(beside.out, VERDICTS.of("recite"))
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
-    controls = open_corpus(held.heldout, columns) if held.heldout else None
+    controls = open_corpus(held.heldout, columns.of_another) if held.heldout else None
     text = asked.text
     # texts that are too short are found before a model is opened
     windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)

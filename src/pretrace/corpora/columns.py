@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pretrace.errors import TextsError
 from pretrace.settings import TEXTS, option
 
 TEXT_NAMES = ("text", "input")
+_ROLES = ("text", "label", "id", "group")
 _SHOWN_COLUMNS = 12
 
 _LABELS: dict[object, bool | None] = {
@@ -62,6 +63,8 @@ class Columns:
     )
     more: tuple[str, ...] = ()
     """Further columns, for `Text.meta`; each must be there. No option: those who need them name them."""
+    give_way: bool = False
+    """Whether a name that is not found gives way to the usual one. No option: `of_another` sets it."""
 
     @property
     def text_alone(self) -> Columns:
@@ -69,15 +72,21 @@ class Columns:
         return Columns(self.text, label="", id="", group="")
 
     @property
+    def of_another(self) -> Columns:
+        """The same names for a second source, such as control documents: one that it does not have gives way to the
+        usual name, since texts in a folder have no columns, and two tables need not call theirs the same."""
+        return replace(self, give_way=True)
+
+    @property
     def named(self) -> set[str]:
-        """The names that were given, which must therefore be found."""
-        given = (getattr(self, field.name) for field in fields(self) if field.name != "more")
+        """The names that were given and must therefore be found."""
+        given = () if self.give_way else self.recorded.values()
         return {name for name in (*given, *self.more) if name}
 
     @property
     def recorded(self) -> dict[str, str | None]:
         """The names of the four columns, as a run records them."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "more"}
+        return {role: getattr(self, role) for role in _ROLES}
 
     def pick(self, found: Collection[str], source: str) -> Columns:
         """The columns to read of those found, "" for the ones that are not there.
@@ -87,16 +96,18 @@ class Columns:
         for name in sorted(self.named):
             if name not in found:
                 raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
-        there: dict[str, Any] = {role: name if name in found else "" for role, name in self.others().items()}
+        others = self.others(found)
+        there: dict[str, Any] = {role: name if name in found else "" for role, name in others.items()}
         return replace(self, text=self.pick_text(found, source), **there)
 
     def pick_loosely(self, found: Collection[str], source: str) -> Columns:
         """The columns to look for where each row brings its own keys: only the text must be in the first."""
-        return replace(self, text=self.pick_text(found, source), **self.others())
+        return replace(self, text=self.pick_text(found, source), **self.others(found))
 
     def pick_text(self, found: Collection[str], source: str) -> str:
         """The name of the text column."""
-        wanted = TEXT_NAMES if self.text is None else (self.text,)
+        named = () if self.text is None else (self.text,)
+        wanted = (*named, *TEXT_NAMES) if self.give_way or not named else named
         for name in wanted:
             if name in found:
                 return name
@@ -105,10 +116,12 @@ class Columns:
             f"{listed(found)}: name the one that holds the text."
         )
 
-    def others(self) -> dict[str, Any]:
-        """The names of the columns beside the text, the usual ones where none are given."""
+    def others(self, found: Collection[str]) -> dict[str, Any]:
+        """The names of the columns beside the text, the usual ones where none are given or one gives way."""
         return {
-            role: role if name is None else name for role, name in self.recorded.items() if role != "text"
+            role: role if name is None or (self.give_way and name and name not in found) else name
+            for role, name in self.recorded.items()
+            if role != "text"
         }
 
 

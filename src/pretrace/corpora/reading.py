@@ -195,6 +195,9 @@ class Reading:
         told = {
             f"The folder holds files of several kinds ({kinds}), whose texts differ in line ends and the like: do not "
             "compare one kind with another.": len(self.kinds) > 1,
+            f"{self.source} has no column {self.columns.text!r}: its texts are those of {self._found.text!r}.": (
+                self.columns.give_way and self.columns.text not in (None, self._found.text) and not self.kinds
+            ),
             **{f"{counted(number, 'text')}: {remark}.": number for remark, number in self.remarks.items()},
             f"{bytes_of} held bytes that are not UTF-8; they were replaced by U+FFFD.": self._not_utf8,
             f"{pairs_of} held half a surrogate pair; it was replaced by U+FFFD.": self._surrogates,

@@ -66,7 +66,8 @@ def _lines(audit: Verdict) -> Iterator[str]:
     yield f"settings = {_settings(audit)}"
     named = ""
     if settings.get("heldout"):
-        yield f"heldout = pretrace.open_corpus({_source(settings['heldout'])}{columns})"
+        beside = f"{columns}.of_another" if columns else ""
+        yield f"heldout = pretrace.open_corpus({_source(settings['heldout'])}{beside})"
         named += ", heldout=heldout"
     generator = facts.of_model(audit, "generator")
     if generator:

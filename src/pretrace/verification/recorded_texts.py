@@ -56,12 +56,12 @@ class _Reader:
         yield self._first()
         for role in ("heldout", "nonmembers"):
             if self.settings.get(role):
-                yield self._side(role, self._facts(role), self._hash)
+                yield self._side(role, self._facts(role), self._hash_of_another)
         if self.test == "twins":  # of an earlier pretrace, which paired each text with a draft
             drafts = self._side("drafts", {}, self._hash)
             yield replace(drafts, places=(), why="the test of twins is no longer part of pretrace")
         if self.given.get("reference") and self.settings.get("reference"):
-            yield self._side("reference", self._facts("reference"), self._hash)
+            yield self._side("reference", self._facts("reference"), self._hash_of_another)
         if self.test == "collections":
             yield self._controls()
 
@@ -103,9 +103,12 @@ class _Reader:
             return replace(found, hashes=(), why=why)
         return found
 
-    def _hash(self, place: str) -> str:
+    def _hash(self, place: str, columns: Columns | None = None) -> str:
         skip = bool(self.given.get("skip_unreadable"))
-        return texts_hash(open_stream(place, self.columns, skip_unreadable=skip).texts())
+        return texts_hash(open_stream(place, columns or self.columns, skip_unreadable=skip).texts())
+
+    def _hash_of_another(self, place: str) -> str:
+        return self._hash(place, self.columns.of_another)
 
     def _more(self, place: str, column: str) -> Corpus:
         return open_corpus(place, replace(self.columns, more=(column,)))
@@ -123,7 +126,7 @@ class _Reader:
         hashes = tuple(map(str, self._facts("control collections").values()))
         if not self.given.get("suspect"):
             places = tuple(map(str, self.given.get("controls", ())))
-            return Side("controls", places, hashes, lambda found: tuple(map(self._hash, found)))
+            return Side("controls", places, hashes, lambda found: tuple(map(self._hash_of_another, found)))
 
         def measured(places: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(texts_hash(one.texts) for place in places for one in self._divided(place)[1])
