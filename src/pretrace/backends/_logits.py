@@ -25,8 +25,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import torch
+from torch import nn
 
 from pretrace.types import Drawn
 
@@ -62,7 +64,7 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
     sums = torch.zeros((first + len(sweep.draws), len(hidden)), dtype=torch.float32, device=hidden.device)
     for start in range(0, len(hidden), sweep.slice):
         part = slice(start, start + sweep.slice)
-        sweep(head(hidden[part]), targets[part], sums[:, part])
+        sweep(sweep.logits(head, hidden[part]), targets[part], sums[:, part])
     y, s0 = sums[0], sums[1]
     log_s0 = s0.log()
     logp, peak = (y - log_s0).cpu(), (-log_s0).cpu()
@@ -78,7 +80,8 @@ class Sweep:
     """Sums over the vocabulary, a few rows at a time through buffers that are used again and again.
 
     New memory for every block would cost more than the arithmetic: each allocation of this size is
-    handed back to the system and faulted in again, page by page.
+    handed back to the system and faulted in again, page by page. The same holds for the logits of a slice, where
+    the output layer can be told where to write them: a fifth of its time.
     """
 
     def __init__(
@@ -94,6 +97,16 @@ class Sweep:
             rows = max(16, _GPU_SLICE_BYTES // (12 * vocabulary))
         self.rows = min(rows, self.slice)
         self.vocabulary, self.device = vocabulary, device
+        self._product: torch.Tensor | None = None
+
+    def logits(self, head: Head, hidden: torch.Tensor) -> torch.Tensor:
+        """The output layer's product for a slice of positions. On a CPU a plain linear layer writes it into a buffer,
+        with the same bits, and the next slice overwrites it."""
+        if self.device.type != "cpu" or not plain(head):
+            return head(hidden)
+        if self._product is None or self._product.dtype != hidden.dtype:
+            self._product = torch.empty((self.slice, self.vocabulary), dtype=hidden.dtype)
+        return torch.mm(hidden, head.weight.t(), out=self._product[: len(hidden)])
 
     def __call__(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
         for start in range(0, len(logits), self.rows):
@@ -125,6 +138,17 @@ class Sweep:
         sums[1] = e.sum(dim=-1)
         sums[2] = e.mul_(y).sum(dim=-1)
         sums[3] = e.mul_(y).sum(dim=-1)
+
+
+def plain(head: Head) -> TypeGuard[nn.Linear]:
+    """Whether a layer is nothing but a product with its weights, which nobody listens to or replaced."""
+    return (
+        type(head) is nn.Linear
+        and head.bias is None
+        and not head._forward_hooks
+        and not head._forward_pre_hooks
+        and "forward" not in vars(head)
+    )
 
 
 def drawn_logp(y: torch.Tensor, own: torch.Tensor, how: Drawn) -> torch.Tensor:

@@ -107,7 +107,8 @@ def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
     if PRETRACE in (settings.procedure, *settings.also) and controls < FEW_DOCUMENTS:
         raise ShortTextsError(
             f"{name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
-            f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets (--tokens; in Python SnippetSettings.tokens)."
+            f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets (--tokens; in Python "
+            "SnippetSettings.tokens)."
         )
 
 

@@ -290,7 +290,8 @@ def check_enough(cut: Cut, corpus: Corpus, tokens: int, *, fewest: int, left_out
     raise ShortTextsError(
         f"an audit wants at least {fewest} snippets of {tokens} tokens from at least 2 documents, and "
         f"{corpus.name} gives {len(cut.snippets)} from {cut.documents} ({len(cut.short)} texts are too short): "
-        f"add texts, or take shorter snippets (--tokens; in Python SnippetSettings.tokens).{' ' * bool(left_out)}{left_out}"
+        "add texts, or take shorter snippets (--tokens; in Python SnippetSettings.tokens)."
+        f"{' ' * bool(left_out)}{left_out}"
     )
 
 
