@@ -208,11 +208,16 @@ def page(words: Sequence[str], work: Path, times: int = KILLS) -> dict[str, Any]
     workspace = Workspace.at(place / "workspace")
     jobs, rng, hit = Jobs(workspace), random.Random("page"), 0
     results = workspace.folder / "results"
-    before = time.monotonic()
-    os.environ["PRETRACE_CACHE"] = str(place / "cache-whole")
-    first = jobs.add("score", (*words, "--out", str(results / "WHOLE")), "results/WHOLE")
-    _over(jobs, first.id)
-    took, whole = time.monotonic() - before, content(results / "WHOLE")
+    took = LONGEST
+    for number in range(2):  # the first one also reads what the second finds in the system's memory
+        before = time.monotonic()
+        os.environ["PRETRACE_CACHE"] = str(place / f"cache-whole-{number}")
+        first = jobs.add(
+            "score", (*words, "--out", str(results / f"WHOLE-{number}")), f"results/WHOLE-{number}"
+        )
+        _over(jobs, first.id)
+        took = min(took, time.monotonic() - before)
+    whole = content(results / "WHOLE-0")
     os.environ["PRETRACE_CACHE"] = str(place / "cache")
     job = jobs.add("score", (*words, "--out", str(results / "OUT")), "results/OUT")
     for _ in range(times):
