@@ -149,8 +149,8 @@ def desk(
     }
     for name, pattern in PATTERNS.items():
         files[name] = _made(name, pattern, range(0, 60, 2))
-    files["drafts"] = _made(
-        "drafts", PATTERNS["my_posts"], range(1, 61, 2)
+    files["unpublished"] = _made(
+        "unpublished", PATTERNS["my_posts"], range(1, 61, 2)
     )  # control documents: the same kind
     files["articles"] = [
         {**row, "id": f"{author} {row['id']}", "author": f"author {author}"}

@@ -103,7 +103,7 @@ _COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"scores": scores, "score
 #     seed = 3
 #
 #     [audit]
-#     heldout = "drafts.jsonl"
+#     heldout = "unpublished.jsonl"
 #     placebo = ["older", "oldest"]
 #     no-cache = true
 
