@@ -141,6 +141,7 @@ def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed() -> None:
     reading.begin(200)
     reading.weigh(100, 2_000)
     now[0] = 50.0
+    reading.worked(1_000)
     reading.advance(10, 1_000, 50.0, True)
     assert "10 of 200 texts" in reading.line()
     assert reading.line().endswith("2 min 30 s left")  # 3,000 tokens: the other hundred texts count as these

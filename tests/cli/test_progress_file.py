@@ -31,6 +31,7 @@ def test_passes_over_texts(told):
             assert soon(told, said="reading: the first batch is computed")["left"] is None
             progress.advance(1, 9, 0.0, False)
             assert soon(told, said="reading")["left"] is None  # what is kept says nothing of the speed
+            progress.worked(9)
             progress.advance(1, 9, 0.1, True)
             assert soon(told, left=float)["share"] > 0
         assert told()["said"] == ""  # the result is written

@@ -155,13 +155,27 @@ class HuggingFace:
             with contextlib.closing(done):
                 yield from done
 
+    @property
+    def at_once(self) -> int:
+        """How many batches are under way at once."""
+        return torch.get_num_threads() if self.sharing == cores.APART else 1
+
+    def work(self, lengths: Sequence[int], /) -> float:
+        """How much work a batch of rows of so many tokens is, in tokens of a short text. A token is 2 operations a
+        parameter, and those of attention, to half of its row on average: 2 for each layer, width and token of the row.
+        """
+        text = self.model.config.get_text_config()
+        wide = int(getattr(text, "num_hidden_layers", 0)) * int(getattr(text, "hidden_size", 0))
+        back = wide / max(1, int(self.facts["parameters"]))
+        return sum(n + back * n * n for n in lengths)
+
     def seconds_a_token(self) -> float:
         """Seconds that a token takes on this machine now, by made-up tokens, with as many batches at once as there
         ever are; read twice, since the first time sets up what the second uses."""
         parameters = max(1, int(self.facts["parameters"]))
         length = min(max(int(_TIMED / parameters), _FEWEST_TIMED), _MOST_TIMED, self.max_tokens)
         made_up = Encoded(np.zeros(0, np.int32), (np.arange(length, dtype=np.int32) + 1) % self.vocabulary)
-        batches = [[made_up]] * (torch.get_num_threads() if self.sharing == cores.APART else 1)
+        batches = [[made_up]] * self.at_once
         took = 0.0
         for _ in range(2):
             began = time.perf_counter()

@@ -38,17 +38,21 @@ class Passes:
         """So many more passes over a text lie ahead."""
         self.work.begin(texts)
 
-    def weigh(self, texts: int, tokens: int) -> None:
-        """So many of them have so many tokens."""
+    def weigh(self, texts: int, work: float) -> None:
+        """So many of them are so much work."""
         self._weighed = True
         self.outlook.waited()
-        self.work.weigh(texts, tokens)
+        self.work.weigh(texts, work)
         if self.work.fresh:
             self.outlook.advance(*self.work.sizes)
 
+    def worked(self, work: float) -> None:
+        """So much of it is done."""
+        self.work.worked(work)
+
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done."""
-        self.work.advance(texts, tokens, fresh=fresh)
+        self.work.advance(texts, fresh=fresh)
         if fresh:
             self.tokens += tokens
             self.seconds += seconds

@@ -12,7 +12,6 @@ from pretrace.errors import TextsError
 from pretrace.settings import TEXTS, option
 
 TEXT_NAMES = ("text", "input")
-_ROLES = ("text", "label", "id", "group")
 _SHOWN_COLUMNS = 12
 
 _LABELS: dict[object, bool | None] = {
@@ -86,7 +85,7 @@ class Columns:
     @property
     def recorded(self) -> dict[str, str | None]:
         """The names of the four columns, as a run records them."""
-        return {role: getattr(self, role) for role in _ROLES}
+        return {"text": self.text, "label": self.label, "id": self.id, "group": self.group}
 
     def pick(self, found: Collection[str], source: str) -> Columns:
         """The columns to read of those found, "" for the ones that are not there.
@@ -106,8 +105,8 @@ class Columns:
 
     def pick_text(self, found: Collection[str], source: str) -> str:
         """The name of the text column."""
-        named = () if self.text is None else (self.text,)
-        wanted = (*named, *TEXT_NAMES) if self.give_way or not named else named
+        named: tuple[str, ...] = () if self.text is None else (self.text,)
+        wanted: tuple[str, ...] = (*named, *TEXT_NAMES) if self.give_way or not named else named
         for name in wanted:
             if name in found:
                 return name

@@ -191,10 +191,15 @@ class WholeJobProgress:
     def begin(self, texts: int) -> None:
         """Nothing: it was announced."""
 
-    def weigh(self, texts: int, tokens: int) -> None:
-        """So many of them have so many tokens."""
+    def weigh(self, texts: int, work: float) -> None:
+        """So many of them are so much work."""
         if isinstance(self._progress, Weighed):
-            self._progress.weigh(texts, tokens)
+            self._progress.weigh(texts, work)
+
+    def worked(self, work: float) -> None:
+        """So much of it is done."""
+        if isinstance(self._progress, Weighed):
+            self._progress.worked(work)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done."""

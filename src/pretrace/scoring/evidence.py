@@ -26,6 +26,7 @@ from pretrace.types import (
     Evidence,
     Firing,
     Needs,
+    Paced,
     Peak,
     Proposer,
     Quantity,
@@ -154,41 +155,47 @@ class Progress(Protocol):
 
 @runtime_checkable
 class Weighed(Progress, Protocol):
-    """Progress that counts work in tokens: told of texts that are about to be read, and of their tokens, without those
-    whose answers are in the store. The longest texts are read first, so that a text is no measure of the time left."""
+    """Progress that counts work: told of texts that are about to be read and how much work they are, without those
+    whose answers are in the store, and then of how much is done. The unit is a token of a short text. The longest texts
+    are read first, so that a text is no measure of the time left."""
 
-    def weigh(self, texts: int, tokens: int) -> None: ...
+    def weigh(self, texts: int, work: float) -> None: ...
+
+    def worked(self, work: float) -> None: ...
 
 
 class Work:
-    """How much of the passes that must be made is done: by tokens, and by texts where nobody weighed them."""
+    """How much of the passes that must be made is done: by the work they are, and by texts where nobody weighed
+    them."""
 
     def __init__(self) -> None:
         self.total = self.done = self.fresh = 0
-        self._weighed = self._tokens = self._read = 0
+        self._weighed, self._ahead, self._worked = 0, 0.0, 0.0
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
         self.total += texts
 
-    def weigh(self, texts: int, tokens: int) -> None:
-        """So many of them have so many tokens that must be read; those that are not weighed yet count as they do."""
+    def weigh(self, texts: int, work: float) -> None:
+        """So many of them are so much work; those that are not weighed yet count as they do."""
         self._weighed += texts
-        self._tokens += tokens
+        self._ahead += work
 
-    def advance(self, texts: int, tokens: int, *, fresh: bool) -> None:
-        """So many are done, `fresh` where they did not come from the store."""
+    def worked(self, work: float) -> None:
+        """So much of it is done."""
+        self._worked += work
+
+    def advance(self, texts: int, *, fresh: bool) -> None:
+        """So many texts are done, `fresh` where they did not come from the store."""
         self.done += texts
-        if fresh:
-            self.fresh += texts
-            self._read += tokens
+        self.fresh += texts if fresh else 0
 
     @property
     def sizes(self) -> tuple[float, float]:
-        """How much is done of what does not come from the store, and of how much: tokens, or texts where nobody weighed
+        """How much is done of what does not come from the store, and of how much: work, or texts where nobody weighed
         them."""
-        if self._tokens:
-            return self._read, self._tokens * max(self.total, self._weighed) / self._weighed
+        if self._ahead:
+            return self._worked, self._ahead * max(self.total, self._weighed) / self._weighed
         return self.fresh, self.fresh + max(0, self.total - self.done)
 
 
@@ -323,19 +330,14 @@ def trace(
             traces[i] = _empty(e, want.quantity)
             progress.advance(1, lengths[i], 0.0, False)
     batches = remaining_batches(backend, encoded, traces)
-    if isinstance(progress, Weighed):
-        progress.weigh(len(texts), sum([lengths[i] for batch in batches for i in batch]))
-    begin = time.perf_counter()
+    under_way = _UnderWay(backend, batches, lengths, progress, len(texts))
     # closed whatever happens: a batch that is under way elsewhere does not outlive the call
     hold = HELD if "device" in backend.facts else 0.0
     with closing(store.keeping(keys, _passes(backend, encoded, batches, want), hold)) as passes:
         for batch, made in passes:
             for i, one in zip(batch, made, strict=True):
                 traces[i] = _fixed(one)
-            tokens = sum([lengths[i] for i in batch])
-            now = time.perf_counter()
-            progress.advance(len(batch), tokens, now - begin, True)
-            begin = now
+            under_way.ended(batch)
     read = [found for found in traces if found is not None]
     if len(read) < len(texts):  # the others would stand beside the wrong texts
         raise ModelError(
@@ -343,6 +345,53 @@ def trace(
             "cannot be used. Ask again; where it happens again, the back end is at fault."
         )
     return read
+
+
+class _UnderWay:
+    """How much work each batch is, and telling `progress` how much of it is done while several are computed at once:
+    those that are not done yet count by the seconds they had, at the pace of those that are."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        batches: Sequence[tuple[int, ...]],
+        lengths: Sequence[int],
+        progress: Progress,
+        texts: int,
+    ) -> None:
+        rows = [[lengths[i] for i in batch] for batch in batches]
+        paced = backend if isinstance(backend, Paced) else None
+        self._tokens = [sum(some) for some in rows]
+        self.work = [paced.work(some) for some in rows] if paced else self._tokens
+        self._progress, self._last = progress, time.perf_counter()
+        self._weighed = progress if isinstance(progress, Weighed) else None
+        if self._weighed:
+            self._weighed.weigh(texts, sum(self.work))
+        self._number = {batch: i for i, batch in enumerate(batches)}
+        self._next = min(paced.at_once if paced else 0, len(rows))
+        self._began = dict.fromkeys(range(self._next), self._last)
+        self._done = self._seconds = self._told = 0.0
+
+    def ended(self, batch: tuple[int, ...]) -> None:
+        """A batch is done."""
+        i, now = self._number[batch], time.perf_counter()
+        if self._weighed:
+            self._weighed.worked(self._more(i, now))
+        self._progress.advance(len(batch), self._tokens[i], now - self._last, True)
+        self._last = now
+
+    def _more(self, i: int, now: float) -> float:
+        """The work that is done since the last time, when a batch is done."""
+        self._done += self.work[i]
+        self._seconds += now - self._began.pop(i, now)
+        if self._next and self._next < len(self.work):  # batches begin in order
+            self._began[self._next] = now
+            self._next += 1
+        pace = self._done / self._seconds if self._seconds else 0.0
+        parts = sum(min(self.work[j], pace * (now - began)) for j, began in self._began.items())
+        more = max(0.0, self._done + parts - self._told)
+        self._told += more
+        return more
 
 
 def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str = "") -> list[Encoded]:

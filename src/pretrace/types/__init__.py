@@ -26,7 +26,7 @@ from pretrace.types.audit import (
     Status,
     TextClassifier,
 )
-from pretrace.types.models import Backend, Encoded, Instructed, Proposer, Streaming, Tuned, Written
+from pretrace.types.models import Backend, Encoded, Instructed, Paced, Proposer, Streaming, Tuned, Written
 from pretrace.types.results import (
     EXTREMES,
     ByCopies,
@@ -127,6 +127,7 @@ __all__ = [
     "Needs",
     "Null",
     "Outcome",
+    "Paced",
     "Pair",
     "Peak",
     "Placebo",
