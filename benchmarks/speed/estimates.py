@@ -214,9 +214,10 @@ def draw(found: dict[str, Any], path: Path) -> None:
         side.set(yscale="log", ylim=(0.2, 5), xlim=(0, 1), xlabel="share of the job's time")
         side.set_title("alone" if loops == "0" else f"{loops} busy loops beside it", fontsize=10)
         side.set_yticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"], minor=False)
+        side.set_yticks([], minor=True)
         side.axvline(FROM, color="0.7", linewidth=0.8)
     sides[0].set_ylabel("foretold over true seconds left")
-    sides[-1].legend(fontsize=7)
+    sides[-1].legend(fontsize=7, loc="lower right", ncol=2)
     save_png(figure, path, dpi=150)
 
 
