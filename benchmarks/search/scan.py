@@ -9,6 +9,7 @@ not measured again (`--again`):
 - `grep-TEXTS`, `aho-TEXTS`: `grep -F -f` and pyahocorasick on the same file, looking for pieces of the texts.
 - `infini-gram`: the wheel's indexing of a small part of the same file, and the time of a question.
 - `memory`: peak memory with a corpus of 1 GB and of 10 GB. `--large` sets the second one, in GB.
+- `many`: peak memory and seconds with 20,000 and with a million texts.
 - `ray`: two workers on Ray beside one.
 - `copies`: a model trained on texts that stand in its data 1, 2, 4 and 8 times; the scan's labels and counts against
   the known ones, and the AUC of scores by copies.
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import os
 import random
@@ -43,6 +45,8 @@ from pretrace.scan.folding import folded, packed
 from pretrace.scan.searching import Search, Table
 from pretrace.types import Corpus, Text
 
+FOUND = 3
+"""The exit code of a scan that found something."""
 RESULT = RESULTS / "scan.json"
 SIZES = (40, 400, 1500, 20_000)
 FORMATS = ("jsonl", "zst", "parquet")
@@ -413,6 +417,40 @@ def memory(data: Path, work: Path, *, large: int, **_: Any) -> dict[str, Any]:
     return found
 
 
+def many(data: Path, work: Path, **_: Any) -> dict[str, Any]:
+    """Peak memory and seconds of the command with 20,000 and with a million texts of fourteen words, of which every
+    fiftieth is a piece of the corpus."""
+    base = corpus(data, work, "jsonl", MEGABYTES)
+    with base.open("rb") as file:
+        documents = [json.loads(line)["text"] for line in itertools.islice(file, 3000)]
+    words = sorted({word for text in documents[:400] for word in text.split() if word.isalpha()})
+    found: dict[str, Any] = {"corpus MB": MEGABYTES}
+    for number in (20_000, 1_000_000):
+        drawn, asking, out = random.Random(3), work / "many.jsonl", work / "many"
+        with asking.open("w", encoding="utf-8") as file_of_texts:
+            for i in range(number):
+                text = " ".join(drawn.choices(words, k=14)) if i % 50 else drawn.choice(documents)[100:260]
+                file_of_texts.write(json.dumps({"id": f"t{i}", "text": text}) + "\n")
+        shutil.rmtree(out, ignore_errors=True)
+        command = ["scan", str(asking), "--corpus", str(base), "--out", str(out)]
+        began, size = time.perf_counter(), asking.stat().st_size / 1e6
+        started = subprocess.Popen(
+            [sys.executable, "-m", "pretrace", *command],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, ended, used = os.wait4(started.pid, 0)
+        assert os.waitstatus_to_exitcode(ended) == FOUND, "the command ended with an error"
+        found[f"{number:,} texts"] = {
+            "MB": round(size),
+            "peak MB": used.ru_maxrss // 1000,
+            "seconds": round(time.perf_counter() - began, 1),
+        }
+        shutil.rmtree(out)
+        asking.unlink()
+    return found
+
+
 def changed(base: Path, path: Path, k: int) -> None:
     """A copy of the corpus with other ids and, but for the first, one letter in another one's place."""
     letters = bytes.maketrans(
@@ -448,7 +486,7 @@ def measured(part: str, options: argparse.Namespace) -> dict[str, Any]:
         return made(options.data, options.work, number=int(rest), **given)
     plain: dict[str, Callable[..., dict[str, Any]]] = {
         "recall": recall, "kills": kills, "infini-gram": infini_gram, "memory": memory, "ray": ray,
-        "copies": copies,
+        "many": many, "copies": copies,
     }  # fmt: skip
     return plain[part](options.data, options.work, **given)
 
@@ -560,6 +598,7 @@ def main() -> None:
         *(f"aho-{n}" for n in SIZES),
         "infini-gram",
         "memory",
+        "many",
         "ray",
         "copies",
     ]
