@@ -2,7 +2,7 @@
 docs/audits.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
 
 docs/methods.md is made from benchmarks/results/methods.json, and what the planner foresees of small models, in
-docs/audit.md, from benchmarks/results/dilution.json.
+docs/audit.md, from benchmarks/results/dilution.json. A shell is told of options by src/pretrace/cli/options.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from pretrace.cli.commands import every_command
+from pretrace.cli.commands import OUTLINES, every_command, outlines
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
@@ -679,6 +679,7 @@ def _called(choice: Choice) -> str:
 
 
 if __name__ == "__main__":
+    OUTLINES.write_text(outlines(), encoding="utf-8")
     PAGE.write_text(render(), encoding="utf-8")
     whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
     AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")

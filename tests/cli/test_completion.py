@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from pretrace.cli import main
+from pretrace.cli.commands import OUTLINES, outlines
 from pretrace.scores import scores
 
 
@@ -17,6 +18,11 @@ from pretrace.scores import scores
         ("pretrace runs ver", 2, {"verify"}),
         ("pretrace cache cl", 2, {"clear"}),
         ("pretrace score --wind", 2, {"--windows"}),
+        ("pretrace audit --model m --heldout-n", 4, {"--heldout-note"}),
+        ("pretrace audit mine.jsonl --help-", 3, {"--help-all"}),
+        ("pretrace audit --placebo a --placebo-n", 4, {"--placebo-note"}),
+        ("pretrace score --scores loss --model m --mode", 6, set()),
+        ("pretrace audit --heldout ", 3, set()),
         ("pretrace score --scores loss,min_k_p", 3, {"loss,min_k_plus_plus"}),
         ("pretrace flag --score zl", 3, {"zlib"}),
         ("pretrace score --scores ", 3, set(scores)),
@@ -37,3 +43,7 @@ def test_bash_is_told_how_a_word_goes_on(
         main()
     assert not left.value.code
     assert set(capsys.readouterr().out.split()) == expected
+
+
+def test_a_shell_is_told_the_options_that_there_are() -> None:
+    assert OUTLINES.read_text(encoding="utf-8") == outlines(), "run: python docs/generate.py"

@@ -53,7 +53,7 @@ def _called(arguments: list[str]) -> tuple[int, str]:
     """The exit code and what is to be said on standard error."""
     import typer  # not above: an interrupt while modules are imported is one like any other
 
-    from pretrace.cli.commands import app
+    from pretrace.cli.commands import COMPLETING, app
 
     # The base of all complaints about arguments, which typer makes public only through its children.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
@@ -68,7 +68,7 @@ def _called(arguments: list[str]) -> tuple[int, str]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1, ""
     except SystemExit as error:
-        if "_PRETRACE_COMPLETE" in os.environ:  # a shell asks how a word goes on
+        if COMPLETING in os.environ:  # a shell asks how a word goes on
             raise
         if isinstance(error.__context__, BrokenPipeError):  # typer's own way of leaving
             return 1, ""

@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -284,17 +284,13 @@ class Leaf(NamedTuple):
             default = False
         most = LARGEST if own.most is None and int in (hint, *get_args(hint)) else own.most
         how: dict[str, Any] = {"help": own.help, "min": own.least, "max": most}
+        default = inspect.Parameter.empty if default is MISSING else default
         if own.metavar:
-            made = typer.Argument(metavar=own.metavar, **how)
-        else:
-            how["autocompletion"] = _COMPLETED.get(self.name)
-            made = typer.Option(f"--{self.name.replace('_', '-')}", **how)
-        return inspect.Parameter(
-            self.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if default is MISSING else default,
-            annotation=Annotated[hint, made],
-        )
+            hint = Annotated[hint, typer.Argument(metavar=own.metavar, **how)]
+            return inspect.Parameter(
+                self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
+            )
+        return _by_typer(self.name, hint, default, **how)
 
 
 def command_of(
@@ -317,6 +313,27 @@ def command_of(
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def outlined(options: Mapping[str, Sequence[str]]) -> Callable[..., None]:
+    """A function that typer takes for a command with these options, by name their kind and help; none is required."""
+    kinds: dict[str, tuple[Any, Any]] = {"flag": (bool, False), "text": (str, ""), "list": (list[str], [])}
+
+    def told(**given: Any) -> None:
+        """Nothing: a shell asks how a word goes on."""
+
+    told.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [_by_typer(name, *kinds[kind], help=said) for name, (kind, said) in options.items()]
+    )
+    return told
+
+
+def _by_typer(name: str, hint: Any, default: Any, **how: Any) -> inspect.Parameter:
+    """An option of a command as typer takes it."""
+    made = typer.Option(f"--{name.replace('_', '-')}", autocompletion=_COMPLETED.get(name), **how)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, made]
+    )
 
 
 def _all_leaves(
