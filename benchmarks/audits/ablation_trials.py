@@ -18,15 +18,9 @@ from pretrace import open_model
 from pretrace.results.atomic import atomic_text
 from pretrace.statistics.documents import by_document
 from pretrace.types import Answer, Backend, Corpus, Pair, Sampling
-from pretrace.verdicts.audit import sample_scores
+from pretrace.verdicts.audit.data import bytewise, gain_scale, logprob_gains, sample_logprobs
+from pretrace.verdicts.audit.document_values import DocumentValues, answer
 from pretrace.verdicts.audit.generation import Draw, complete, tuned_generator
-from pretrace.verdicts.audit.sample_scores import (
-    DocumentValues,
-    bytewise,
-    gain_scale,
-    logprob_gains,
-    sample_logprobs,
-)
 from pretrace.verdicts.audit.settings import GENERATOR
 from pretrace.verdicts.audit.snippets import Samples, SnippetSettings, cut
 
@@ -111,4 +105,4 @@ def default_answer(
         true, generated = (logprob_gains(*one, scale, by_byte=by_byte) for one in both)
     values = true - generated - margin
     found = DocumentValues(*by_document(values, [piece.document for piece in sides.suspect]), margin=margin)
-    return sample_scores.answer(found, pieces=len(values), seed=seed, facts={})
+    return answer(found, pieces=len(values), seed=seed, facts={})

@@ -47,7 +47,7 @@ from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.batches import windows
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.types import Corpus, Doubles, Text
-from pretrace.verdicts.audit.sample_scores import gain_scale, logprob_gains, logprobs
+from pretrace.verdicts.audit.data import gain_scale, logprob_gains, logprobs
 from pretrace.verdicts.audit.snippets import Sample
 
 COLLECTION, OTHERS = (

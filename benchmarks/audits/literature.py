@@ -12,9 +12,9 @@ from benchmarks.audits.samples import SNIPPET, Subject, blocks, counted
 from benchmarks.experiments import Row
 from pretrace.baselines.classifiers import classifiers
 from pretrace.types import Doubles, Features, Pair, TextClassifier
+from pretrace.verdicts.audit.data import expressions
 from pretrace.verdicts.audit.procedures.original import original
 from pretrace.verdicts.audit.procedures.post_hoc import paper, release
-from pretrace.verdicts.audit.sample_scores import expressions
 
 NONE = "none"
 

@@ -44,8 +44,8 @@ from pretrace.results.atomic import atomic_bytes, atomic_text, write_atomically
 from pretrace.scoring.detect import Options
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Backend, Corpus, Generator, Pair, Quantity, Sampling, Text
+from pretrace.verdicts.audit.data import expressions
 from pretrace.verdicts.audit.generation import Draw, complete, tuned_generator
-from pretrace.verdicts.audit.sample_scores import expressions
 from pretrace.verdicts.audit.settings import GENERATOR
 from pretrace.verdicts.audit.snippets import SnippetSettings, cut
 

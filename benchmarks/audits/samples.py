@@ -18,7 +18,7 @@ from benchmarks.audits.readings import ALONE
 from benchmarks.experiments import Row
 from pretrace.statistics.documents import by_document
 from pretrace.types import Doubles, Pair
-from pretrace.verdicts.audit.sample_scores import Logprobs, gain_scale, logprob_gains
+from pretrace.verdicts.audit.data import Logprobs, gain_scale, logprob_gains
 
 Arrays = dict[str, npt.NDArray[Any]]
 LEVEL = 0.05

@@ -24,7 +24,7 @@ from benchmarks.audits.readings import ALONE, EARLIER, OWN, TUNED
 from benchmarks.audits.samples import Domain, Subject, Values, subjects
 from benchmarks.audits.wrong_controls import wrong_control_rows
 from pretrace.types import Features
-from pretrace.verdicts.audit.sample_scores import expressions
+from pretrace.verdicts.audit.data import expressions
 
 LEANS = {"hackernews": 0.0, "arxiv": 0.1, KEPT_APART: 0.3}
 """By how many nats a token a target of the domain finds true text likelier, whoever is a member."""

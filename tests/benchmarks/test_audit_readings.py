@@ -19,7 +19,7 @@ from benchmarks.audits.samples import Domain, Said, alone, leads, scale_of
 from pretrace import Models, detect, open_model
 from pretrace.scoring.detect import Options
 from pretrace.types import Pair
-from pretrace.verdicts.audit.sample_scores import sample_logprobs
+from pretrace.verdicts.audit.data import sample_logprobs
 from pretrace.verdicts.audit.snippets import Samples
 
 STAGES = ("prepare", "bases", "pairs", "train", "read")

@@ -15,7 +15,7 @@ from pretrace.scores.perturbed import Perturbed
 from pretrace.scoring.evidence import EvidenceReader
 from pretrace.testing import FakeBackend, make_evidence, make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Score, Text, View
-from pretrace.verdicts.audit.sample_scores import RELEASE, expressions
+from pretrace.verdicts.audit.data import LOG_PERPLEXITIES, expressions
 
 TEXT = Text("t", "In 1869 the Railway reached the valley; nothing was the same again.")
 
@@ -96,10 +96,10 @@ def test_max_k_takes_a_share(k: str) -> None:
 
 
 def test_the_release_families_are_scores_and_need_no_model_but_the_target() -> None:
-    parsed: dict[str, Score | Recipe] = parse(RELEASE)
-    assert len(parsed) == len(RELEASE) == 21
+    parsed: dict[str, Score | Recipe] = parse(LOG_PERPLEXITIES)
+    assert len(parsed) == len(LOG_PERPLEXITIES) == 21
     assert {view.model for score in parsed.values() for view in score.needs.views} == {"target"}
     assert not any(isinstance(score, Recipe) for score in parsed.values())
-    assert expressions(reference=False) == RELEASE
-    assert expressions(reference=True) == (*RELEASE, "ref")
+    assert expressions(reference=False) == LOG_PERPLEXITIES
+    assert expressions(reference=True) == (*LOG_PERPLEXITIES, "ref")
     assert {name.partition("(")[0] for name in expressions(True)} <= set(scores)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from pretrace.backends import open_model
-from pretrace.scoring.outlook import Outlook, Stage, guessed_seconds, slowness
+from pretrace.scoring.outlook import Outlook, Stage, guessed_seconds
 from pretrace.testing import FakeBackend
+from pretrace.verdicts.audit.planning import slowness
 
 
 class Hands:

@@ -200,19 +200,6 @@ def guessed_seconds(action: Action, *, parameters: int, tokens: int, device: str
     return seconds if device == "cpu" else seconds / _GPU
 
 
-def slowness(backend: Backend) -> float:
-    """How many times longer than `guessed_seconds` this machine takes now to read with a model, by a few made-up
-    tokens; 1 for one whose weights are elsewhere."""
-    from pretrace.backends.huggingface import HuggingFace
-
-    if not isinstance(backend, HuggingFace):
-        return 1.0
-    guessed = guessed_seconds(
-        "reading", parameters=parameters_of(backend), tokens=1, device=device_of(backend)
-    )
-    return backend.seconds_a_token() / guessed
-
-
 def parameters_of(backend: Backend) -> int:
     """The size of a model; 1 where it is not known."""
     return int(backend.facts.get("parameters") or 1)

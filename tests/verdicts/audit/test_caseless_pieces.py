@@ -10,7 +10,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
-from pretrace.verdicts.audit.sample_scores import expressions, features
+from pretrace.verdicts.audit.data import expressions, features
 from pretrace.verdicts.audit.snippets import Sample, Samples
 
 CHINESE = [Sample(f"c{i}", "检测水质的装置" * (i + 2)) for i in range(4)]

@@ -15,13 +15,9 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.built import ACCUSING
-from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.placebo import placebo_check
-from pretrace.verdicts.audit.power import power_check
-from pretrace.verdicts.audit.sample_scores import (
+from pretrace.verdicts.audit.data import AuditData, Logprobs, SampleLogprobs
+from pretrace.verdicts.audit.document_values import (
     DocumentValues,
-    Logprobs,
-    SampleLogprobs,
     answer,
     flipped,
     flipped_p,
@@ -29,6 +25,8 @@ from pretrace.verdicts.audit.sample_scores import (
     p_value,
     reversed_p,
 )
+from pretrace.verdicts.audit.placebo import placebo_check
+from pretrace.verdicts.audit.power import power_check
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import Sample, Samples
 

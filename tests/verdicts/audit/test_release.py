@@ -14,10 +14,10 @@ from pretrace.scores import parse
 from pretrace.statistics.intervals import any_of
 from pretrace.testing import make_evidence
 from pretrace.types import Bools, Doubles, Features, Recipe
+from pretrace.verdicts.audit.data import COMMAND, LOG_PERPLEXITIES, PERPLEXITIES, expressions
 from pretrace.verdicts.audit.procedures.calibrated import LinearLayer, halves, scaled_by_suspect
 from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
 from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
-from pretrace.verdicts.audit.sample_scores import COMMAND, PERPLEXITIES, RELEASE, expressions
 
 SCORES = 5
 
@@ -162,7 +162,7 @@ def test_settings_out_of_range_are_refused() -> None:
 def test_the_scores_of_the_releases_are_ratios_of_perplexities() -> None:
     assert expressions(False, release=True) == PERPLEXITIES
     assert expressions(True, release=True) == (*PERPLEXITIES, "ref(perplexity=True)")
-    assert len(PERPLEXITIES) == len(RELEASE) == 21
+    assert len(PERPLEXITIES) == len(LOG_PERPLEXITIES) == 21
     parsed = parse((*COMMAND, "ref(perplexity=True)", "ref(perplexity=True, difference=True)"))
     read = make_evidence(logp=[-1.0, -2.0, -6.0], reference=[-4.0, -4.0])
     ratio, difference = parsed["ref(perplexity=True)"], parsed["ref(perplexity=True, difference=True)"]

@@ -44,7 +44,8 @@ from pretrace.verdicts.audit.built import (
     pairs_of,
     pairs_table,
 )
-from pretrace.verdicts.audit.data import AuditData, shuffled
+from pretrace.verdicts.audit.data import AuditData, bytewise, shuffled
+from pretrace.verdicts.audit.document_values import DocumentValues, flipped_p, null_of
 from pretrace.verdicts.audit.generation import (
     TUNING,
     Prepared,
@@ -57,7 +58,6 @@ from pretrace.verdicts.audit.pair_quality import pair_quality
 from pretrace.verdicts.audit.placebo import closeness, leans, margin, placebo_check
 from pretrace.verdicts.audit.planning import Planned, planned, taking_part, tunable
 from pretrace.verdicts.audit.power import check_plantable, deciding_power, measured, plantable, power_check
-from pretrace.verdicts.audit.sample_scores import DocumentValues, bytewise, flipped_p, null_of
 from pretrace.verdicts.audit.settings import ALONE, CALIBRATED, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Named
 from pretrace.verdicts.audit.watch import Timed, Unwatched, Watch

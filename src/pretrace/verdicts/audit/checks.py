@@ -15,7 +15,7 @@ from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Bools, Check, Design, Gap
 from pretrace.verdicts.audit.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ, widest_gap
-from pretrace.verdicts.audit.sample_scores import DocumentValues, p_value, reversed_p
+from pretrace.verdicts.audit.document_values import DocumentValues, p_value, reversed_p
 
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""

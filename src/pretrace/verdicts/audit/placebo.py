@@ -18,8 +18,8 @@ from typing import Literal
 import numpy as np
 
 from pretrace.types import Backend, Check, Design, Lean, Placebo
+from pretrace.verdicts.audit.data import SampleLogprobs
 from pretrace.verdicts.audit.designs import PLACEBO
-from pretrace.verdicts.audit.sample_scores import SampleLogprobs
 
 SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""

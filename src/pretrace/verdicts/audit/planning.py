@@ -7,19 +7,12 @@ from dataclasses import dataclass, replace
 
 from pretrace.baselines.classifier_two_sample import gap
 from pretrace.errors import ShortTextsError, TextsError
-from pretrace.scoring.outlook import (
-    REPORT,
-    Action,
-    Stage,
-    device_of,
-    guessed_seconds,
-    parameters_of,
-    slowness,
-)
+from pretrace.scoring.outlook import REPORT, Action, Stage, device_of, guessed_seconds, parameters_of
 from pretrace.scoring.plan import ScorePlan, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.methods import methods
 from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo, Text
+from pretrace.verdicts.audit.data import expressions
 from pretrace.verdicts.audit.designs import WHOLE, Given, choose
 from pretrace.verdicts.audit.generation import (
     NO_TUNING,
@@ -32,7 +25,6 @@ from pretrace.verdicts.audit.generation import (
     reading,
 )
 from pretrace.verdicts.audit.placebo import graded
-from pretrace.verdicts.audit.sample_scores import expressions
 from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import Cut, Samples
 
@@ -221,3 +213,16 @@ def _share_read(design: Design, cuts: Sequence[Cut], planted: float) -> float:
         return planted
     suspect, controls = (len(one.snippets) for one in cuts)
     return (planted * suspect + controls) / max(1, suspect + controls)
+
+
+def slowness(backend: Backend) -> float:
+    """How many times longer than `guessed_seconds` this machine takes now to read with a model, by a few made-up
+    tokens; 1 for one whose weights are elsewhere."""
+    from pretrace.backends.huggingface import HuggingFace
+
+    if not isinstance(backend, HuggingFace):
+        return 1.0
+    guessed = guessed_seconds(
+        "reading", parameters=parameters_of(backend), tokens=1, device=device_of(backend)
+    )
+    return backend.seconds_a_token() / guessed

@@ -22,8 +22,8 @@ from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power
 from pretrace.verdicts.audit.data import AuditData
+from pretrace.verdicts.audit.document_values import DocumentValues
 from pretrace.verdicts.audit.generation import PLANTING
-from pretrace.verdicts.audit.sample_scores import DocumentValues
 from pretrace.verdicts.audit.snippets import Samples
 from pretrace.verdicts.outcome import ENOUGH, exposure
 

@@ -25,7 +25,7 @@ from pretrace.statistics.intervals import difference_interval, mean_interval, st
 from pretrace.statistics.permutation import sign_flip, two_sample
 from pretrace.statistics.roc import auc
 from pretrace.types import Answer, Bools, Doubles, Features, TextClassifier
-from pretrace.verdicts.audit.sample_scores import DocumentValues
+from pretrace.verdicts.audit.document_values import DocumentValues
 
 # Dual-classifier calibration (post-hoc dataset inference, sections 4.2 and 4.3), in numpy, and random halves.
 #

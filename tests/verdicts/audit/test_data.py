@@ -15,8 +15,7 @@ from pretrace.backends.weight_similarity import likeness
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import check_placebos
 from pretrace.types import Pair
-from pretrace.verdicts.audit.placebo import closeness, graded
-from pretrace.verdicts.audit.sample_scores import (
+from pretrace.verdicts.audit.data import (
     Logprobs,
     bytewise,
     gain_scale,
@@ -24,6 +23,7 @@ from pretrace.verdicts.audit.sample_scores import (
     logprobs,
     sample_logprobs,
 )
+from pretrace.verdicts.audit.placebo import closeness, graded
 from pretrace.verdicts.audit.snippets import Sample, Samples
 
 PIECES = [Sample(f"d{i}", text[len(text) // 2 :], text[: len(text) // 2]) for i, text in enumerate(SENTENCES)]
