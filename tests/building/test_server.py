@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.building.instructed import open_instructed
-from pretrace.building.server import ServerInstructed, open_server
+from pretrace.building.instructed import ServerInstructed, open_instructed, open_server
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.types import Sampling, Written
 

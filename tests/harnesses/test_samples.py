@@ -17,8 +17,7 @@ import pretrace
 from pretrace.cli import main
 from pretrace.errors import TextsError
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
-from pretrace.harnesses.prompt_texts import OPTIONS, TextOf
-from pretrace.harnesses.sample_logs import is_log, metric_of, read_log
+from pretrace.harnesses.sample_logs import OPTIONS, TextOf, is_log, metric_of, read_log
 from pretrace.harnesses.samples import samples
 from pretrace.runs import load, render
 from pretrace.scoring.plan import Models

@@ -27,11 +27,10 @@ import pretrace
 from pretrace.errors import OutputError
 from pretrace.report import audit_plots as plots
 from pretrace.report import chance_plots, facts, wording
-from pretrace.report.audit import SECTIONS, render, repeating, write
-from pretrace.report.audit_calls import command_line, python_call
+from pretrace.report.audit import SECTIONS, command_line, python_call, render, repeating, write
 from pretrace.report.audit_first import first_page
 from pretrace.report.frame import speaking
-from pretrace.report.visible import named
+from pretrace.report.wording import named
 from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import (
     Answer,

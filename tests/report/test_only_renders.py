@@ -81,7 +81,7 @@ def test_the_report_takes_no_statistic_except_to_place_an_axis() -> None:
         "from pretrace.statistics.paired import compare",
         "from pretrace.statistics import paired",
         "from pretrace import statistics",
-        "import pretrace.verdicts.audit.pair_quality as q",
+        "import pretrace.verdicts.audit.checks as q",
         "def f():\n    import scipy.stats",
         "from sklearn.metrics import roc_auc_score",
     ],

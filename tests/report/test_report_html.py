@@ -24,7 +24,7 @@ from pretrace.report import run as report
 from pretrace.report.facts import flattened
 from pretrace.report.frame import Section, fill, speaking
 from pretrace.report.run import SECTIONS, render, write
-from pretrace.report.visible import named
+from pretrace.report.wording import named
 from pretrace.types import Estimate, Heat, Run, Skipped
 
 TAGS = """html head meta title style body header nav ol ul li a main section h1 h2 h3 p b code span div dl dt dd br

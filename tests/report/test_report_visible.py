@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.errors import shown
-from pretrace.report.visible import named, shortened
+from pretrace.report.wording import named, shortened
 
 ANY = st.text(st.characters(codec=None))
 

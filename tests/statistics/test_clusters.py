@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import hypergeom
 
 from pretrace.errors import ExpressionError
-from pretrace.statistics.clusters import _surprises, own_group
+from pretrace.statistics.permutation import _surprises, own_group
 
 
 def cosines(rows):

@@ -9,8 +9,8 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.statistics.roc import auc
-from pretrace.tuning.classifier_plan import NewClassifier, TunedClassifier
 from pretrace.tuning.classifying import fit_new, fit_pretrained
+from pretrace.tuning.plan import NewClassifier, TunedClassifier
 from pretrace.types import Quantity
 
 TINY = NewClassifier(width=32, heads=2, epochs=2, learning_rate=0.01)

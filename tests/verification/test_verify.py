@@ -16,8 +16,7 @@ from pretrace.runs import render
 from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Corpus
 from pretrace.verdicts.collections import divided
-from pretrace.verification import verify
-from pretrace.verification.recorded_texts import recorded_sides
+from pretrace.verification import recorded_sides, verify
 
 Change = Callable[[Path], object]
 

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.web import languages
+from pretrace.web import facts
+from pretrace.web.facts import languages
 from pretrace.web.jobs import Jobs
 from pretrace.web.settings import Limits
 from pretrace.web.uploads import facts_of, rename, take, take_folder, texts_of, upload_of
@@ -146,10 +147,10 @@ def test_the_page_names_languages_and_what_is_none(visitor):
 
 
 def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
-    monkeypatch.setattr(languages, "_language", lambda text: text)
-    shares, looked = languages.languages(["en"] * 500 + ["de"] * 500)
+    monkeypatch.setattr(facts, "_language", lambda text: text)
+    shares, looked = languages(["en"] * 500 + ["de"] * 500)
     assert (shares, looked) == ({"en": 0.5, "de": 0.5}, 250)
-    assert languages.languages(["x" * 2000]) == ({"x" * 1000: 1.0}, 1)
+    assert languages(["x" * 2000]) == ({"x" * 1000: 1.0}, 1)
 
 
 @pytest.mark.parametrize(

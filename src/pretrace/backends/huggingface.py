@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -24,7 +25,19 @@ from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
-from pretrace.types import Continued, Drawn, Encoded, Firing, Hidden, Peak, Quantity, State, States, Trace
+from pretrace.types import (
+    Backend,
+    Continued,
+    Drawn,
+    Encoded,
+    Firing,
+    Hidden,
+    Peak,
+    Quantity,
+    State,
+    States,
+    Trace,
+)
 
 TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
@@ -252,7 +265,7 @@ class HuggingFace:
         wanted = [state for state in states if isinstance(state, Continued)]
         if not wanted:
             return {}
-        from pretrace.backends.continued import ends  # it writes with this back end
+        from pretrace.backends.generation import ends
 
         return {state: ends(self, rows, starts, state) for state in wanted}
 
@@ -449,3 +462,31 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
     return HuggingFace(
         loaded.model, loaded.tokenizer, name=loaded.name, weights=loaded.weights, settings=settings
     )
+
+
+# How alike two models' weights are: what tells an earlier state of a model from one trained apart.
+
+
+@torch.inference_mode()
+def likeness(one: Backend, other: Backend) -> float | None:
+    """The cosine between the weight matrices of two models, None where they have none that could be compared.
+
+    Matrices of the same name and shape count, vectors (biases and norms, which begin alike everywhere) do not.
+    Training moves weights a little way: a model and an earlier state of it stay far above 0, and two models
+    trained from different random weights are at 0, whatever they were trained on.
+    """
+    if not isinstance(one, HuggingFace) or not isinstance(other, HuggingFace):
+        return None
+    theirs = dict(other.model.named_parameters())
+    product = mine = yours = 0.0
+    for name, weight in one.model.named_parameters():
+        match = theirs.get(name)
+        if weight.ndim < 2 or match is None or match.shape != weight.shape:
+            continue
+        a, b = weight.float(), match.to(weight.device).float()
+        product += float((a * b).sum(dtype=torch.float64))
+        mine += float(a.square().sum(dtype=torch.float64))
+        yours += float(b.square().sum(dtype=torch.float64))
+    if not mine or not yours:
+        return None
+    return product / math.sqrt(mine * yours)

@@ -20,16 +20,7 @@ import numpy.typing as npt
 from pretrace.registry import Registry, require
 from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
 from pretrace.statistics.words import UNSPACED, words_of
-from pretrace.tuning.classifier_plan import (
-    PAPER,
-    SMALL,
-    SUREST,
-    TUNED,
-    How,
-    NewClassifier,
-    TunedClassifier,
-    check_kinds,
-)
+from pretrace.tuning.plan import PAPER, SMALL, SUREST, TUNED, How, NewClassifier, TunedClassifier, check_kinds
 from pretrace.types import Bools, Doubles, TextClassifier
 
 # Cross-fitting of text-only classifiers: every text is scored by one that did not learn from it.

@@ -87,8 +87,7 @@ def samples(
     from pretrace.cli.flagging import check_use
     from pretrace.cli.progress import watched
     from pretrace.cli.verdicts import finished
-    from pretrace.harnesses.prompt_texts import TextOf
-    from pretrace.harnesses.sample_logs import metric_of, read_log
+    from pretrace.harnesses.sample_logs import TextOf, metric_of, read_log
     from pretrace.harnesses.samples import samples as compare
     from pretrace.runs import save_verdict
     from pretrace.verdicts.order import repeated
@@ -148,8 +147,7 @@ def _evaluated(log: SampleLog, logs: Logs) -> Target:
 def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
     """The known non-members: the items of a log, read as the others are, or texts."""
     from pretrace.corpora import open_corpus
-    from pretrace.harnesses.prompt_texts import TextOf
-    from pretrace.harnesses.sample_logs import is_log, read_log
+    from pretrace.harnesses.sample_logs import TextOf, is_log, read_log
 
     if not is_log(nonmembers):
         return KnownItems(open_corpus(nonmembers))
@@ -161,7 +159,7 @@ def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
 def _ordered(log: SampleLog, models: Models, inputs: _SamplesInputs, flagging: FlagSettings) -> Verdict:
     """The order test on the answer options of the log."""
     from pretrace.cli.progress import Stages
-    from pretrace.harnesses.prompt_texts import TextOf
+    from pretrace.harnesses.sample_logs import TextOf
     from pretrace.verdicts.frame import with_second
     from pretrace.verdicts.order import order
 
@@ -173,7 +171,7 @@ def _ordered(log: SampleLog, models: Models, inputs: _SamplesInputs, flagging: F
 
 def _order_settings(inputs: _SamplesInputs, flagging: FlagSettings) -> OrderSettings:
     """The order test of the answer options, as the options of the command say."""
-    from pretrace.harnesses.prompt_texts import OPTIONS
+    from pretrace.harnesses.sample_logs import OPTIONS
 
     return OrderSettings(
         options=OPTIONS,

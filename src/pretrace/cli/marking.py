@@ -341,8 +341,8 @@ def canaries(
     same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
     "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.answering import draws_of
     from pretrace.verdicts.canaries import check_canaries, natural_canaries, prompts_of
+    from pretrace.verdicts.reading import draws_of
 
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()

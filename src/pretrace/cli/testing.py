@@ -172,9 +172,9 @@ def order(
     """Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and compares the
     published order of rows, or of answer options, with others, under the model in question and a second one. Exit code
     3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
-    from pretrace.verdicts.answering import draws_of
     from pretrace.verdicts.order import in_text, prompts_of, repeated
     from pretrace.verdicts.order import order as test
+    from pretrace.verdicts.reading import draws_of
 
     check_writable(beside.out, VERDICTS.of("options" if settings.options else "order"))
     # the label column of a benchmark holds its answers, which are no part of this
@@ -229,7 +229,7 @@ def recite(
     """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
     model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
     from pretrace.verdicts import recite as room
-    from pretrace.verdicts.answering import draws_of
+    from pretrace.verdicts.reading import draws_of
 
     check_writable(beside.out, VERDICTS.of("recite"))
     columns = replace(source.columns, label=source.columns.label or "")

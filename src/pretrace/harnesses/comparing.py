@@ -7,8 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from pretrace.harnesses.prompt_texts import Part
-from pretrace.harnesses.sample_logs import SampleLog
+from pretrace.harnesses.sample_logs import Part, SampleLog
 from pretrace.registry import require
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.documents import by_document

@@ -15,7 +15,7 @@ from logging import getLogger
 from typing import Any, Literal
 
 from pretrace.errors import MissingPackageError, ModelError, PretraceError, TextsError
-from pretrace.harnesses.prompt_texts import trace_in_prompt
+from pretrace.harnesses.sample_logs import trace_in_prompt
 from pretrace.harnesses.samples import Reading, Scored, against_known, check_given, value_of
 from pretrace.scores import scores as registered
 from pretrace.scoring.plan import ScorePlan

@@ -22,8 +22,7 @@ from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.frequencies import Frequencies
 from pretrace.harnesses.comparing import CLEAN, KNOWN, SUSPECT, TOTAL, Compared, KnownItems, SamplesSettings
-from pretrace.harnesses.prompt_texts import TextOf
-from pretrace.harnesses.sample_logs import SampleLog, metric_of
+from pretrace.harnesses.sample_logs import SampleLog, TextOf, metric_of
 from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models, ScorePlan

@@ -18,7 +18,7 @@ from pretrace.report.chance_plots import against_chance, strength
 from pretrace.report.facts import sentences
 from pretrace.report.frame import fill
 from pretrace.report.svg import to_svg
-from pretrace.report.visible import named
+from pretrace.report.wording import named
 from pretrace.types import AuditFigures, Check, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap

@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 
 from pretrace.report.chance_plots import HELD, SIGN, WIDTH, frame
 from pretrace.report.svg import canvas
-from pretrace.report.visible import named
-from pretrace.report.wording import brief
+from pretrace.report.wording import brief, named
 from pretrace.results.run import axis_range
 from pretrace.types import Doubles, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of

@@ -12,7 +12,7 @@ import numpy as np
 from pretrace.backends.serving.address import served_as
 from pretrace.report import wording
 from pretrace.report.frame import Section, fill
-from pretrace.report.visible import named
+from pretrace.report.wording import named
 from pretrace.types import Check, Measured, Placebo, Run, Verdict
 
 UNNAMED = "a model the run does not name"

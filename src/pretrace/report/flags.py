@@ -21,8 +21,7 @@ from pretrace.report.facts import searched, sentences, shares
 from pretrace.report.frame import Page, Section, Sections, fill, titled
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, to_svg
-from pretrace.report.visible import named
-from pretrace.report.wording import count, p_value, plural
+from pretrace.report.wording import count, named, p_value, plural
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import from_plain
 from pretrace.types import Bars, Bools, Doubles, Verdict

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from pretrace.backends.serving.address import called
 from pretrace.errors import shown
 from pretrace.report import heat, wording
-from pretrace.report.visible import named, shortened
+from pretrace.report.wording import named, shortened
 from pretrace.results.atomic import atomic_text
 
 Result = TypeVar("Result")

@@ -15,7 +15,7 @@ from rich.text import Text as Line
 
 from pretrace.errors import shown as spelled_out
 from pretrace.report import wording
-from pretrace.report.visible import named, shortened
+from pretrace.report.wording import named, shortened
 from pretrace.types import Heat
 
 MAX_PIECES = 600

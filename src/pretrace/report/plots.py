@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 from pretrace.report.svg import canvas, styled
-from pretrace.report.visible import named
+from pretrace.report.wording import named
 from pretrace.results.atomic import write_atomically
 from pretrace.results.run import LARGEST, axis_range
 from pretrace.types import Doubles, Estimate, Measured

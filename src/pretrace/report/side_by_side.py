@@ -8,7 +8,7 @@ from __future__ import annotations
 from pretrace.report import plots, wording
 from pretrace.report.frame import Page, Section, Sections, fill
 from pretrace.report.svg import to_svg
-from pretrace.report.visible import named
+from pretrace.report.wording import named
 from pretrace.types import ComparedRun, Difference, Estimate, RunScore, SideBySide
 
 _NAME = 32

@@ -1,6 +1,6 @@
 """The report of a test that needs no earlier checkpoint: one self-contained HTML file, the same result the same bytes.
 
-The sentences come with the result. Each test has one figure of its own, in `report/figures`.
+The sentences come with the result. Each test has one figure of its own, in `report/figures.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Page, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
-from pretrace.report.visible import named
+from pretrace.report.wording import named
 from pretrace.types import Bools, Doubles, Table, Verdict
 from pretrace.verdicts.outcome import SECOND
 

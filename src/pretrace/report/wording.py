@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from pretrace.errors import shown
 from pretrace.results.rounding import MINUS as MINUS
 from pretrace.results.rounding import brief as brief
 from pretrace.results.rounding import p_value as p_value
@@ -245,3 +246,26 @@ def _decimals(estimate: Estimate) -> int | None:
     if not 0 < half < math.inf:
         return None
     return min(12, max(0, 1 - math.floor(math.log10(half))))
+
+
+# Names from strangers on a page: unseen characters spelled out, long ones shortened.
+
+
+def named(text: str, limit: int = 120) -> str:
+    """A name or id on one line: unseen characters spelled out, shortened in the middle, never nothing."""
+    return (
+        shortened(shown(text[: 2 * limit] + text[-limit:] if len(text) > 3 * limit else text), limit)
+        or "(empty)"
+    )
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text, or its two ends around an ellipsis where it is longer than `limit` characters.
+
+    >>> shortened("abcdefghij", 5)
+    'abc…j'
+    """
+    if len(text) <= limit:
+        return text
+    tail = (limit - 1) // 3
+    return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"

@@ -7,8 +7,7 @@ are disturbed at random, a plain function under `@disturbance(name)`.
 from __future__ import annotations
 
 from pretrace.registry import rewrites
-from pretrace.rewrites.disturbing import Disturbance, disturbances
-from pretrace.rewrites.forms import After, Lower, Neighbors, Plain, readable
+from pretrace.rewrites.forms import After, Disturbance, Lower, Neighbors, Plain, disturbances, readable
 from pretrace.types import Rewrite, Selective
 
 __all__ = [

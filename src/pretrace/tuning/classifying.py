@@ -27,8 +27,7 @@ from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
-from pretrace.tuning.classifier_plan import SUREST, NewClassifier, TunedClassifier, check_kinds
-from pretrace.tuning.plan import TrainingPlan
+from pretrace.tuning.plan import SUREST, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
 from pretrace.tuning.training import trainable
 from pretrace.types import Bools, Doubles
 

@@ -19,20 +19,12 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.errors import TextsError
 from pretrace.results.rounding import p_value
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.permutation import share_reached
 from pretrace.statistics.ranks import centred, lot_test
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
-from pretrace.verdicts.answering import (
-    Continues,
-    alike,
-    answers_check,
-    check_without_reference,
-    continued,
-    draws_of,
-)
-from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.choices import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import (
@@ -47,7 +39,15 @@ from pretrace.verdicts.frame import (
     watched,
 )
 from pretrace.verdicts.marking.strings import Found, hashes_of, plain, random_strings
-from pretrace.verdicts.reading import Reader
+from pretrace.verdicts.reading import (
+    Continues,
+    Reader,
+    alike,
+    answers_check,
+    check_without_reference,
+    continued,
+    draws_of,
+)
 from pretrace.verdicts.record import listed
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 

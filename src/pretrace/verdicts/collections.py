@@ -31,6 +31,7 @@ from pretrace.cache.written import Draw
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.results.rounding import p_value
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import LARGEST, option
@@ -55,7 +56,6 @@ from pretrace.types.audit import COMPARED
 from pretrace.verdicts.audit.generation import TRAINING, WRITING, complete, tuned_generator
 from pretrace.verdicts.audit.settings import GENERATOR
 from pretrace.verdicts.audit.snippets import Snippet, SnippetSettings, cut, divide
-from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import Beyond, Shown, Test, Tested, Words, beyond_by_rank, verdict, watched
 from pretrace.verdicts.outcome import null_histogram
 from pretrace.verdicts.planting import planted_shift, rank_power

@@ -29,6 +29,7 @@ from pretrace.backends.serving.address import called
 from pretrace.baselines.classifiers import surface_features, topic_components
 from pretrace.errors import TextsError
 from pretrace.results.rounding import p_value
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import option
 from pretrace.statistics.documents import linked
@@ -48,7 +49,6 @@ from pretrace.types import (
     Table,
     Verdict,
 )
-from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import Beyond, Shown, Test, Tested, Words, beyond_by_rank, verdict, watched
 from pretrace.verdicts.outcome import null_histogram
 from pretrace.verdicts.planting import planted_shift, rank_power

@@ -37,6 +37,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.results.rounding import p_value
+from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
 from pretrace.statistics.ranks import centred, lot_effects, lot_test, rank_p
@@ -55,7 +56,6 @@ from pretrace.types import (
 )
 from pretrace.types.audit import Status
 from pretrace.verdicts import register
-from pretrace.verdicts.audit.watch import Timed, Unwatched, Watch
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift

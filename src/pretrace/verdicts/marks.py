@@ -20,10 +20,10 @@ from pretrace.backends.serving.address import called
 from pretrace.building.reading import days
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.rounding import recorded_p
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.settings import option
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
-from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import ByLot, Rows, Shown, Words, verdict, watched
 from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.variants import collapsed

@@ -25,24 +25,24 @@ from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import require
 from pretrace.results.rounding import p_value
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.intervals import mean_interval, standardised
 from pretrace.statistics.ranks import lot_effects, lot_test
 from pretrace.statistics.words import Worded, words_of
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Text, Verdict
-from pretrace.verdicts.answering import (
+from pretrace.verdicts.draws import seed_of, texts_hash
+from pretrace.verdicts.frame import ByLot, Rows, Shown, Tested, Words, verdict, watched
+from pretrace.verdicts.reading import (
     Continues,
+    Reader,
     answers_check,
     chats,
     check_without_reference,
     continued,
     draws_of,
 )
-from pretrace.verdicts.audit.watch import Watch
-from pretrace.verdicts.draws import seed_of, texts_hash
-from pretrace.verdicts.frame import ByLot, Rows, Shown, Tested, Words, verdict, watched
-from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.record import listed
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 

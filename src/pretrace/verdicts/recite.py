@@ -26,7 +26,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.results.rounding import p_value
 from pretrace.scores.extraction import tries_for
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
-from pretrace.scoring.outlook import REPORT, Stage, device_of, guessed_seconds
+from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_seconds
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
@@ -49,11 +49,10 @@ from pretrace.types import (
     Verdict,
     Written,
 )
-from pretrace.verdicts.answering import TOKENS, Continues, alike, answers_check, continued, draws_of
-from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import ASKED, DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
 from pretrace.verdicts.outcome import null_of
 from pretrace.verdicts.planting import planted_shift, trained
+from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of
 from pretrace.verdicts.settings import TEST, TestSettings
 
 # Settings

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pretrace.corpora.documents import DOCUMENTS
 from pretrace.report.run import tokens
 from pretrace.types import Heat
-from pretrace.web import looks
+from pretrace.web import single_texts
 from pretrace.web.jobs import State
 from pretrace.web.pages import Desk, Here, Posted, file_in, go, line
 from pretrace.web.uploads import text_in, uploads
@@ -24,13 +24,13 @@ _SHOWN = 12
 @router.get("/text", response_class=HTMLResponse)
 def form(desk: Here, known: str = "") -> HTMLResponse:
     """The form, and texts that were looked at before."""
-    earlier = looks.looks(desk.workspace)[:_SHOWN]
+    earlier = single_texts.looks(desk.workspace)[:_SHOWN]
     return desk.page(
         "text.html",
         here="text",
         earlier=earlier,
         uploads=uploads(desk.workspace),
-        scores=looks.SCORES,
+        scores=single_texts.SCORES,
         known=known,
     )
 
@@ -48,8 +48,8 @@ def begin(desk: Here, form: Posted) -> RedirectResponse:
             text = _decoded(file.file.read(), name)
     model = line(form, "model")
     desk.models.check("Model", model)
-    asked = looks.Asked(model, line(form, "scores"), line(form, "known"))
-    look = looks.begin(desk.jobs, text, asked, desk.models)
+    asked = single_texts.Asked(model, line(form, "scores"), line(form, "known"))
+    look = single_texts.begin(desk.jobs, text, asked, desk.models)
     return go(f"/text/{look.id}")
 
 
@@ -66,12 +66,12 @@ def part(desk: Here, name: str) -> HTMLResponse:
 
 
 def _found(desk: Desk, name: str) -> dict[str, Any]:
-    look = looks.look_of(desk.workspace, name)
+    look = single_texts.look_of(desk.workspace, name)
     job, state = _job(desk, look.job)
-    run, problem = looks.run_in(desk.workspace, f"looks/{look.id}/run", state)
+    run, problem = single_texts.run_in(desk.workspace, f"looks/{look.id}/run", state)
     known_job, known_state = _job(desk, look.known_job)
     known, known_problem = (
-        looks.run_in(desk.workspace, look.known_run, known_state) if look.known_run else (None, "")
+        single_texts.run_in(desk.workspace, look.known_run, known_state) if look.known_run else (None, "")
     )
     section = tokens(replace(run, heat=tuple(map(_alone, run.heat)))) if run else None
     over = state.over and (not look.known or known_state.over)
@@ -84,8 +84,8 @@ def _found(desk: Desk, name: str) -> dict[str, Any]:
         "run": run,
         "heat": section.body if section else "",
         "values": [(score, float(run.column(score)[0])) for score in run.scores] if run else [],
-        "places": looks.places(run, known) if run and known else (),
-        "few": known is not None and len(known.ids) < looks.FEW_KNOWN,
+        "places": single_texts.places(run, known) if run and known else (),
+        "few": known is not None and len(known.ids) < single_texts.FEW_KNOWN,
         "problems": [one for one in (problem, known_problem) if one],
         "over": over,
     }

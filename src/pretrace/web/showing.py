@@ -23,8 +23,8 @@ from pretrace.web import charts, example, results
 from pretrace.web.archives import TAKEN
 from pretrace.web.guard import LOGIN, REPORT_POLICY, address_of
 from pretrace.web.jobs import AHEAD, Asked
-from pretrace.web.looks import looks
 from pretrace.web.pages import Here, Posted, form_key, go, line, rendered
+from pretrace.web.single_texts import looks
 from pretrace.web.uploads import remove
 from pretrace.web.workspace import RequestError, inside
 

@@ -14,10 +14,9 @@ from pretrace.types import Situation
 from pretrace.verdicts.advise import Advice, Advised, advise
 from pretrace.web import example
 from pretrace.web.archives import TAKEN
-from pretrace.web.facts import Facts
+from pretrace.web.facts import UNSPOKEN, Facts
 from pretrace.web.forms import COMMANDS, Form, prefilled
 from pretrace.web.jobs import Asked
-from pretrace.web.languages import UNSPOKEN
 from pretrace.web.pages import Desk, Here, Posted, files_in, go, line
 from pretrace.web.uploads import (
     Upload,

@@ -9,9 +9,8 @@ import pytest
 import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
-from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.huggingface import HuggingFace, likeness
 from pretrace.backends.settings import ModelSettings
-from pretrace.backends.weight_similarity import likeness
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import check_placebos
 from pretrace.types import Pair

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pretrace.types import Pair, Quality
-from pretrace.verdicts.audit.pair_quality import examples, pair_quality
+from pretrace.verdicts.audit.checks import examples, pair_quality
 
 
 def pairs(*texts: tuple[str, str]) -> list[Pair]:

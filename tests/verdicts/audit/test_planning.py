@@ -11,7 +11,7 @@ import pytest
 from tiny import MORE_WORDS
 
 from pretrace.errors import TextsError
-from pretrace.scoring.outlook import Stage
+from pretrace.scoring.outlook import Stage, Timed, Unwatched
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
@@ -22,7 +22,6 @@ from pretrace.verdicts.audit.placebo import graded
 from pretrace.verdicts.audit.planning import planned, taking_part
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
-from pretrace.verdicts.audit.watch import Timed, Unwatched
 
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pretrace.verdicts.audit.watch import Timed, Unwatched
+from pretrace.scoring.outlook import Timed, Unwatched
 
 
 class Hands:

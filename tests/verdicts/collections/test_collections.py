@@ -12,12 +12,12 @@ from verdicts.collections.made import contents, made
 from pretrace.backends import open_model
 from pretrace.errors import ModelError, TextsError
 from pretrace.report.verdict import render
+from pretrace.scoring.outlook import Unwatched
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Estimate, Power
 from pretrace.verdicts import collections as module
 from pretrace.verdicts.audit.generation import tuned_generator
-from pretrace.verdicts.audit.watch import Unwatched
 from pretrace.verdicts.collections import CollectionSettings, Company, beside_generated, collections, gathered
 
 CORPORA = made(20, seed=1)

@@ -17,11 +17,11 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.verdicts import load_verdict
 from pretrace.runs import save_verdict
+from pretrace.scoring.outlook import Timed, Unwatched
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Quantity, Text, Written
 from pretrace.verdicts import recite as room
-from pretrace.verdicts.audit.watch import Timed, Unwatched
 from pretrace.verdicts.frame import watched
 from pretrace.verdicts.recite import PIECE, ReciteSettings, end_logp, pieces, printed, recite, windows_of
 

@@ -13,6 +13,7 @@ from pretrace.backends.serving.address import called
 from pretrace.baselines.classifier_two_sample import pair_gap
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
@@ -44,6 +45,7 @@ from pretrace.verdicts.audit.built import (
     pairs_of,
     pairs_table,
 )
+from pretrace.verdicts.audit.checks import pair_quality
 from pretrace.verdicts.audit.data import AuditData, bytewise, shuffled
 from pretrace.verdicts.audit.document_values import DocumentValues, flipped_p, null_of
 from pretrace.verdicts.audit.generation import (
@@ -54,13 +56,11 @@ from pretrace.verdicts.audit.generation import (
     synthesised,
     tuned_generator,
 )
-from pretrace.verdicts.audit.pair_quality import pair_quality
 from pretrace.verdicts.audit.placebo import closeness, leans, margin, placebo_check
 from pretrace.verdicts.audit.planning import Planned, planned, taking_part, tunable
 from pretrace.verdicts.audit.power import check_plantable, deciding_power, measured, plantable, power_check
 from pretrace.verdicts.audit.settings import ALONE, CALIBRATED, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Named
-from pretrace.verdicts.audit.watch import Timed, Unwatched, Watch
 from pretrace.verdicts.draws import seed_of, texts_hash
 from pretrace.verdicts.outcome import conclude
 from pretrace.verdicts.register import Entry, kth, note

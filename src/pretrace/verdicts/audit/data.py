@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pretrace.errors import ModelError, TextsError
 from pretrace.scoring.evidence import Progress, open_store, trace
+from pretrace.scoring.outlook import Unwatched, Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.types import (
@@ -46,7 +47,6 @@ from pretrace.verdicts.audit.settings import (
     AuditSettings,
 )
 from pretrace.verdicts.audit.snippets import Sample, Samples
-from pretrace.verdicts.audit.watch import Unwatched, Watch
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""

@@ -17,6 +17,7 @@ from pretrace.cache.location import text_key
 from pretrace.cache.written import Draw, open_continuations
 from pretrace.errors import TextsError
 from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.outlook import Watch
 from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Corpus, Generator, Pair, Text
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -29,7 +30,6 @@ from pretrace.verdicts.audit.snippets import (
     divide,
     shared_pieces,
 )
-from pretrace.verdicts.audit.watch import Watch
 
 __all__ = ["Draw", "complete", "tuned_generator"]
 

@@ -46,7 +46,7 @@ def margin(found: tuple[Lean, ...]) -> float:
 
 def graded(target: Backend, placebo: Backend) -> Placebo:
     """The placebo with its grade, found from weights and tokens; no text is read."""
-    from pretrace.backends.weight_similarity import likeness
+    from pretrace.backends.huggingface import likeness
 
     alike = likeness(target, placebo)
     grade = _grade(target, placebo, alike)

@@ -12,13 +12,13 @@ from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.outlook import Unwatched
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.controls import placebos
 from pretrace.statistics.documents import Grouping
 from pretrace.types import Backend, Bools, Corpus, Estimate, Power, Run, Table, Verdict
 from pretrace.verdicts.audit.power import check_plantable
-from pretrace.verdicts.audit.watch import Unwatched
 from pretrace.verdicts.flag import words
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.checks import Read

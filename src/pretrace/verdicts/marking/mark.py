@@ -18,10 +18,10 @@ from pretrace.corpora.columns import USUAL
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes, check_writable, new_folder
 from pretrace.results.output_checks import NEW
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics.ranks import lot_effects
 from pretrace.types import Backend, Corpus, Doubles, Instructed, Power, Proposer, Text
-from pretrace.verdicts.audit.watch import Watch
 from pretrace.verdicts.frame import watched
 from pretrace.verdicts.marking import variants
 from pretrace.verdicts.marking import variants as generated
