@@ -6,6 +6,8 @@ Read from the sources with `ast`; nothing is imported. `draw-rooms`, `count-walk
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -29,6 +31,10 @@ FLOORS: list[set[str]] = [
     {"cli", "demo", "pretrace"},
 ]
 """From the ground up. A room imports from its own floor and from those below. `pretrace` holds the public names."""
+
+
+_ELSEWHERE = ("src", "tests", "benchmarks", "docs", "scripts", "examples")
+_TEXTS = {".py", ".md", ".html", ".js", ".toml", ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +186,33 @@ def between(page: str, begin: str, end: str, part: str) -> str:
     if not found:
         raise LookupError(f"the page lacks the lines {begin} and {end}")
     return f"{before}{begin}\n{part}\n{end}{after}"
+
+
+def public_names(tree: ast.Module, *, registered: bool = True) -> list[str]:
+    """The names at the top of a module that begin with no underscore, those it imports left out; without `registered`
+    also those that a decorator hands to others, such as a score or a page."""
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if registered or not any("dataclass" not in ast.unparse(one) for one in node.decorator_list):
+                found.append(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found += [one.id for one in targets if isinstance(one, ast.Name)]
+    return [name for name in found if not name.startswith("_")]
+
+
+def used_in_one_file(modules: Mapping[str, Module]) -> list[str]:
+    """The public names that stand in no other file of the repository, as module:name."""
+    root = ROOT.parent.parent
+    paths = [path for folder in _ELSEWHERE for path in sorted((root / folder).rglob("*"))]
+    mentions = Counter[str]()
+    for path in paths:
+        if path.is_file() and path.suffix in _TEXTS and path.parent != root / "benchmarks" / "results":
+            mentions.update(set(re.findall(r"\w+", path.read_text(encoding="utf-8", errors="ignore"))))
+    return [
+        f"{module.name}:{name}"
+        for module in modules.values()
+        for name in public_names(module.tree, registered=False)
+        if mentions[name] == 1
+    ]

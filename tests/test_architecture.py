@@ -96,6 +96,10 @@ def test_most_files_are_worth_opening() -> None:
     assert lines[len(lines) // 2] > 120
 
 
+def test_a_name_that_other_files_may_use_is_used_by_one() -> None:
+    assert rooms.used_in_one_file(MODULES) == [], "begin it with an underscore"
+
+
 def test_the_list_of_slow_tests_names_tests_that_are_there() -> None:
     for line in (ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").split():
         path, *names = line.split("::")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pretrace.types import Backend, Corpus, Recipe, Rewrite, Score
 
 T = TypeVar("T")
-Factory = Callable[..., T]
+_Factory = Callable[..., T]
 
 
 class Registry(Generic[T]):
@@ -54,13 +54,13 @@ class Registry(Generic[T]):
         self._package = package
         self._group = group
         self._reserved = reserved
-        self._factories: dict[str, Factory[Any]] = {}
+        self._factories: dict[str, _Factory[Any]] = {}
         self._origins: dict[str, str] = {}
 
-    def add(self, name: str) -> Callable[[Factory[Any]], Factory[Any]]:
+    def add(self, name: str) -> Callable[[_Factory[Any]], _Factory[Any]]:
         """A decorator that registers a factory; a name is given once."""
 
-        def register(factory: Factory[Any]) -> Factory[Any]:
+        def register(factory: _Factory[Any]) -> _Factory[Any]:
             if not _built_in(factory):
                 self._load_built_in()
             if name in self._reserved or (name in self._factories and _built_in(self._factories[name])):
@@ -110,7 +110,7 @@ class Registry(Generic[T]):
             except ExpressionError as error:
                 warnings.warn(str(error), stacklevel=2)
 
-    def factory(self, name: str) -> Factory[Any]:
+    def factory(self, name: str) -> _Factory[Any]:
         """The factory of a name; ExpressionError with the nearest names when there is none."""
         if name not in self:
             near = difflib.get_close_matches(name, self._factories, n=3)
@@ -215,7 +215,7 @@ def _check_type(expression: str, parameter: str, value: Any, hint: Any) -> None:
     raise ExpressionError(f"{expression}: {parameter} must be {wanted}, found {value!r}.")
 
 
-def _built_in(factory: Factory[Any]) -> bool:
+def _built_in(factory: _Factory[Any]) -> bool:
     return str(getattr(factory, "__module__", "")).startswith("pretrace.")
 
 

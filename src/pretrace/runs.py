@@ -27,7 +27,7 @@ REPORT, APPENDIX = "report.html", "appendix.html"
 
 
 @dataclass(frozen=True, slots=True)
-class ResultKind:
+class _ResultKind:
     """A kind of result: the `folder` it lies in, the class `made` of it there, what loads it and saves it, and the
     name of its module in `pretrace.report`. `save` is None for a folder of an earlier version, which is only read."""
 
@@ -51,17 +51,17 @@ def _former_flagging(folder: Path) -> Verdict:
 
 
 KINDS = (
-    ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
-    ResultKind(verdicts.FORMER_AUDIT, Verdict, _former_audit, None, "verdict"),
-    ResultKind(verdicts.FORMER_FLAGGING, Verdict, _former_flagging, None, "verdict"),
-    ResultKind(
+    _ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
+    _ResultKind(verdicts.FORMER_AUDIT, Verdict, _former_audit, None, "verdict"),
+    _ResultKind(verdicts.FORMER_FLAGGING, Verdict, _former_flagging, None, "verdict"),
+    _ResultKind(
         run.COMPARISONS,
         SideBySide,
         run.load_side_by_side,
         run.save_side_by_side,
         "side_by_side",
     ),
-    ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),
+    _ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),
 )
 """All kinds; a folder is of the first of them whose JSON part it holds."""
 MARKERS = tuple(kind.folder.marker for kind in KINDS)
@@ -171,7 +171,7 @@ def load_verdict(folder: str | Path, *tests: str) -> Verdict:
     return found
 
 
-def report_module(result: Result) -> Any:
+def _report_module(result: Result) -> Any:
     """The module that makes the report of such a result."""
     name = next(kind.report for kind in KINDS if isinstance(result, kind.made))
     if isinstance(result, Verdict):
@@ -179,13 +179,13 @@ def report_module(result: Result) -> Any:
     return import_module(f"pretrace.report.{name}")
 
 
-def _result_kind(folder: Path) -> ResultKind:
+def _result_kind(folder: Path) -> _ResultKind:
     return next((kind for kind in KINDS if (folder / kind.folder.marker).exists()), KINDS[-1])
 
 
 def _pages(result: Result) -> dict[str, Callable[[str], str]]:
     """What makes the report, and an appendix where there is something for one, of the seal; by the files' names."""
-    report, appendix = report_module(result).PAGE.pages(result)
+    report, appendix = _report_module(result).PAGE.pages(result)
     return {REPORT: report} | ({APPENDIX: appendix} if appendix else {})
 
 

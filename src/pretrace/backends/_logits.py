@@ -129,7 +129,7 @@ class Sweep:
         y.sub_(y.amax(dim=-1, keepdim=True))
         sums[0] = y.gather(1, targets[:, None])[:, 0]
         for i, one in enumerate(self.draws, self.sums):
-            sums[i] = drawn_logp(y, sums[0], one)
+            sums[i] = _drawn_logp(y, sums[0], one)
         if not self.moments:
             sums[1] = y.exp_().sum(dim=-1)
             return
@@ -151,7 +151,7 @@ def plain(head: Head) -> TypeGuard[nn.Linear]:
     )
 
 
-def drawn_logp(y: torch.Tensor, own: torch.Tensor, how: Drawn) -> torch.Tensor:
+def _drawn_logp(y: torch.Tensor, own: torch.Tensor, how: Drawn) -> torch.Tensor:
     """Log-probability [rows] that the token is drawn, from logits y [rows, vocabulary] shifted by any number, and those
     of the tokens, own [rows]."""
     likeliest = y.topk(min(how.k, y.shape[1]), dim=-1, sorted=True).values

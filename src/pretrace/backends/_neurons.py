@@ -38,7 +38,7 @@ _FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stand
 
 
 @dataclass(frozen=True, slots=True)
-class FeedForward:
+class _FeedForward:
     """Where one block's neurons are read: what leaves `activation`, or where that is None what enters
     `down`. What enters `down` is also the gated product of a gated layer. `neurons` wide."""
 
@@ -69,7 +69,7 @@ class _Block:
 
 def find_feed_forward(
     blocks: Sequence[nn.Module], ask: Callable[[], object]
-) -> tuple[tuple[FeedForward, ...], str]:
+) -> tuple[tuple[_FeedForward, ...], str]:
     """The feed-forward layer of each block and "", or nothing and the reason why there is none."""
     if not blocks:
         return (), "its blocks could not be found"
@@ -153,7 +153,7 @@ def _elementwise(module: nn.Module, entered: torch.Tensor, left: torch.Tensor) -
     return isinstance(alone, torch.Tensor) and _close(alone, left[..., :1])
 
 
-def _feed_forward(block: _Block) -> FeedForward | str:
+def _feed_forward(block: _Block) -> _FeedForward | str:
     """The feed-forward layer of one block, or what is wrong with it, as a clause."""
     calls = list(enumerate(block.calls))
     downs = [(i, c) for i, c in calls if not c.activation and c.outward == block.width]
@@ -170,11 +170,11 @@ def _feed_forward(block: _Block) -> FeedForward | str:
         activation, down = pairs[0]
         if activation.positions != block.positions:
             return "the activation function was not applied to every token"
-        return FeedForward(activation.module, down.module, down.inward)
+        return _FeedForward(activation.module, down.module, down.inward)
     for i, down in reversed(downs):
         ups = [c for j, c in calls if j < i and not c.activation and c.outward == down.inward > block.width]
         if ups and _recognised(ups[-1].left, down.entered):
-            return FeedForward(None, down.module, down.inward)
+            return _FeedForward(None, down.module, down.inward)
     return "no activation function was found"
 
 
@@ -197,7 +197,7 @@ class Firings(threading.local):
     def __init__(
         self,
         blocks: Sequence[nn.Module],
-        layers: Sequence[FeedForward],
+        layers: Sequence[_FeedForward],
         *,
         states: set[Firing],
         device: torch.device,

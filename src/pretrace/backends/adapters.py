@@ -78,7 +78,7 @@ _UNFIT = (
 """What peft and torch raise for an adapter whose settings or weights make no sense; what pretrace raises is none."""
 
 
-def _check_complete(adapted: Inserted, folder: Path) -> None:
+def _check_complete(adapted: _Inserted, folder: Path) -> None:
     """ModelError unless the weights in the folder are those of the layers that were put in: peft leaves away what fits
     nowhere, and fills with its own what is missing."""
     from peft import get_peft_model_state_dict
@@ -179,7 +179,7 @@ class Layers:
             place.tuned.merge()
 
 
-class Inserted(NamedTuple):
+class _Inserted(NamedTuple):
     """What peft made of a model, and the layers it put there."""
 
     model: PeftModel
@@ -187,7 +187,7 @@ class Inserted(NamedTuple):
 
 
 @contextmanager
-def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[Inserted]:
+def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[_Inserted]:
     """The adapter that `wrap` puts into a transformers model, in place while the context lasts.
 
     Afterwards the model is as it was: its own layers, their gradients required or not, no trace of peft.
@@ -199,7 +199,7 @@ def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[Inserted]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # advice to whoever calls peft by hand
             adapted = wrap(model)
-        yield Inserted(adapted, Layers(_places(model)))
+        yield _Inserted(adapted, Layers(_places(model)))
     finally:
         Layers(_places(model)).lift()
         for weight, flag in required:

@@ -35,8 +35,8 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.types import Backend, Continued, Doubles, Sampling
 
 FORMAT = 1  # part of the fingerprint: raised whenever other continuations would be made
-CPU_BUDGET = 4096
-GPU_BUDGET = 65536
+_CPU_BUDGET = 4096
+_GPU_BUDGET = 65536
 _FIRST_NUCLEUS = 256  # how many of the likeliest tokens are looked at first: most often they are enough
 _CUT = "\ufffd"
 # How a real U+FFFD looks in tokens: as itself, as its bytes in byte-level letters, as byte tokens.
@@ -64,9 +64,9 @@ class Completer:
         with self._in_place() as base:
             self.tokens = base.tokens
             on_cpu = base.device.type == "cpu"
-            self.budget = budget or (CPU_BUDGET if on_cpu else GPU_BUDGET)
+            self.budget = budget or (_CPU_BUDGET if on_cpu else _GPU_BUDGET)
             self._banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
-            self.caches = keeps_what_it_read(base)
+            self.caches = _keeps_what_it_read(base)
 
     def spans(self, text: str, /) -> npt.NDArray[np.int64]:
         """Characters [start, end) of each token, shape [n, 2]."""
@@ -262,7 +262,7 @@ def never_drawn(rust: tokenizers.Tokenizer, vocabulary: int) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def keeps_what_it_read(base: HuggingFace) -> bool:
+def _keeps_what_it_read(base: HuggingFace) -> bool:
     """Whether the model has a cache, and says with it what it says without."""
     ids = torch.arange(1, 11, device=base.device).reshape(2, 5) % base.vocabulary
     try:
@@ -294,8 +294,8 @@ def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: C
     if not some:
         return found
     banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
-    keep, sampling = keeps_what_it_read(base), Sampling(temperature=state.temperature)
-    budget = (CPU_BUDGET if base.device.type == "cpu" else GPU_BUDGET) // state.samples
+    keep, sampling = _keeps_what_it_read(base), Sampling(temperature=state.temperature)
+    budget = (_CPU_BUDGET if base.device.type == "cpu" else _GPU_BUDGET) // state.samples
     longest = max(len(rows[i]) - cuts[i] for i in some)
     for batch in batches([cuts[i] for i in some], tokens=longest, budget=budget):
         here = [some[i] for i in batch]

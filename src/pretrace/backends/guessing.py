@@ -27,7 +27,7 @@ from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
-TOP = 50
+_TOP = 50
 _CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
 
@@ -41,9 +41,9 @@ class CausalGuesser:
         self.backend = backend
         self.tokens = backend.tokens
         self.vocabulary = Vocabulary(backend.tokens.rust)
-        self.ranking = Ranking(self.vocabulary, backend.device, TOP)
-        self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": TOP})
-        self.facts: Mapping[str, Any] = {"kind": "causal", "top": TOP, **backend.identity.named}
+        self.ranking = Ranking(self.vocabulary, backend.device, _TOP)
+        self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
+        self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **backend.identity.named}
 
     def read(self, texts: Sequence[str], /) -> list[Draft]:
         """The texts cut into what may be replaced."""
@@ -97,12 +97,12 @@ class MaskedGuesser:
         limit = min(_context(model), int(tokenizer.model_max_length)) - len(self.suffix)
         self.tokens = Tokens(tokenizer, max_tokens=limit)
         self.vocabulary = Vocabulary(self.tokens.rust)
-        self.ranking = Ranking(self.vocabulary, model.device, TOP)
+        self.ranking = Ranking(self.vocabulary, model.device, _TOP)
         self.budget = budget or _budget(model.device)
         dtype = str(model.dtype).removeprefix("torch.")
         self.facts: Mapping[str, Any] = {
             "kind": "masked",
-            "top": TOP,
+            "top": _TOP,
             **ModelIdentity(name, weights, dtype, self.tokens.hash).named,
         }
         around = [self.tokens.prefix.tolist(), self.suffix.tolist()]

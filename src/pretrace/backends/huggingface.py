@@ -39,14 +39,14 @@ from pretrace.types import (
     Trace,
 )
 
-TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
+_TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
 _SHARES = 4  # batches that share a token budget that was given, whatever the number of cores
 _TIMED = 2.0e10  # parameters times tokens that each core computes to time a model: a quarter of a second
 _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 
-Watches = list[LastToken | Firings]
+_Watches = list[LastToken | Firings]
 
 
 class HuggingFace:
@@ -89,7 +89,7 @@ class HuggingFace:
         self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
         self.facts = self._facts(settings)
         keyed = ("weights", "dtype", "tokenizer", "prefix", "max_tokens")
-        self.fingerprint = json.dumps({"format": TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
+        self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
     def _facts(self, settings: ModelSettings) -> Mapping[str, Any]:
         """What a run records of the model."""
@@ -203,7 +203,7 @@ class HuggingFace:
         batch: Sequence[Encoded],
         want: Quantity,
         states: States,
-        watches: Watches,
+        watches: _Watches,
         begun: Prefixes | None = None,
     ) -> list[Trace]:
         """One forward pass over the batch, padded on the right under the causal mask; a second one, over what all rows
@@ -311,7 +311,7 @@ class HuggingFace:
         return read(states.index_select(0, chosen), tokens, self.head, sweep), parts
 
     def _read(
-        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, watches: Watches
+        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, watches: _Watches
     ) -> tuple[Reading, list[Read]]:
         """Statistics of the positions [start, stop) of each row, int64 [rows, 2], concatenated row after row, and each
         row's states."""
@@ -339,7 +339,7 @@ class HuggingFace:
         return Reading(logp, peak, mean, std, drawn), rows
 
     @contextlib.contextmanager
-    def _watching(self, states: States) -> Iterator[Watches]:
+    def _watching(self, states: States) -> Iterator[_Watches]:
         """What looks at the wanted states; its hooks are in place while the context lasts."""
         watches = self._watches(states)
         handles = [handle for watch in watches for handle in watch.attach()]
@@ -364,11 +364,11 @@ class HuggingFace:
             for handle in handles:
                 handle.remove()
 
-    def _watches(self, states: States) -> Watches:
+    def _watches(self, states: States) -> _Watches:
         """What to look at inside the model for the wanted states; ModelError where it cannot be found."""
         firing = {state for state in states if isinstance(state, Firing)}
         hidden = {state for state in states if isinstance(state, Hidden)}
-        watches: Watches = []
+        watches: _Watches = []
         if hidden:
             if Quantity.HIDDEN not in self.offers:
                 raise ModelError(
@@ -445,7 +445,7 @@ def _before_last(row: npt.NDArray[np.int32]) -> int:
 
 
 @contextlib.contextmanager
-def _watched(watches: Watches, lengths: Sequence[int]) -> Iterator[list[Read]]:
+def _watched(watches: _Watches, lengths: Sequence[int]) -> Iterator[list[Read]]:
     """One pass of this thread while the context lasts; after it the list holds the states of each row."""
     found: list[Read] = []
     for watch in watches:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pretrace.backends.tokens import Tokens
     from pretrace.types import Backend, Proposer, Tuned
 
-BACKENDS = {
+_BACKENDS = {
     "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
     "folder": "a folder with config.json, tokenizer.json and *.safetensors",
     "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
@@ -52,7 +52,7 @@ BACKENDS = {
 
 def known_backends() -> dict[str, str]:
     """What `--model` takes, with one line each, the back ends of plug-ins among it."""
-    return BACKENDS | {f"{name}:NAME": backends.summary(name) for name in backends}
+    return _BACKENDS | {f"{name}:NAME": backends.summary(name) for name in backends}
 
 
 def open_model(model: str, **settings: Any) -> Backend:
@@ -91,7 +91,7 @@ def check_model(model: str) -> None:
 
         check_answers((parse_address if served_kind(model) else parse_text_address)(model).url)
     elif model.partition(":")[0] not in backends:
-        check_weights(model)
+        _check_weights(model)
 
 
 def open_tokenizer(model: str, **settings: Any) -> Tokens:
@@ -194,7 +194,7 @@ def locate(
     return Located(model, _from_hub(model, revision, patterns), revision=revision)
 
 
-def check_weights(model: str) -> None:
+def _check_weights(model: str) -> None:
     """ModelError where it can be seen that a model with weights here could not be opened: there is no such thing, it
     holds no weights, or nothing of a hub id is here and the hub does not give it. Nothing is downloaded."""
     path = Path(model).expanduser()
@@ -369,7 +369,7 @@ def _check_local(model: str, settings: ModelSettings) -> None:
             )
 
 
-class FoundTokenizer(NamedTuple):
+class _FoundTokenizer(NamedTuple):
     """A transformers tokenizer, with the context and the vocabulary of its model where a configuration is there."""
 
     tokenizer: Any
@@ -377,7 +377,7 @@ class FoundTokenizer(NamedTuple):
     vocabulary: int | None
 
 
-def tokenizer_of(model: str, settings: ModelSettings) -> FoundTokenizer:
+def tokenizer_of(model: str, settings: ModelSettings) -> _FoundTokenizer:
     """The tokenizer of a hub id or a folder, which need hold nothing else. Raises ModelError."""
     folder = Path(model).expanduser()
     if not (folder / "tokenizer.json").is_file() or (folder / "config.json").is_file():
@@ -386,10 +386,10 @@ def tokenizer_of(model: str, settings: ModelSettings) -> FoundTokenizer:
         located = locate(model, weights=False)
         if not located.gguf:
             config = from_pretrained(AutoConfig, located, settings, {}).get_text_config()
-            return FoundTokenizer(load_tokenizer(located, settings), context_of(config), config.vocab_size)
+            return _FoundTokenizer(load_tokenizer(located, settings), context_of(config), config.vocab_size)
     else:
         located = Located(model, folder)
-    return FoundTokenizer(load_tokenizer(located, settings), None, None)
+    return _FoundTokenizer(load_tokenizer(located, settings), None, None)
 
 
 def context_of(config: Any) -> int | None:

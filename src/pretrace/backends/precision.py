@@ -40,7 +40,7 @@ _ROWS, _OUTPUTS, _SHAPES = 256, 8192, 4
 Shape = tuple[int, int]
 """Inputs and outputs of a linear layer."""
 
-TYPICAL: tuple[Shape, ...] = ((576, 1536), (1536, 576), (576, 576), (576, 8192))
+_TYPICAL: tuple[Shape, ...] = ((576, 1536), (1536, 576), (576, 576), (576, 8192))
 """Shapes of a small language model (SmolLM2-135M), for where no model is at hand."""
 
 
@@ -83,7 +83,7 @@ def best_route(model: torch.nn.Module | None = None) -> str:
     Measured once for a machine, a version of torch, a number of threads and the shapes, and then kept in the
     cache with its figures. Without a model the shapes are those of a small language model.
     """
-    return route_of((shapes_of(model) if model is not None else ()) or TYPICAL)
+    return route_of((shapes_of(model) if model is not None else ()) or _TYPICAL)
 
 
 @functools.cache

@@ -44,7 +44,7 @@ from pretrace.errors import ModelError
 from pretrace.types import Backend, Proposer
 
 
-class Guesser(Protocol):
+class _Guesser(Protocol):
     """A model that says which tokens are likely at given positions. `sharing` neighbours at a time have
     their positions in common."""
 
@@ -83,7 +83,7 @@ class _Asked:
 class Proposals:
     """A `Proposer`: neighbours by one model, kept on disk unless `cache` is False."""
 
-    def __init__(self, guesser: Guesser, *, cache: bool = True) -> None:
+    def __init__(self, guesser: _Guesser, *, cache: bool = True) -> None:
         self.guesser = guesser
         self.fingerprint = guesser.fingerprint
         self.facts = guesser.facts

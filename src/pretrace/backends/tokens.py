@@ -29,7 +29,7 @@ class Tokens:
     """
 
     def __init__(self, tokenizer: Any, *, start: str = "tokenizer", max_tokens: int | None = None) -> None:
-        self.rust = plain_tokenizer(tokenizer)
+        self.rust = _plain_tokenizer(tokenizer)
         self.hash = tokenizer_hash(self.rust)
         self.prefix = _prefix(tokenizer, start)
         self.start = start
@@ -64,7 +64,7 @@ class Tokens:
         return spans
 
 
-def plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:
+def _plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:
     """A copy of the Rust tokenizer inside a transformers tokenizer, without truncation, padding or template."""
     backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
     backend = backend or getattr(tokenizer, "backend_tokenizer", None)

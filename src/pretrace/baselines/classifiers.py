@@ -157,7 +157,7 @@ class Words:
 
 @classifiers.add("words")
 @dataclass(frozen=True)
-class BagOfWords:
+class _BagOfWords:
     """Logistic regression on words, word pairs and punctuation (Das et al. 2024).
 
     Features are lower-cased TF-IDF of what occurs in at least two of the texts learnt from; in scripts without
@@ -254,7 +254,7 @@ class _Gpt2:
 
 @classifiers.add("embeddings")
 @dataclass(frozen=True)
-class Embeddings:
+class _Embeddings:
     """Logistic regression on sentence embeddings, of all-MiniLM-L6-v2 unless told otherwise.
 
     `model` is a folder or hub id for sentence-transformers, "minilm" the one in the extra `embeddings`.

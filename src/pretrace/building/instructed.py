@@ -183,7 +183,7 @@ def _ends(backend: HuggingFace) -> list[int]:
 # It is asked by the client of all servers (`backends.serving.client`): an answer has a time limit as a whole and a
 # size, and the key goes only to hosts that may have it.
 
-SERVED_FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
+_SERVED_FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
 _SECONDS = 120.0
 _RETRIES = 4  # the client waits longer before each: about ten seconds together
 _PARALLEL = 8
@@ -248,7 +248,7 @@ class ServerInstructed:
         self.name = f"{address.model} at {address.url}"
         self.facts: Mapping[str, Any] = {"name": address.model, "server": address.url, "weights": "unknown"}
         self.fingerprint = json.dumps(
-            {"format": SERVED_FORMAT, "server": address.url, "model": address.model}
+            {"format": _SERVED_FORMAT, "server": address.url, "model": address.model}
         )
         self._kept_as = self.fingerprint if cache else None
 

@@ -52,7 +52,7 @@ KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
 
 
-def flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Answer:
+def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Answer:
     """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
     settings, how, engine, found = command.settings, division.job, division.engine, Gathered()
     both = Both(asked, known)
@@ -238,7 +238,7 @@ def flag(
         given=Given({name: value for name, value in given.items() if name not in _NOT_RECORDED}),
     )
     if corpus is None or known is None:
-        return flag_shards(command, stream, other, division)
+        return _flag_shards(command, stream, other, division)
     return _at_once(command, corpus, known, unread)
 
 

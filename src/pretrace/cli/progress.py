@@ -71,7 +71,7 @@ class Passes:
         if not self.work.total:
             return ""
         done = f"{self.work.done:,} of {self.work.total:,} texts"
-        return " · ".join(filter(None, (self.what, done, self.rate, left_of(self.outlook))))
+        return " · ".join(filter(None, (self.what, done, self.rate, _left_of(self.outlook))))
 
     def said(self) -> str:
         """What is done now."""
@@ -82,7 +82,7 @@ class Passes:
         )
 
 
-def left_of(outlook: Outlook) -> str:
+def _left_of(outlook: Outlook) -> str:
     """Such as "4 min 10 s left"; nothing where it is not known."""
     left = outlook.left() if outlook.share else None
     return "" if left is None else f"{duration(left)} left"
@@ -176,7 +176,7 @@ class _Bar(Passes):
         """So many are done."""
         super().advance(texts, tokens, seconds, fresh)
         rate = self.rate or "from the cache"
-        self.progress.update(self.task, advance=texts, rate=rate, left=left_of(self.outlook))
+        self.progress.update(self.task, advance=texts, rate=rate, left=_left_of(self.outlook))
 
 
 @contextmanager

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
+class _Searched:
     """Which corpus is searched, for which control texts, and where the result goes."""
 
     corpus: tuple[str, ...] = option(
@@ -102,7 +102,7 @@ class Searched:
         )
 
 
-def scan(source: Source, searched: Searched, settings: ScanSettings, given: Given) -> Answer:
+def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Given) -> Answer:
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""

@@ -205,7 +205,7 @@ def order(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heldout:
+class _Heldout:
     """What the texts are held against."""
 
     heldout: str | None = option(
@@ -220,7 +220,7 @@ class Heldout:
 def recite(
     source: Source,
     target: Target,
-    held: Heldout,
+    held: _Heldout,
     asked: Asked,
     settings: ReciteSettings,
     beside: Beside,

@@ -19,12 +19,12 @@ from pretrace.results.run import axis_range
 from pretrace.types import Doubles, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
 
-MOST_DOTS = 1500
+_MOST_DOTS = 1500
 """Dots a side; beyond, one stands for several documents."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dots:
+class _Dots:
     """Where dots stand: `x` in the unit of the axis, `y` in rows; how many rows there is room for, the diameter of
     a dot in points, and the places of the documents that each stands for."""
 
@@ -74,7 +74,7 @@ def _title(names: Sequence[str], values: Doubles, documents: Sequence[int]) -> s
 
 def per_dot(audit: Verdict) -> int:
     """How many documents one dot of the figure stands for."""
-    return -(-max(len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL)) // MOST_DOTS)
+    return -(-max(len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL)) // _MOST_DOTS)
 
 
 def _measured(audit: Verdict) -> str:
@@ -142,7 +142,7 @@ def _range(values: Doubles) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def _stacked(values: Doubles, ends: tuple[float, float], height: float, number: int) -> Dots:
+def _stacked(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:
     """Dots in columns, one for `number` documents, in a strip `height` points high. Zero is an edge between columns;
     what lies beyond the axis stands at its ends."""
     low, high = ends
@@ -162,10 +162,12 @@ def _stacked(values: Doubles, ends: tuple[float, float], height: float, number: 
         for column in columns_of
         for start in range(0, len(column), number)
     )
-    return Dots(np.repeat((places + 0.5) * width, dots), y, rows, 0.84 * min(points, height / rows), one_each)
+    return _Dots(
+        np.repeat((places + 0.5) * width, dots), y, rows, 0.84 * min(points, height / rows), one_each
+    )
 
 
-def _draw(axes: Axes, dots: Dots, side: str, *, filled: np.ndarray) -> None:
+def _draw(axes: Axes, dots: _Dots, side: str, *, filled: np.ndarray) -> None:
     for which, colour, face in ((filled, SIGN, SIGN), (~filled, "#5a5a5a", "white")):
         if not which.any():
             continue

@@ -16,7 +16,7 @@ from pretrace.report.wording import named
 from pretrace.types import Check, Measured, Placebo, Run, Verdict
 
 UNNAMED = "a model the run does not name"
-UNNAMED_SERVED = "a model whose name was not recorded"
+_UNNAMED_SERVED = "a model whose name was not recorded"
 _LONGEST = 1000
 _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
 _ROLES = ("target", "placebo", "generator", "reference", "tuned")
@@ -146,7 +146,7 @@ def model_as_served(name: str, found: Mapping[str, Any]) -> tuple[str, tuple[tup
     ('writer', (('served at', False), ('https://host/v1', True), ('its weights are not known', False)))
     """
     own, url = served_as(name)
-    own = str(found.get("served_model") or own or UNNAMED_SERVED)
+    own = str(found.get("served_model") or own or _UNNAMED_SERVED)
     server = str(found.get("server", ""))
     url = url or (server if "://" in server else "")
     lines: list[tuple[str, bool]] = [("served at", False), (named(url), True)] if url else []

@@ -90,7 +90,7 @@ def sensitivity(points: Sequence[Entry], used: Mapping[str, float]) -> Figure:
     """AUC against threshold, ratio and number of layers, one panel each: a line through the points that agree
     with `used` in the other two, a filled dot at the setting used, and grey dots for all other combinations
     where more than one parameter was varied at a time."""
-    grid = is_grid(points, used)
+    grid = _is_grid(points, used)
     with styled():
         figure = Figure(figsize=(8.6, 2.3), layout="constrained")
         panels = figure.subplots(1, len(PARAMETERS), sharey=True)
@@ -111,7 +111,7 @@ def sensitivity(points: Sequence[Entry], used: Mapping[str, float]) -> Figure:
     return figure
 
 
-def is_grid(points: Sequence[Entry], used: Mapping[str, float]) -> bool:
+def _is_grid(points: Sequence[Entry], used: Mapping[str, float]) -> bool:
     """Whether some settings differ from those used in more than one parameter."""
     return not all(any(_agrees(point, used, but=name) for name in PARAMETERS) for point in points)
 
@@ -304,7 +304,7 @@ def _score(facts: Facts, number: int) -> dict[str, object]:
     pairs = flattened(facts.others)
     return {
         "facts": facts,
-        "grid": is_grid(facts.sensitivity, facts.used),
+        "grid": _is_grid(facts.sensitivity, facts.used),
         "others": [(_PREFIX.sub("", k).replace("_", " "), value) for k, value in pairs if value != "none"],
         "figures": dict.fromkeys(_FIGURES) | dict(_figures(facts, number)),
     }

@@ -191,7 +191,7 @@ def sides(flagged: Verdict) -> Figure:
     return figure
 
 
-def one_a_document(flagged: Verdict) -> tuple[Doubles, Bools]:
+def _one_a_document(flagged: Verdict) -> tuple[Doubles, Bools]:
     """The p-value of each document, and whether it is flagged; each once, however many texts it has."""
     texts = flagged.table("flags")
     first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
@@ -231,7 +231,7 @@ def _p_bars(flagged: Verdict) -> tuple[Bars, int]:
     whole = flagged.figures.get("whole") or {}
     if whole.get("p"):
         return from_plain(Bars, whole["p"], "p"), whole["low_p"]
-    p, chosen = one_a_document(flagged)
+    p, chosen = _one_a_document(flagged)
     return p_bars(p, chosen), int((p <= 0.05).sum())
 
 

@@ -19,7 +19,7 @@ from pretrace.report.wording import named, shortened
 from pretrace.types import Heat
 
 MAX_PIECES = 600
-MAX_PIECE = 200
+_MAX_PIECE = 200
 """Characters of one piece that are shown; a token of ordinary text has a dozen."""
 
 UNSEEN = "#e4e4e8"
@@ -105,7 +105,7 @@ def print_heat(heat: Heat, console: Console) -> None:
 
 def shown(piece: str) -> str:
     """A piece as it is displayed: unseen characters spelled out, line ends and tabs marked and kept."""
-    text = spelled_out(shortened(piece, MAX_PIECE).replace("\r\n", "\n"), keep="\n\t")
+    text = spelled_out(shortened(piece, _MAX_PIECE).replace("\r\n", "\n"), keep="\n\t")
     return text.replace("\n", "↵\n").replace("\t", "→\t") or "·"
 
 

@@ -41,7 +41,7 @@ _CONTROL_DASHES = ((5.0, 2.2), (1.6, 1.6), (6.0, 1.6, 1.6, 1.6))
 
 
 @dataclass(frozen=True, slots=True)
-class Stroke:
+class _Stroke:
     """How one row is drawn: colour, dash pattern in points (empty for a solid line), width in points."""
 
     colour: str
@@ -58,16 +58,16 @@ class Contrast:
     shuffled: Measured | None = None
 
 
-def strokes(rows: Sequence[Measured]) -> tuple[Stroke, ...]:
+def strokes(rows: Sequence[Measured]) -> tuple[_Stroke, ...]:
     """One stroke a row: colours for the scores with the largest AUC, grey for the others, dashes for controls."""
     scores = [i for i, row in enumerate(rows) if row.kind == "score"]
     best = sorted(scores, key=lambda i: -rows[i].auc.value)[: len(PALETTE)]
     colours = dict(zip(sorted(best), PALETTE, strict=False))
     dashes = itertools.cycle(_CONTROL_DASHES)
     return tuple(
-        Stroke(CONTROL, next(dashes), 1.3)
+        _Stroke(CONTROL, next(dashes), 1.3)
         if row.kind != "score"
-        else Stroke(colours.get(i, REST), (), 1.4 if i in colours else 0.9)
+        else _Stroke(colours.get(i, REST), (), 1.4 if i in colours else 0.9)
         for i, row in enumerate(rows)
     )
 
@@ -203,7 +203,7 @@ def _auc_rows(
     names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Estimate]
 ) -> tuple[Figure, Axes, list[float]]:
     """A figure with an AUC axis wide enough for `drawn`, rows at least as high as `rooms`, and the rows' places."""
-    labels = [label_of(name) for name in names]
+    labels = [_label_of(name) for name in names]
     # A name on two lines takes more room.
     heights = np.array([max(room, 1 + 0.55 * s.count("\n")) for room, s in zip(rooms, labels, strict=True)])
     places = (np.cumsum(heights) - heights / 2).tolist()
@@ -246,6 +246,6 @@ def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, 
     axes.plot([auc.value], [place], marker=marker, ms=_SIZES[marker], mec=colour, mfc=face, mew=1.3)
 
 
-def label_of(name: str) -> str:
+def _label_of(name: str) -> str:
     """A name on at most two lines of a margin."""
     return "\n".join(textwrap.wrap(named(name, 70), 36, break_on_hyphens=False))

@@ -24,15 +24,15 @@ from pretrace.types import Heat, Run
 # The texts of a run token by token: how likely the model found each piece.
 
 
-MOST_MAPS = 24
+_MOST_MAPS = 24
 
 
 def tokens(run: Run) -> Section | None:
     """Token heat maps of the texts that the run kept for this; nothing where it kept none."""
     if not run.heat:
         return None
-    maps = [_map(heat, run) for heat in run.heat[:MOST_MAPS]]
-    values = {"maps": maps, "hidden": max(0, len(run.heat) - MOST_MAPS)}
+    maps = [_map(heat, run) for heat in run.heat[:_MOST_MAPS]]
+    values = {"maps": maps, "hidden": max(0, len(run.heat) - _MOST_MAPS)}
     return Section("Texts, token by token", "tokens", fill("run/tokens.html", values), appendix=_many(run))
 
 
@@ -61,8 +61,8 @@ def _surprise(logp: float | None) -> tuple[str, str]:
     return f"h{step}", f"{title} ({odds})" if odds else title
 
 
-MOST_SKIPPED = 50
-FEWEST_FOR_HISTOGRAM = 5
+_MOST_SKIPPED = 50
+_FEWEST_FOR_HISTOGRAM = 5
 """Below this a histogram shows the texts, not a distribution; the table of texts says more."""
 _COLUMNS, _EDGE = 4, 10
 FEW = 6
@@ -212,7 +212,7 @@ def comparisons(run: Run) -> Section | None:
 def distributions(run: Run) -> Section | None:
     """How each score is distributed over the texts: one small histogram a score; nothing for a handful of texts."""
     sampled, run = facts.sampled(run), facts.drawn(run)
-    if len(run.ids) < FEWEST_FOR_HISTOGRAM or not run.scores:
+    if len(run.ids) < _FEWEST_FOR_HISTOGRAM or not run.scores:
         return None
     masks = {kind: np.array([member is label for member in run.members]) for kind, label in _LABELS.items()}
     kinds = [kind for kind, mask in masks.items() if mask.any()]
@@ -281,8 +281,8 @@ def skipped(run: Run) -> Section:
     cut = [(run.ids[i], int(run.tokens[i]), int(run.cut[i])) for i in np.flatnonzero(run.cut > 0)]
     values = {
         "counts": counts(run),
-        "cut": cut[:MOST_SKIPPED],
-        "skipped": run.skipped[:MOST_SKIPPED],
+        "cut": cut[:_MOST_SKIPPED],
+        "skipped": run.skipped[:_MOST_SKIPPED],
         "reasons": list(run.whole.reasons.items())
         if run.whole
         else Counter(text.reason for text in run.skipped).most_common(),
@@ -290,7 +290,7 @@ def skipped(run: Run) -> Section:
         "cells": run.whole.missing if run.whole else len(run.missing),
         "lacking": run.whole.lacking if run.whole else len({one.id for one in run.missing}),
         "unreadable": run.whole.unreadable if run.whole else 0,
-        "most": MOST_SKIPPED,
+        "most": _MOST_SKIPPED,
     }
     return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values), appendix=True)
 

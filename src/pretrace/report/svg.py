@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from pretrace.errors import shown
 
-STYLE: dict[str, Any] = {
+_STYLE: dict[str, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "pretrace",
     "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "text.color": "#1c1c1c",
     "axes.labelsize": 9.0, "axes.edgecolor": "#8a8a8a", "axes.labelcolor": "#333333", "axes.linewidth": 0.6,
@@ -42,7 +42,7 @@ _LOCK = threading.RLock()
 @contextmanager
 def styled() -> Iterator[None]:
     """Within: matplotlib's defaults with our style on top, whatever the user's own settings are."""
-    with _LOCK, style.context(["default", STYLE]):
+    with _LOCK, style.context(["default", _STYLE]):
         yield
 
 

@@ -23,13 +23,13 @@ from pretrace.verdicts.outcome import SECOND
 
 MOST_ROWS = 50
 """Rows of a table in the report; its csv file has all."""
-MOST_TESTS = 5
+_MOST_TESTS = 5
 """Earlier tests of the same texts that page one names."""
 DOCUMENTS = 5
 """Documents that are named below a text."""
 WINDOWS, FEWER = 6, 3
 """Windows of the texts, and of the controls, that are shown in full."""
-MOST_TOLD = 1e6
+_MOST_TOLD = 1e6
 """Tries above which a model is said not to print a window."""
 LONGEST = 1_000
 """Characters of a continuation that are shown."""
@@ -93,7 +93,7 @@ def identity(verdict: Verdict) -> Iterator[Row]:
         yield Row(
             "Tests of these texts",
             wording.plain(first),
-            tuple((named(wording.plain(one)), False) for one in others[:MOST_TESTS]),
+            tuple((named(wording.plain(one)), False) for one in others[:_MOST_TESTS]),
         )
 
 
@@ -204,7 +204,7 @@ def passages(verdict: Verdict) -> Section | None:
     return Section("What was found", "found", fill("verdict/found.html", values))
 
 
-def recitations(verdict: Verdict) -> Section | None:
+def _recitations(verdict: Verdict) -> Section | None:
     """What a model printed of texts and controls: beginning, text and continuation side by side, common runs marked."""
     if verdict.test != "recite":
         return None
@@ -235,8 +235,8 @@ def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
         tries = float(row["tries"])
         said.append(
             f"In {_tries(int(tries))} the model can be expected to print this."
-            if tries <= MOST_TOLD
-            else f"The model cannot be expected to print this: it would take more than {MOST_TOLD:,.0f} tries."
+            if tries <= _MOST_TOLD
+            else f"The model cannot be expected to print this: it would take more than {_MOST_TOLD:,.0f} tries."
         )
     else:
         said.append(
@@ -279,7 +279,7 @@ def _tries(number: int) -> str:
 
 SECTIONS: Sections[Verdict] = (
     passages,
-    recitations,
+    _recitations,
     deciding_test,
     checks,
     power,

@@ -30,11 +30,11 @@ OVERLAP = 1 << 16
 """Bytes of a text file that are searched again with what follows, so that no run is cut."""
 ROWS = 1024
 TEXT_NAMES = ("text", "content", "raw_content", "body", "input")
-ID_NAMES = ("id", "doc_id", "document_id", "uuid", "warc_record_id")
-URL_NAMES = ("url", "source_url", "link", "source")
-DATE_NAMES = ("date", "timestamp", "created", "added", "published")
-PACKED = (".gz", ".zst")
-ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", ".warc", ".wet")
+_ID_NAMES = ("id", "doc_id", "document_id", "uuid", "warc_record_id")
+_URL_NAMES = ("url", "source_url", "link", "source")
+_DATE_NAMES = ("date", "timestamp", "created", "added", "published")
+_PACKED = (".gz", ".zst")
+_ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", ".warc", ".wet")
 _NESTED = ("meta", "metadata")
 INDEX = "infini-gram:"
 """How the address of an index begins, which is asked and not read (`scan.index`)."""
@@ -76,9 +76,9 @@ class CorpusFile:
     def ending(self) -> str:
         """The ending that tells the format, without that of a packer; "" for another."""
         name = self.address.lower().partition("?")[0]
-        for one in PACKED:
+        for one in _PACKED:
             name = name.removesuffix(one)
-        return next((one for one in ENDINGS if name.endswith(one)), "")
+        return next((one for one in _ENDINGS if name.endswith(one)), "")
 
     @property
     def is_index(self) -> bool:
@@ -283,7 +283,7 @@ def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
         mine = [one for one in _listed(source) if one.ending]
         if not mine:
             raise TextsError(
-                f"{source} names no file that can be searched: give {', '.join(ENDINGS)} (each also with .gz or "
+                f"{source} names no file that can be searched: give {', '.join(_ENDINGS)} (each also with .gz or "
                 ".zst), a folder of such files, a pattern, or an address that fsspec opens."
             )
         for one in mine:
@@ -398,7 +398,7 @@ def _place(stream: Any, read: int) -> int:
         return read
 
 
-_FACTS: Mapping[str, tuple[str, ...]] = {"id": ID_NAMES, "url": URL_NAMES, "date": DATE_NAMES}
+_FACTS: Mapping[str, tuple[str, ...]] = {"id": _ID_NAMES, "url": _URL_NAMES, "date": _DATE_NAMES}
 
 
 def _text_column(raw: bytes) -> str:
@@ -452,7 +452,7 @@ def _facts(line: bytes) -> Facts:
             nested = item[name]
             break
     both = {**nested, **item} if nested else item
-    return Facts(_first(both, ID_NAMES), _first(both, URL_NAMES), _first(both, DATE_NAMES))
+    return Facts(_first(both, _ID_NAMES), _first(both, _URL_NAMES), _first(both, _DATE_NAMES))
 
 
 def facts_of(metadata: str) -> Facts:

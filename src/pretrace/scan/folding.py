@@ -29,7 +29,7 @@ _SPACES = re.compile(r"\s")
 
 
 @cache
-def lowered() -> npt.NDArray[np.uint16]:
+def _lowered() -> npt.NDArray[np.uint16]:
     """For every character below U+10000 the one that it is compared as, uint16 [65536]; 32 for white space."""
     made = np.arange(0x10000, dtype=np.uint16)
     for code in range(0x10000):
@@ -52,7 +52,7 @@ def plain(*, exact: bool, json: bool) -> Bytes:
     longer characters, in JSON also quotes and backslashes, and all where every byte counts."""
     made = np.zeros(256, dtype=np.uint8)
     if not exact:
-        made[:128] = lowered()[:128]
+        made[:128] = _lowered()[:128]
         if json:
             made[[ord('"'), ord("\\")]] = 0
     return made
@@ -82,7 +82,7 @@ def packed(documents: Sequence[bytes], *, exact: bool, fast: bool) -> tuple[Byte
 
         out = np.empty(len(joined) + BLOCK * (len(documents) + 2), dtype=np.uint8)
         spans = np.empty((len(documents), 2), dtype=np.int64)
-        size = kernels.fold(joined, lowered(), plain(exact=exact, json=False), exact, out, spans)
+        size = kernels.fold(joined, _lowered(), plain(exact=exact, json=False), exact, out, spans)
         return out[:size], spans
     if not exact and len(joined):
         joined = _folded_in_numpy(joined)
@@ -99,7 +99,7 @@ def packed(documents: Sequence[bytes], *, exact: bool, fast: bool) -> tuple[Byte
 
 def _folded_in_numpy(joined: Bytes) -> Bytes:
     """The same as the kernel `fold`, a few passes over the whole buffer."""
-    table = lowered()
+    table = _lowered()
     made = table[:128].astype(np.uint8)[np.minimum(joined, 127)]
     made[joined > 127] = joined[joined > 127]
     following = joined[1:] & 0xC0 == 0x80
@@ -150,7 +150,7 @@ def lines_of(
     inside = np.zeros_like(spans)
     name = np.frombuffer(key.encode(), dtype=np.uint8)
     size = kernels.lines(
-        buffer, starts, name, lowered(), plain(exact=exact, json=True), exact, out, spans, irregular, inside
+        buffer, starts, name, _lowered(), plain(exact=exact, json=True), exact, out, spans, irregular, inside
     )
     return out[:size], spans, irregular, np.stack([starts[:-1], starts[1:]], axis=1), inside
 

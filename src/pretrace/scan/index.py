@@ -51,7 +51,7 @@ _OPERATORS = re.compile(r"\s(?:AND|OR)\s")
 _WORDS = re.compile(r"\S+")
 
 
-class Index(Protocol):
+class _Index(Protocol):
     """Counts passages. `most` characters may be asked for at once, `at_once` questions may be under way."""
 
     most: int
@@ -94,7 +94,7 @@ class Served:
         )  # fmt: skip
 
     def count(self, passage: str) -> int:
-        """As `Index`; a passage with a word that the server takes for an operator is not asked for."""
+        """As `_Index`; a passage with a word that the server takes for an operator is not asked for."""
         if _OPERATORS.search(passage):
             return 0
         found = self._asked({"query_type": "count", "query": passage}).get("count")
@@ -103,7 +103,7 @@ class Served:
         return found
 
     def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
-        """As `Index`."""
+        """As `_Index`."""
         found = self._asked({"query_type": "find", "query": passage}).get("segment_by_shard")
         return _documents(
             found, most,
@@ -132,7 +132,7 @@ class Served:
         return found
 
 
-class Local:
+class _Local:
     """An index in a folder of this machine, asked by infini-gram's own package. `tokens` gives the ids of a passage, in
     each form in which it may stand in a document."""
 
@@ -171,11 +171,11 @@ class Local:
         )  # fmt: skip
 
     def count(self, passage: str) -> int:
-        """As `Index`."""
+        """As `_Index`."""
         return sum(int(self._engine.count(input_ids=one)["count"]) for one in self._forms(passage))
 
     def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
-        """As `Index`."""
+        """As `_Index`."""
         found: dict[int, Facts] = {}
         for ids in self._forms(passage):
             segments = self._engine.find(input_ids=ids)["segment_by_shard"]
@@ -185,7 +185,7 @@ class Local:
         return sorted(found.items())[:most]
 
     def backwards(self, passage: str) -> int:
-        """As `Index`: an index of version 5 holds each document from its end to its beginning."""
+        """As `_Index`: an index of version 5 holds each document from its end to its beginning."""
         return sum(int(self._engine.count(input_ids=one[::-1])["count"]) for one in self._forms(passage))
 
     def unasked(self, text: str) -> bool:
@@ -205,11 +205,11 @@ class Local:
         return [behind, alone]
 
 
-def open_index(file: CorpusFile) -> Index:
+def _open_index(file: CorpusFile) -> _Index:
     """The index that an address names; TextsError for one that is written otherwise."""
     place, _, name = file.address.removeprefix(INDEX).partition("#")
     if "://" not in place:
-        return Local(Path(place), name)
+        return _Local(Path(place), name)
     parts = split_url(place)
     if parts is None or holds_secret(parts) or not name:
         raise TextsError(
@@ -236,7 +236,7 @@ def _documents(segments: Any, most: int, document: Callable[[int, int], Any]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class _Stretch:
     """Characters [start, end) of a text that stand at so many places."""
 
     start: int
@@ -249,15 +249,15 @@ class Asked:
     """What an index says of a text: the longest stretches that it holds, the shortest ones of which they are made with
     the places of each, and the places of the whole text."""
 
-    runs: tuple[Stretch, ...] = ()
-    pieces: tuple[Stretch, ...] = ()
+    runs: tuple[_Stretch, ...] = ()
+    pieces: tuple[_Stretch, ...] = ()
     copies: int = 0
 
 
 class _Words:
     """The words of a text, and at how many places stretches of them stand."""
 
-    def __init__(self, text: str, index: Index) -> None:
+    def __init__(self, text: str, index: _Index) -> None:
         self.text, self.most, self._index = text, index.most, index
         self.spans = [(one.start(), one.end()) for one in _WORDS.finditer(text)]
         self._known: dict[tuple[int, int], int] = {}
@@ -289,12 +289,12 @@ class _Words:
         return _last(last, len(self.spans), lambda i: self.places(first, i) > 0)
 
 
-def runs_of(text: str, index: Index) -> Asked:
+def runs_of(text: str, index: _Index) -> Asked:
     """The runs of a text that an index holds. Found are all stretches of whole words with `RUN` or more characters that
     it counts at one place or more, up to `Index.most` characters each."""
     words = _Words(text, index)
     runs = _longest(words)
-    found = tuple(Stretch(words.spans[a][0], words.spans[b - 1][1], words.places(a, b)) for a, b in runs)
+    found = tuple(_Stretch(words.spans[a][0], words.spans[b - 1][1], words.places(a, b)) for a, b in runs)
     whole = runs == [(0, len(words.spans))]
     return Asked(found, tuple(_pieces(words, runs)), found[0].places if whole else 0)
 
@@ -323,7 +323,7 @@ def _longest(words: _Words) -> list[tuple[int, int]]:
     return runs
 
 
-def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[Stretch]:
+def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch]:
     """The runs in pieces of `RUN` characters or little more, each with the places where it stands: what is common in a
     run that stands at one place stands at many."""
     done = 0
@@ -339,7 +339,7 @@ def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[Stretch]
             left = (
                 words.spans[at - 1][1] if at > begin else words.spans[at][0]
             )  # white space between words as well
-            yield Stretch(left, words.spans[behind - 1][1], words.places(start, behind))
+            yield _Stretch(left, words.spans[behind - 1][1], words.places(start, behind))
             at = behind
         done = max(done, end)
 
@@ -391,7 +391,7 @@ class Kept:
                 if "speaks" in row:
                     self.speaks = str(row["speaks"])
                     continue
-                runs, pieces = (tuple(Stretch(*one) for one in row[name]) for name in ("runs", "pieces"))
+                runs, pieces = (tuple(_Stretch(*one) for one in row[name]) for name in ("runs", "pieces"))
                 self.named[row["text"]] = [(number, Facts(*facts)) for number, facts in row["named"]]
                 self.found[row["text"]] = Asked(runs, pieces, row["copies"])
 
@@ -429,7 +429,7 @@ def ask_index(
     """What an index holds of texts, `starts` being the first byte of each among all; None where `stop` was set. Answers
     are kept in the file `kept`, so that nothing is asked twice."""
     had, unread = Kept(kept), ""
-    index = open_index(file)
+    index = _open_index(file)
 
     def one(i: int) -> None:
         if i in had.found or (stop is not None and stop.is_set()):
@@ -454,7 +454,7 @@ def ask_index(
     return _part(facts, texts, starts, had)
 
 
-def speaks(index: Index, texts: Sequence[str]) -> str:
+def speaks(index: _Index, texts: Sequence[str]) -> str:
     """Why an index says nothing of these texts, "" where it does: pairs of their words must stand in it."""
     pairs = []
     for text in texts:
@@ -473,7 +473,7 @@ def speaks(index: Index, texts: Sequence[str]) -> str:
     return ""
 
 
-def left_out(index: Index, texts: Sequence[str]) -> str:
+def left_out(index: _Index, texts: Sequence[str]) -> str:
     """What of the texts an index cannot be asked for, "" where nothing: what was not asked for clears nobody."""
     some = sum(map(index.unasked, texts))
     if not some:
@@ -486,7 +486,7 @@ def left_out(index: Index, texts: Sequence[str]) -> str:
 
 def seconds_for(file: CorpusFile, texts: Sequence[str]) -> tuple[int, float]:
     """About how many questions texts take, and how many seconds, timed on the first ten."""
-    index, words = open_index(file), [one.group() for text in texts[:50] for one in _WORDS.finditer(text)]
+    index, words = _open_index(file), [one.group() for text in texts[:50] for one in _WORDS.finditer(text)]
     began = time.perf_counter()
     for one in words[:10]:
         index.count(one)

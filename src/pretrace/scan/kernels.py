@@ -11,14 +11,14 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic as _intrinsic
-from numba.np.arrayobj import make_array as _make_array
+from numba.extending import intrinsic as untyped_intrinsic
+from numba.np.arrayobj import make_array as untyped_make_array
 
 from pretrace.scan.folding import BLOCK, GAP
 from pretrace.scan.searching import followed as _followed
 
-intrinsic: Any = _intrinsic
-make_array: Any = _make_array
+_intrinsic: Any = untyped_intrinsic
+_make_array: Any = untyped_make_array
 compiled: Any = numba.njit(nogil=True, cache=True)
 followed = compiled(_followed)
 
@@ -78,24 +78,24 @@ def close(out: Any, n: int) -> int:
     return end
 
 
-@intrinsic
+@_intrinsic
 def load(_typing: Any, array: Any, place: Any) -> Any:
     """The 8 bytes of an array from a place on as one number, wherever they lie."""
 
     def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
         there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
         return builder.load(there, align=1)
 
     return types.uint64(array, types.int64), made
 
 
-@intrinsic
+@_intrinsic
 def store(_typing: Any, array: Any, place: Any, number: Any) -> Any:
     """Write a number as 8 bytes of an array."""
 
     def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
         there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
         builder.store(arguments[2], there, align=1)
         return context.get_dummy_value()
@@ -103,12 +103,12 @@ def store(_typing: Any, array: Any, place: Any, number: Any) -> Any:
     return types.void(array, types.int64, types.uint64), made
 
 
-@intrinsic
+@_intrinsic
 def prefetch(_typing: Any, array: Any, place: Any) -> Any:
     """Ask the processor to bring an item of an array near, and do not wait for it."""
 
     def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
         there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [there.type, number, number, number])
@@ -120,10 +120,10 @@ def prefetch(_typing: Any, array: Any, place: Any) -> Any:
 
 
 EACH = np.uint64(0x0101010101010101)
-TOPS = np.uint64(0x8080808080808080)
-SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
+_TOPS = np.uint64(0x8080808080808080)
+_SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
 SPACES, QUOTES, BACKSLASHES = (EACH * np.uint64(ord(sign)) for sign in ' "\\')
-BELOW_SPACE = EACH * np.uint64(0x80 - 0x20)
+_BELOW_SPACE = EACH * np.uint64(0x80 - 0x20)
 FROM_A, BEHIND_Z = EACH * np.uint64(0x80 - ord("A")), EACH * np.uint64(0x80 - ord("Z") - 1)
 
 
@@ -133,13 +133,13 @@ def plainly(raw: Any, i: int, end: int, out: Any, n: int, spaced: bool, json: bo
     another one, in JSON a quote or a backslash. The next byte, the new end, and whether the last one was a space."""
     while i + 8 <= end:
         word = load(raw, i)
-        low = word & SEVEN
-        space = ~((low ^ SPACES) + SEVEN) & TOPS
+        low = word & _SEVEN
+        space = ~((low ^ SPACES) + _SEVEN) & _TOPS
         before = space << np.uint64(8) | (np.uint64(0x80) if spaced else np.uint64(0))
-        odd = (word | ~(low + BELOW_SPACE)) & TOPS | space & before
+        odd = (word | ~(low + _BELOW_SPACE)) & _TOPS | space & before
         if json:
-            odd |= (~((low ^ QUOTES) + SEVEN) | ~((low ^ BACKSLASHES) + SEVEN)) & TOPS
-        capital = (low + FROM_A) & ~(low + BEHIND_Z) & TOPS
+            odd |= (~((low ^ QUOTES) + _SEVEN) | ~((low ^ BACKSLASHES) + _SEVEN)) & _TOPS
+        capital = (low + FROM_A) & ~(low + BEHIND_Z) & _TOPS
         store(out, n, word | capital >> np.uint64(2))
         if odd == 0:
             n, i, spaced = n + 8, i + 8, space >> np.uint64(63) != 0

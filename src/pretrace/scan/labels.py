@@ -40,7 +40,7 @@ def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, int]]:
             yield str(name), member, int(copies or documents)
 
 
-class Scanned:
+class _Scanned:
     """The texts that a scan in `folder` looked for, by which others are known again."""
 
     def __init__(self, folder: Path, verdict: Verdict) -> None:
@@ -65,14 +65,14 @@ class Scanned:
             )
 
 
-class LabelledStream(TextStream):
+class _LabelledStream(TextStream):
     """The texts of a source that have a label by a scan, with their copies (`Text.copies`)."""
 
     def __init__(self, stream: TextStream, found: Path, verdict: Verdict) -> None:
         super().__init__(stream.name, stream.source, USUAL, lambda reading: iter(()))
         self.card, self._stream = stream.card, stream
         self._labels = {name: (member, copies) for name, member, copies in labels_of(verdict)}
-        self._scanned = Scanned(found, verdict)
+        self._scanned = _Scanned(found, verdict)
         kinds = [member for member, _ in self._labels.values()]
         self._note = (
             f"Labels by what a scan found: {kinds.count(True):,} members, of which {WHOLE:.0%} or more stands in the "
@@ -91,10 +91,10 @@ class LabelledStream(TextStream):
         self.notes = (*self._stream.notes, self._note)
 
 
-def labelled_by(found: Path, stream: TextStream) -> LabelledStream:
+def labelled_by(found: Path, stream: TextStream) -> _LabelledStream:
     """A source with the labels that the result of a scan gives its texts. TextsError where `found` holds no
     scan, or one that could not read a file of its corpus."""
-    verdict = opened_scan(found, "--labels")
+    verdict = _opened_scan(found, "--labels")
     unread = [one["file"] for one in verdict.settings["searched"]["not read"] if one["unread"]]
     if unread:
         more = f" and {len(unread) - 1:,} more files" if len(unread) > 1 else ""
@@ -102,10 +102,10 @@ def labelled_by(found: Path, stream: TextStream) -> LabelledStream:
             f"the scan in {found} could not read {unread[0]}{more}, so a text that was not found may stand there: mend "
             "the corpus, and run the same scan again."
         )
-    return LabelledStream(stream, found, verdict)
+    return _LabelledStream(stream, found, verdict)
 
 
-def opened_scan(found: Path, option: str) -> Verdict:
+def _opened_scan(found: Path, option: str) -> Verdict:
     """The result of a scan that an option names; TextsError where the folder holds none."""
     if not (found / RESULT).is_file():
         raise TextsError(f"{found} holds no result of a scan: {option} takes the --out of `pretrace scan`.")
@@ -115,7 +115,7 @@ def opened_scan(found: Path, option: str) -> Verdict:
     return verdict
 
 
-MOST_BESIDE = 1000
+_MOST_BESIDE = 1000
 """Texts that are named in the result of a test, those of which most was found."""
 
 
@@ -126,8 +126,8 @@ def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") ->
     TextsError where `found` holds no scan, or one that did not look for one of the `texts` of `source`; None are not
     compared.
     """
-    verdict = opened_scan(found, "--found")
-    scanned = Scanned(found, verdict)
+    verdict = _opened_scan(found, "--found")
+    scanned = _Scanned(found, verdict)
     for text in texts or ():
         scanned.check(text, source)
     table = verdict.table("texts").columns
@@ -147,6 +147,6 @@ def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") ->
         "statement": verdict.statement,
         "texts": len([kind for kind in table["set"] if kind == "texts"]),
         "counts": dict(verdict.figures["found"]),
-        "rows": rows[:MOST_BESIDE],
-        "more rows": max(0, len(rows) - MOST_BESIDE),
+        "rows": rows[:_MOST_BESIDE],
+        "more rows": max(0, len(rows) - _MOST_BESIDE),
     }

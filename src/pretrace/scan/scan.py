@@ -39,7 +39,7 @@ SEARCH = "Search"
 """The group of options on how the corpus is searched."""
 WHOLE, SLIGHT = 0.8, 0.05
 """Shares of a text's characters: from the first on it counts as found, up to the second as not found."""
-PROBED = 50 << 20
+_PROBED = 50 << 20
 """Bytes that a plan reads to tell the time."""
 MARKED, MARKED_CHARACTERS = 20, 6000
 """Texts that the report shows with their passages marked, and characters of each."""
@@ -112,7 +112,7 @@ class ScanSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanPlan:
+class _ScanPlan:
     """What a scan would read: its files and their bytes (packed, as they lie there), and the seconds that this machine
     takes, from what was read of the first files; None where nothing could be read. And the questions to indexes, with
     their seconds."""
@@ -250,7 +250,7 @@ Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
 
 
-def plan_scan(asked: Searching) -> ScanPlan:
+def plan_scan(asked: Searching) -> _ScanPlan:
     """What a scan would read, timed on the first 50 MB; nothing is kept."""
     fast, files = has_numba(), [one for one in asked.files if not one.is_index]
     questions, asking = 0, 0.0
@@ -263,7 +263,7 @@ def plan_scan(asked: Searching) -> ScanPlan:
             raise TextsError(f"{one.address} cannot be asked: {error}") from None
         questions, asking = questions + more, asking + longer
     if not files:
-        return ScanPlan(0, 0, 0, None, fast, questions, asking)
+        return _ScanPlan(0, 0, 0, None, fast, questions, asking)
     tables, reader = asked.tables(), asked.reader()
     search = Search(tables.blocks, fast=fast)
     words = WordsFound("", tables.words, fast=fast) if tables.words else None
@@ -271,7 +271,7 @@ def plan_scan(asked: Searching) -> ScanPlan:
         began, read = time.perf_counter(), 0
         for file in files:
             try:
-                for found in reader.documents(file, most=1 if warm else PROBED - read):
+                for found in reader.documents(file, most=1 if warm else _PROBED - read):
                     search.runs(found.buffer, found.spans)
                     if words is not None:
                         words.add(found)
@@ -279,12 +279,12 @@ def plan_scan(asked: Searching) -> ScanPlan:
             except Unread:
                 continue
             read += last
-            if warm or read >= PROBED:
+            if warm or read >= _PROBED:
                 break
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
-    return ScanPlan(len(files), size, read, seconds, fast, questions, asking)
+    return _ScanPlan(len(files), size, read, seconds, fast, questions, asking)
 
 
 class Crew(Protocol):
@@ -711,7 +711,7 @@ def _trust(beside: Sequence[tuple[FoundText, str]]) -> tuple[str, ...]:
         "“In this corpus” means “in the training data” only if the model was trained on this corpus. “Not in this "
         "corpus” does not mean “not in the training data”: a model may have read other collections.",
         "What stands in very many documents, such as a licence or a famous quotation, says nothing about one text. "
-        f"Such passages are shown apart and do not count ({COMMON_WORDS}). Of a passage that stands in more than "
+        f"Such passages are shown apart and do not count ({_COMMON_WORDS}). Of a passage that stands in more than "
         f"{COMMON:,} documents of one file no more than these are counted.",
     ]
     if not beside:
@@ -721,7 +721,7 @@ def _trust(beside: Sequence[tuple[FoundText, str]]) -> tuple[str, ...]:
     return tuple(said)
 
 
-COMMON_WORDS = (
+_COMMON_WORDS = (
     "in 1,000 documents or more, or in 100 or more and ten times as many as the text's rarest passages"
 )
 

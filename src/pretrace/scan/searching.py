@@ -27,7 +27,7 @@ SPARSE = 8_000_000
 """Bytes of text from which on the texts are cut at every third byte, and the corpus at every eighth: less memory."""
 ROWS = 1 << 16
 """Runs that are gathered at a time."""
-RECENT = 1 << 16
+_RECENT = 1 << 16
 """Runs that are remembered, so that one that a document holds several times is told once."""
 NEAR = 64
 """Bytes of the texts for which it is noted which text they belong to."""
@@ -118,7 +118,7 @@ class Search:
         self._follow = _fast() if fast else followed
         self._seen = np.zeros((len(table.keys), 2), dtype=np.int32)
         self._documents = 0
-        self._recent = np.zeros(RECENT, dtype=np.int64)
+        self._recent = np.zeros(_RECENT, dtype=np.int64)
 
     def runs(self, buffer: Bytes, spans: Spans) -> Runs:
         """The runs of a buffer's documents, as far as they reach on both sides, document by document; documents are

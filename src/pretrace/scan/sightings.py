@@ -25,12 +25,12 @@ KEPT = 20
 """Documents that are named for each text: those that hold most of it."""
 SIGHTED = 1 << 13
 """Documents that are noted before those are left away that hold less of a text than others."""
-GATHERED = 1 << 18
+_GATHERED = 1 << 18
 """Ends of passages that are gathered before they are added up."""
 COMMON_DOCUMENTS, TIMES = 100, 10
 """A passage is common where it stands in so many documents or more, and in so many times as many as the text's rarest
 quarter of what was found."""
-EVERYWHERE = 1000
+_EVERYWHERE = 1000
 """Documents from which on a passage is common in any case."""
 
 
@@ -170,7 +170,7 @@ class Gathering:
         np.add.at(self._wholes, texts, (longest == self._sizes[texts]).astype(np.int64))
         covered = np.add.reduceat(ends - begins, np.flatnonzero(pair[at]))
         self._sight(runs, firsts, covered, facts, first)
-        if self._pending > GATHERED:
+        if self._pending > _GATHERED:
             self._changes, self._pending = [added_up(self._changes)], 0
 
     def _sight(
@@ -408,7 +408,7 @@ def common_bytes(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) 
 
 def is_common(documents: int, usual: float) -> bool:
     """Whether a passage in so many documents is common, beside the `usual` number of the text's rarest quarter."""
-    return documents >= EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
+    return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
 
 
 def _rare_quarter(covered: Sequence[Passage]) -> float:

@@ -32,7 +32,7 @@ def fsd(of: Any) -> Score | Recipe:
             not of.reference,
             "fsd takes a score that is not fitted on labelled texts, such as fsd(ppl) or fsd(min_k(k=0.1)).",
         )
-        return Unfitted(of)
+        return _Unfitted(of)
     if not callable(of) or not isinstance(getattr(of, "needs", None), Needs):
         raise ExpressionError(f"fsd takes a score, such as fsd(ppl) or fsd(min_k(k=0.1)), found {of!r}.")
     require(not isinstance(of, Deviation), "fsd of fsd has no meaning: the tuned model is not tuned again.")
@@ -55,7 +55,7 @@ class Deviation:
 
 
 @dataclass(frozen=True)
-class Unfitted:
+class _Unfitted:
     """FSD of a score that needs token counts first; it must be fitted before it can score."""
 
     of: Recipe

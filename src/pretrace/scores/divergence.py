@@ -11,7 +11,7 @@ from pretrace.errors import TableError
 from pretrace.registry import require, scores
 from pretrace.types import Doubles, Evidence, Needs, Quantity, Reference, Score
 
-Variant = Literal["full", "lup", "cld"]
+_Variant = Literal["full", "lup", "cld"]
 NO_COUNTS = (
     "dc_pdd needs token counts: make them with `pretrace count CORPUS --model MODEL --out counts.npz` "
     "and pass --counts counts.npz."
@@ -36,7 +36,7 @@ class DCPDD:
     """
 
     a: float = 0.01
-    variant: Variant = "full"
+    variant: _Variant = "full"
     needs = Needs(Quantity.LOGP, counts=True)
     reference = Needs()
 
@@ -52,11 +52,11 @@ class DCPDD:
         """The score with the corpus frequencies bound to it; TableError where there are none."""
         if reference.counts is None:
             raise TableError(NO_COUNTS)
-        return Calibrated(self, reference.counts.log_frequency(reference.vocabulary))
+        return _Calibrated(self, reference.counts.log_frequency(reference.vocabulary))
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class _Calibrated:
     """DC-PDD with its frequencies: `log_frequency` is float64 [vocabulary], natural logarithms."""
 
     recipe: DCPDD

@@ -23,7 +23,7 @@ WINDOWS = (1, 4, 16)
 """Lengths in tokens over which each statistic is averaged; a longer one than the text counts as the text."""
 FARTHEST = 10.0
 """Standard deviations from the mean beyond which a token counts as this far: near-certain tokens have none."""
-NEEDS = PAIRED | Needs(Quantity.LOGP | Quantity.MOMENTS, states=(Peak(),))
+_NEEDS = PAIRED | Needs(Quantity.LOGP | Quantity.MOMENTS, states=(Peak(),))
 
 
 def features(evidence: Evidence) -> Doubles:
@@ -72,12 +72,12 @@ class Learned:
     @property
     def needs(self) -> Needs:
         """Statistics of each token under the target, and log-probabilities under the reference model."""
-        return NEEDS
+        return _NEEDS
 
     @property
     def reference(self) -> Needs:
         """The same of each reference text; nothing where the classifier comes from another run."""
-        return NEEDS if self.run is None else Needs()
+        return _NEEDS if self.run is None else Needs()
 
     def fit(self, reference: Reference, /) -> Score:
         """The fitted classifier; TextsError where there are too few texts of either label, or no such run."""
@@ -105,7 +105,7 @@ class Classifier:
     bias: float
     seen: frozenset[str] = frozenset()
     source: str = ""
-    needs = NEEDS
+    needs = _NEEDS
 
     @property
     def facts(self) -> Mapping[str, Any]:

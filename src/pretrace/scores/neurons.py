@@ -19,12 +19,12 @@ from pretrace.types import Bools, Doubles, Evidence, Firing, Needs, Reference, S
 Pool = Literal["any", "mean", "notebook"]
 Bits = npt.NDArray[np.uint8]
 
-PRESETS = {"paper": (1.0, 1.5, 10), "appendix": (1.5, 1.8, 5)}
+_PRESETS = {"paper": (1.0, 1.5, 10), "appendix": (1.5, 1.8, 5)}
 """Threshold, alpha and k: section 5 of the paper, and its appendix C.2."""
 GRID = tuple(step / 4 for step in range(9))
 """Thresholds the sensitivity is measured at, the paper's range [0, 2]."""
-ALPHAS = (1.2, 1.4, 1.6, 1.8, 2.0)
-SMOOTH = 1e-6
+_ALPHAS = (1.2, 1.4, 1.6, 1.8, 2.0)
+_SMOOTH = 1e-6
 KS = (1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 60, 80)
 _CHUNK = 64  # texts unpacked at a time
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
@@ -68,14 +68,14 @@ class NAPDD:
 
     def __post_init__(self) -> None:
         require(
-            self.preset is None or self.preset in PRESETS,
+            self.preset is None or self.preset in _PRESETS,
             f"na_pdd: preset must be 'paper' or 'appendix', found {self.preset!r}.",
         )
         require(
             self.pool in ("any", "mean", "notebook"),
             f"na_pdd: pool must be 'any', 'mean' or 'notebook', found {self.pool!r}.",
         )
-        for name, value in zip(("threshold", "alpha", "k"), PRESETS[self.preset or "paper"], strict=True):
+        for name, value in zip(("threshold", "alpha", "k"), _PRESETS[self.preset or "paper"], strict=True):
             given = getattr(self, name)
             require(
                 self.preset is None or given is None or given == value,
@@ -89,7 +89,7 @@ class NAPDD:
     @property
     def chosen(self) -> tuple[float, float, int]:
         """Threshold, alpha and k: as given, else the preset's, else the paper's."""
-        threshold, alpha, k = PRESETS[self.preset or "paper"]
+        threshold, alpha, k = _PRESETS[self.preset or "paper"]
         return (
             threshold if self.threshold is None else float(self.threshold),
             alpha if self.alpha is None else float(self.alpha),
@@ -170,7 +170,7 @@ class Marked:
 
 def advantage(member: Doubles, nonmember: Doubles) -> Doubles:
     """Mean over the layers, the last axis, of one over that of the other, smoothed (eq. 10-12)."""
-    return np.asarray((member.mean(axis=-1) + SMOOTH) / (nonmember.mean(axis=-1) + SMOOTH))
+    return np.asarray((member.mean(axis=-1) + _SMOOTH) / (nonmember.mean(axis=-1) + _SMOOTH))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +238,7 @@ def _sensitivity(
         return []
     threshold, alpha, k = recipe.chosen
     own = min(k, layers)
-    varied = {(t, alpha, own) for t in recipe.thresholds} | {(threshold, a, own) for a in ALPHAS}
+    varied = {(t, alpha, own) for t in recipe.thresholds} | {(threshold, a, own) for a in _ALPHAS}
     varied |= {(threshold, alpha, few) for few in (*KS, own, layers) if few <= layers}
     found: dict[tuple[float, float, int], list[float]] = {setting: [] for setting in sorted(varied)}
     for t, a in sorted({setting[:2] for setting in varied}):

@@ -20,7 +20,9 @@ _TEXTS = Needs(
 )  # the texts that are put before others: no model reads them by themselves
 
 
-def drawn_prefix(reference: Reference, member: bool, shots: int, score: str) -> tuple[After, tuple[str, ...]]:
+def _drawn_prefix(
+    reference: Reference, member: bool, shots: int, score: str
+) -> tuple[After, tuple[str, ...]]:
     """So many known members, or known non-members, one a document, drawn at random and joined by blanks, and their ids;
     TextsError where there are too few."""
     kind = "members" if member else "non-members"
@@ -60,7 +62,7 @@ class Recall:
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with its prefix; TextsError where there are too few non-members."""
-        before, ids = drawn_prefix(reference, False, self.shots, "recall")
+        before, ids = _drawn_prefix(reference, False, self.shots, "recall")
         return Behind(before, facts={"prefix": {"nonmembers": list(ids)}})
 
 
@@ -92,8 +94,8 @@ class ConRecall:
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with its two prefixes; TextsError where there are too few members or non-members."""
-        nonmembers, ids = drawn_prefix(reference, False, self.shots, "con_recall")
-        members, others = drawn_prefix(reference, True, self.shots, "con_recall")
+        nonmembers, ids = _drawn_prefix(reference, False, self.shots, "con_recall")
+        members, others = _drawn_prefix(reference, True, self.shots, "con_recall")
         facts = {"prefix": {"nonmembers": list(ids), "members": list(others)}}
         return Behind(nonmembers, members, float(self.gamma), facts=facts)
 
@@ -147,7 +149,7 @@ class Codec:
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with its context; TextsError where there are too few texts of the collection."""
-        before, ids = drawn_prefix(reference, True, self.shots, "codec")
+        before, ids = _drawn_prefix(reference, True, self.shots, "codec")
         return Disturbed(before, facts={"prefix": {"members": list(ids)}})
 
 

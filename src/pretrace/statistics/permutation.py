@@ -64,7 +64,7 @@ CELLS = 250_000
 """Values held at once while flipping or permuting: 2 MB an array, which a processor keeps close by."""
 STEEPEST = 1e4
 """Above it a ratio of mean to standard error is rounding: values that do not vary have none."""
-LOWER_TAIL = 9.0
+_LOWER_TAIL = 9.0
 """A guarded sign-flip test takes skewness towards low values 1 + 9 / sqrt(documents) times. Chosen on simulated
 laws alone: it keeps the long tails of the table above at 6% for 20 documents and below 5% from 50 on."""
 TIE = 1e-9
@@ -246,7 +246,7 @@ def _random_signs(documents: int, flips: int, seed: int) -> Iterator[Doubles]:
 
 def guard(third: Doubles, documents: int) -> Doubles:
     """The third cumulant of the mean of so many documents, taken several times where it is below 0; any shape."""
-    return np.asarray(np.where(third < 0, third * (1 + LOWER_TAIL / math.sqrt(documents)), third))
+    return np.asarray(np.where(third < 0, third * (1 + _LOWER_TAIL / math.sqrt(documents)), third))
 
 
 def _flipped(sums: Doubles, documents: int, corrected: bool, guarded: bool) -> Doubles:

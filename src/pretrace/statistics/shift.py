@@ -220,7 +220,7 @@ def _standing(above: int, number: int, known: int) -> float:
 
 FEWEST = 5
 """Documents below the median, on either side, from which on anything is said of how far below they lie."""
-UNKNOWN = 1.5
+_UNKNOWN = 1.5
 """The spread that is allowed for where it cannot be seen."""
 
 
@@ -238,9 +238,9 @@ class Below:
 
     def allowed(self, wide: float) -> float:
         """The spread that has to be allowed for: 1 where the ratio is not above 1 by `wide` standard errors, else the
-        ratio with so many added; `UNKNOWN` where too few documents lie below to tell."""
+        ratio with so many added; `_UNKNOWN` where too few documents lie below to tell."""
         if self.p is None:
-            return UNKNOWN
+            return _UNKNOWN
         if self.ratio <= 1 or math.log(self.ratio) <= wide * self.error:
             return 1.0
         return self.ratio * math.exp(wide * self.error)

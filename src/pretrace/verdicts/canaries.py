@@ -82,7 +82,7 @@ class CanarySettings(TestSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class NaturalCanaries:
+class _NaturalCanaries:
     """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
 
     strings: tuple[Found, ...]
@@ -98,7 +98,7 @@ class NaturalCanaries:
         return said + ((f"Left out: {left}.",) if left else ())
 
 
-def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> NaturalCanaries:
+def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> _NaturalCanaries:
     """The random strings of the texts, whatever the order of the texts; TextsError where there are fewer than five.
     Opens no model. With `text`, for models that give text alone, the alternatives begin as the string does."""
     ordered = sorted(
@@ -112,7 +112,7 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
         seed=seed_of("canaries", [one.text for one in ordered], **settings.matters),
         begun=text,
     )
-    made = NaturalCanaries(found, left)
+    made = _NaturalCanaries(found, left)
     if len(found) < FEWEST_STRINGS:
         what = (
             f"{len(found)} random strings, and a test takes {FEWEST_STRINGS} or more"
@@ -139,7 +139,7 @@ GATE = 0.1
 """How often fair strings are withheld: each of the scores is tested at this level over their number."""
 DRAWS = 999
 """Draws of each of these tests."""
-MOST_UNITS = 2_000
+_MOST_UNITS = 2_000
 """Strings that the tests over the whole set count; more add nothing but time."""
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _WORD = re.compile(r"[0-9a-z]{6,}")
@@ -150,15 +150,15 @@ def blind_p(strings: Sequence[Found], seed: int) -> dict[str, float]:
     by_row: dict[str, Callable[[Sequence[Found]], list[Doubles]]] = {
         "the compressed length of context and string": compressed,
         "the distance from a string that stands before it": neighbours,
-        "check digits": check_digits,
+        "check digits": _check_digits,
     }
     found = {}
     for name, values in by_row.items():
         rows = values(strings)
         found[name] = lot_test(rows, draws=DRAWS, seed=seed).p
-    every, one = set_tests(strings, placed, seed)
+    every, one = _set_tests(strings, placed, seed)
     found |= {"the same characters in the same places": every, "the same characters in one place": one}
-    found["the same sequences of characters"] = set_tests(strings, sequences, seed)[1]
+    found["the same sequences of characters"] = _set_tests(strings, sequences, seed)[1]
     return found
 
 
@@ -217,7 +217,7 @@ def neighbours(strings: Sequence[Found]) -> list[Doubles]:
     return rows
 
 
-def check_digits(strings: Sequence[Found]) -> list[Doubles]:
+def _check_digits(strings: Sequence[Found]) -> list[Doubles]:
     """How many of the common check-digit rules a string obeys: Luhn's, and remainders of 10, 11, 37 and 97."""
     return [np.array([_obeyed(some) for some in (one.string, *one.alternatives)]) for one in strings]
 
@@ -226,14 +226,14 @@ Features = Callable[[Found, str], Iterator[tuple[object, object]]]
 """What a string has, each with the group that it is counted in."""
 
 
-def set_tests(strings: Sequence[Found], features: Features, seed: int) -> tuple[float, float]:
+def _set_tests(strings: Sequence[Found], features: Features, seed: int) -> tuple[float, float]:
     """The p-values of how often strings of the set share a feature, against draws of other strings for all of them.
 
     For each group of features the sum of the squares of their counts is taken, which is high where strings are alike,
     and put in units of its standard deviation over draws. The first p is of the sum over groups, the second of the
     largest. 1 where there are no features.
     """
-    some = strings[:MOST_UNITS]
+    some = strings[:_MOST_UNITS]
     groups: dict[object, dict[object, int]] = {}
     table = [
         [
@@ -405,7 +405,7 @@ def check_canaries(  # noqa: PLR0913
     models: Models,
     settings: CanarySettings | None = None,
     *,
-    canaries: NaturalCanaries | None = None,
+    canaries: _NaturalCanaries | None = None,
     text: bool = False,
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
@@ -439,7 +439,7 @@ class _Canaries(ByLot):
     """The test of random strings."""
 
     settings: CanarySettings
-    found: NaturalCanaries
+    found: _NaturalCanaries
     _cut: dict[str, int] = field(default_factory=dict)
 
     name = "canaries"
@@ -612,7 +612,7 @@ class _InText(_Canaries):
         )
 
 
-def prompts_of(found: NaturalCanaries) -> list[str]:
+def prompts_of(found: _NaturalCanaries) -> list[str]:
     """What is continued: what stands before each string, and its first half."""
     return [one.context + one.begun for one in found.strings]
 

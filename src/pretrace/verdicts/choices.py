@@ -23,8 +23,8 @@ FEWEST_STRINGS = 5
 """Random strings below which no test is made: one or two that the whole world knows would decide it."""
 FEWEST_ROWS = 20
 """Two shards of ten rows; shorter ones have too few orders to tell apart."""
-FEWEST_MONTHS = fewest_steps(LEVEL) * min(MONTHS)
-FEWEST_DATED = fewest_steps(LEVEL) * FEWEST
+_FEWEST_MONTHS = fewest_steps(LEVEL) * min(MONTHS)
+_FEWEST_DATED = fewest_steps(LEVEL) * FEWEST
 """The least that `cutoff` can be made with: steps of a month, each with as many documents as it takes."""
 
 Kind = Literal["exact", "exact if", "conditional"]
@@ -33,7 +33,7 @@ about the texts holds ("exact if"); or it rests on an assumption that can be tes
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class _Lack:
     """What is missing before a test can be made; `begun` says that a part of it is there."""
 
     words: str
@@ -54,7 +54,7 @@ class Choice:
     needs: str
     kind: Kind
     assumes: str
-    lack: Callable[[Situation], Lack | None]
+    lack: Callable[[Situation], _Lack | None]
     commands: tuple[str, ...]
     effort: int
     reads: Literal["text", "logprobs", "weights"] = "logprobs"
@@ -66,31 +66,31 @@ class Choice:
         return "exact if its assumption holds" if self.kind == "exact if" else self.kind
 
 
-def fewer(has: float, fewest: int, things: str) -> Lack | None:
+def fewer(has: float, fewest: int, things: str) -> _Lack | None:
     """What is missing of so many things; None where there are enough."""
     if has >= fewest:
         return None
     missing = math.ceil(fewest - has)
-    return Lack(f"{missing} more {things}" if has else f"{fewest} {things}", has > 0)
+    return _Lack(f"{missing} more {things}" if has else f"{fewest} {things}", has > 0)
 
 
-def both(one: Lack | None, other: Lack | None) -> Lack | None:
+def both(one: _Lack | None, other: _Lack | None) -> _Lack | None:
     """What is missing of two things that are both needed; None where nothing is."""
     if one is None or other is None:
         found = one or other
-        return None if found is None else Lack(found.words, begun=True)
-    return Lack(f"{one.words} and {other.words}", one.begun or other.begun)
+        return None if found is None else _Lack(found.words, begun=True)
+    return _Lack(f"{one.words} and {other.words}", one.begun or other.begun)
 
 
-def _unpublished(has: Situation) -> Lack | None:
+def _unpublished(has: Situation) -> _Lack | None:
     return fewer(has.unpublished, FEWEST_CHOICES, "texts that are not yet published")
 
 
-def _unseen(has: Situation) -> Lack | None:
+def _unseen(has: Situation) -> _Lack | None:
     return fewer(has.unseen, FEW_DOCUMENTS, "control documents")
 
 
-def _recited(has: Situation) -> Lack | None:
+def _recited(has: Situation) -> _Lack | None:
     known = fewer(has.unseen, FEWEST_RECITED, "control documents")
     if has.documents and has.documents < FEWEST_RECITED:
         return both(known, fewer(has.documents, FEWEST_RECITED, "documents in question"))
@@ -100,27 +100,27 @@ def _recited(has: Situation) -> Lack | None:
     return known
 
 
-def _checkpoint(has: Situation) -> Lack | None:
-    return None if has.checkpoint else Lack("an earlier checkpoint of the model, or its base")
+def _checkpoint(has: Situation) -> _Lack | None:
+    return None if has.checkpoint else _Lack("an earlier checkpoint of the model, or its base")
 
 
-def _audited(lack: Lack | None, has: Situation) -> Lack | None:
+def _audited(lack: _Lack | None, has: Situation) -> _Lack | None:
     """The same, and documents in question where too few were counted; to have these is no beginning."""
     suspect = fewer(has.documents, FEW_DOCUMENTS, "documents in question") if has.documents else None
     if suspect is None or lack is None:
         return suspect or lack
-    return Lack(f"{suspect.words} and {lack.words}", lack.begun)
+    return _Lack(f"{suspect.words} and {lack.words}", lack.begun)
 
 
-def _dated(has: Situation) -> Lack | None:
+def _dated(has: Situation) -> _Lack | None:
     """What is missing before some cut-off can be tested: by the dates themselves, or where only their number is known,
     for texts that are spread evenly."""
     if has.testable:
         return None
     if not has.dated:
-        return Lack(f"{FEWEST_DATED} texts of one source with dates over {FEWEST_MONTHS} months")
-    texts = fewer(has.dated, FEWEST_DATED, "texts with a date")
-    lack = both(texts, fewer(has.months, FEWEST_MONTHS, "months of dated texts"))
+        return _Lack(f"{_FEWEST_DATED} texts of one source with dates over {_FEWEST_MONTHS} months")
+    texts = fewer(has.dated, _FEWEST_DATED, "texts with a date")
+    lack = both(texts, fewer(has.months, _FEWEST_MONTHS, "months of dated texts"))
     if lack:
         return lack
     steps = [one for one in MONTHS if one * has.dated >= FEWEST * has.months]
@@ -129,8 +129,8 @@ def _dated(has: Situation) -> Lack | None:
         return None
     if steps and has.months < longer:
         more = math.ceil(longer - has.months)
-        return Lack(f"{more} more months of dated texts, or more of them in each month", begun=True)
-    return Lack("more texts with a date in each month, or texts of a longer time", begun=True)
+        return _Lack(f"{more} more months of dated texts, or more of them in each month", begun=True)
+    return _Lack("more texts with a date in each month, or texts of a longer time", begun=True)
 
 
 CHOICES: tuple[Choice, ...] = (
@@ -261,7 +261,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice(
         "cutoff",
         "Drop at the training cut-off",
-        f"{FEWEST_DATED} or more texts of one source with dates over {FEWEST_MONTHS} months or more, and the model's "
+        f"{_FEWEST_DATED} or more texts of one source with dates over {_FEWEST_MONTHS} months or more, and the model's "
         "stated cut-off",
         "conditional",
         "Apart from training, what the model makes of the texts changes as evenly at its cut-off as at other times.",

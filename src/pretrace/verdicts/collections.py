@@ -137,7 +137,7 @@ class CollectionSettings(TestSettings):
 
 # Gathering: as many documents of each collection, treated alike whichever is the suspect one
 
-ONLY_HERE = "a text of it stands in another collection too"
+_ONLY_HERE = "a text of it stands in another collection too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def gathered(corpora: Sequence[Corpus], level: float, *, date_column: str = "") 
             f"{listed(few)}. Add documents, or leave them out."
         )
     drawn = tuple(one for some in own for one in _drawn(some, number))
-    skipped = tuple(Skipped(f"{names[one.collection]}: {one.name}", ONLY_HERE, 0) for one in shared)
+    skipped = tuple(Skipped(f"{names[one.collection]}: {one.name}", _ONLY_HERE, 0) for one in shared)
     return Gathered(names, drawn, number, _notes(own, names, number, len(shared)), skipped)
 
 
@@ -338,7 +338,7 @@ class Material:
         )
 
 
-def as_they_are(gathered: Gathered) -> Material:
+def _as_they_are(gathered: Gathered) -> Material:
     """All texts of the documents."""
     pieces = tuple(Piece(place, text) for place, one in enumerate(gathered.documents) for text in one.texts)
     return Material(pieces, len(gathered.documents))
@@ -700,7 +700,7 @@ def enough_check(scored: Scored, together: Gathered) -> Check:
 
 # Sentences
 
-HYPOTHESIS = (
+_HYPOTHESIS = (
     "The collections are exchangeable: nothing, training on it included, sets the suspect collection apart from the "
     "controls."
 )
@@ -725,7 +725,7 @@ def unit(score: str, value: Value, references: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class _Story:
     """The sentences of the first page: the model, the suspect collection, the number of controls and of documents
     each, what a document counts with, and whether reference models take part."""
 
@@ -882,7 +882,7 @@ class _Collections(Test[Doubles]):
             return beside_generated(
                 self.gathered, self.company.generator, self.settings, self.watch, seed=seed
             )
-        return as_they_are(self.gathered)
+        return _as_they_are(self.gathered)
 
     @cached_property
     def predictors(self) -> Doubles | None:
@@ -969,11 +969,11 @@ class _Collections(Test[Doubles]):
         )
 
     @property
-    def story(self) -> Story:
+    def story(self) -> _Story:
         """The sentences."""
         model, together = called(self.models.target.name), self.gathered
         references = bool(self.company.references)
-        return Story(
+        return _Story(
             model, together.names[0], len(together.names) - 1, together.number, self.value, references
         )
 
@@ -984,7 +984,7 @@ class _Collections(Test[Doubles]):
             of=f"the texts of {name}",
             question=f"Was the collection “{name}” used to train {model}?",
             compared=self.story.compared(found),
-            hypothesis=HYPOTHESIS,
+            hypothesis=_HYPOTHESIS,
             assumption=ASSUMPTION,
             statistic=self.story.statistic,
             effect_unit=unit(self.score, self.value, bool(self.company.references)),
@@ -1023,7 +1023,7 @@ class _Collections(Test[Doubles]):
                 "mean of the controls": float(found.means[1:].mean()),
                 "highest control": float(found.means[1:].max()),
             },
-            tables=(collections_table(together, found, self.features), self._documents(values, scored)),
+            tables=(_collections_table(together, found, self.features), self._documents(values, scored)),
             skipped=(*together.skipped, *unscored),
             situation=Situation(
                 documents=len(own),
@@ -1063,7 +1063,7 @@ class _Collections(Test[Doubles]):
 STATISTIC = "mean value of the collection less that of the others, in standard deviations of such a mean"
 
 
-def collections_table(together: Gathered, found: Ranked, features: Mapping[str, Doubles]) -> Table:
+def _collections_table(together: Gathered, found: Ranked, features: Mapping[str, Doubles]) -> Table:
     """One row a collection: name, role, documents, mean value, what is ranked, text features."""
     return Table(
         "collections",

@@ -96,7 +96,7 @@ class CutoffSettings(TestSettings):
 # Dates, read strictly: 2024-03-01 (a time behind it is left away), or 2024-03 for a month
 
 _WRITTEN = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2})(?:[T ]\d{2}:\d{2}.*)?)?")
-UNDATED = "it has no usable date"
+_UNDATED = "it has no usable date"
 _FORMS = "2024-03-01 or 2024-03"
 
 
@@ -158,7 +158,7 @@ def dated(corpus: Corpus, column: str, cutoff: date, *, skip_undated: bool = Fal
         )
     kept = tuple(text for text, one in zip(corpus.texts, found, strict=True) if one is not None)
     days = np.array([one[0].toordinal() for one in found if one is not None], dtype=np.int64)
-    gone = tuple(Skipped(corpus.texts[i].id, UNDATED, 0) for i in without)
+    gone = tuple(Skipped(corpus.texts[i].id, _UNDATED, 0) for i in without)
     return Dated(replace(corpus, texts=kept), days, gone)
 
 
@@ -177,7 +177,7 @@ def shifted(day: date, months: int) -> date:
 
 BLIND = 2
 """How many columns of the surface features are taken: log length and zlib ratio."""
-WEEK = 7
+_WEEK = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ class Series:
         """The cluster of each document, [documents]: its week, since news and moods come by the week; or, where all
         dates are months alone, the document itself."""
         first = [date.fromordinal(int(day)).day == 1 for day in self.days]
-        return np.arange(len(self)) if all(first) else np.asarray(self.days // WEEK)
+        return np.arange(len(self)) if all(first) else np.asarray(self.days // _WEEK)
 
 
 def series(found: Dated) -> Series:
@@ -346,9 +346,9 @@ def windows(found: Series, cutoff: date, level: float) -> Windows:
     )
 
 
-CENTURIES = 2400
+_CENTURIES = 2400
 """Months beyond which the dates of a series are no record of anything: 9999-12-31 stands for a date that is missing."""
-LOOKED_AT = 48
+_LOOKED_AT = 48
 """Months of a series, at most, that are tried as its cut-off."""
 
 
@@ -369,11 +369,11 @@ def allowed_cutoffs(corpus: Corpus, column: str, level: float) -> tuple[date, da
         found = series(dated(corpus, column, date(1, 1, 1), skip_undated=True))
     except TextsError:
         return None
-    if int(found.days[-1]) - int(found.days[0]) > CENTURIES * MONTH:
+    if int(found.days[-1]) - int(found.days[0]) > _CENTURIES * _MONTH:
         return None
     months = sorted({date.fromordinal(day).replace(day=1) for day in found.days.tolist()})
     good = []
-    for day in months[:: max(1, len(months) // LOOKED_AT)]:
+    for day in months[:: max(1, len(months) // _LOOKED_AT)]:
         with suppress(TextsError):
             windows(found, day, level)
             good.append(day)
@@ -529,7 +529,7 @@ def _resampled(values: Doubles, clusters: Days, rng: np.random.Generator) -> Dou
 
 ACCUSING = ("apart", "breakdown", "sizes")
 """Checks that withhold only "consistent with training"."""
-MULTIPLE = 4.0
+_MULTIPLE = 4.0
 """How many times as far as the second model the model in question must drop: an event at that date, which both see, may
 be twice as clear to one of them, and both drops are uncertain."""
 SMALLEST = 0.5
@@ -537,7 +537,7 @@ SMALLEST = 0.5
 error of the jump at the cut-off is clearly less certain than theirs."""
 
 
-def dates_check(found: Windows, level: float) -> Check:
+def _dates_check(found: Windows, level: float) -> Check:
     """How many placebo cut-offs there are; with too few no test is made (`windows`)."""
     sides = int((found.places < 0).sum()), int((found.places > 0).sum())
     words = (
@@ -556,7 +556,7 @@ def dates_check(found: Windows, level: float) -> Check:
     )
 
 
-def texts_check(found: Windows, features: Doubles, level: float) -> Check:
+def _texts_check(found: Windows, features: Doubles, level: float) -> Check:
     """Whether the texts themselves change at the cut-off more than at other dates."""
     ranked = joint_extremeness(np.array([one.jump(features) for one in found.all]))
     return Check(
@@ -630,12 +630,12 @@ ASSUMPTION = (
 )
 
 
-def unit_of(score: str) -> str:
+def _unit_of(score: str) -> str:
     """The unit of a jump."""
     return "nats a token" if score == ALONE else f"of the score {score}"
 
 
-def ranked_words(own: Jumps) -> str:
+def _ranked_words(own: Jumps) -> str:
     """The rank and M* in one sentence; neither is told without the other."""
     others = len(own.values) - 1
     larger = round(own.p * (others + 1)) - 1
@@ -648,7 +648,7 @@ def ranked_words(own: Jumps) -> str:
 
 def trust(own: Jumps, level: float) -> tuple[str, ...]:
     """How far the answer can be trusted, in plain words."""
-    said = [ranked_words(own)]
+    said = [_ranked_words(own)]
     if own.p <= level:
         said.append(
             "The result would stand even if something else changed the texts at the cut-off, as long as that was less "
@@ -688,7 +688,7 @@ def cutoff(
     found, chosen = prepared(corpus, settings)
     timed = watched(watch)
     reader = Reader(models, score, timed, settings.cache)
-    predictors = [found.means(read_of(found, reader, one, f"reading with {one.name}")) for one in references]
+    predictors = [found.means(_read_of(found, reader, one, f"reading with {one.name}")) for one in references]
     test = _Cutoff(
         corpus=corpus,
         models=models,
@@ -711,7 +711,7 @@ def prepared(corpus: Corpus, settings: CutoffSettings) -> tuple[Series, Windows]
     return found, windows(found, day, settings.level)
 
 
-def read_of(found: Series, reader: Reader, model: Backend, stage: str) -> Doubles:
+def _read_of(found: Series, reader: Reader, model: Backend, stage: str) -> Doubles:
     """The score of every piece under a model, [pieces], NaN where it has none."""
     texts = [text.text for text in found.corpus.texts]
     return reader.read(texts, under=model, stage=stage).values
@@ -742,7 +742,7 @@ class _Cutoff(Test[Doubles]):
 
     def read(self, model: Backend, stage: str) -> Doubles:
         """The mean score of the pieces of every document, [documents]."""
-        return self.series.means(read_of(self.series, self.reader, model, stage))
+        return self.series.means(_read_of(self.series, self.reader, model, stage))
 
     def jumps(self, values: Doubles) -> Jumps:
         """The jumps of these values; they are computed once."""
@@ -765,13 +765,13 @@ class _Cutoff(Test[Doubles]):
                 drawn, float(own.studentised[0]), critical(drawn, self.settings.level), self.statistic
             ),
             effect=interval(own, seed=self.seed),
-            reasons=(ranked_words(own),),
+            reasons=(_ranked_words(own),),
         )
 
     def beyond(self, own: Doubles, other: Doubles) -> Beyond:
         """The rank of the cut-off in what the target shows beyond a multiple of what the second model shows."""
         first, second = (self.jumps(one).studentised for one in (own, other))
-        return beyond_by_rank(first, second, own, other, multiple=MULTIPLE)
+        return beyond_by_rank(first, second, own, other, multiple=_MULTIPLE)
 
     def power(self, values: Doubles) -> Power:
         """The power, with the shift that training on half of the documents before the cut-off brings."""
@@ -820,7 +820,7 @@ class _Cutoff(Test[Doubles]):
             hypothesis=f"The change at {day} is one of those that the series shows at any date.",
             assumption=ASSUMPTION,
             statistic=self.statistic,
-            effect_unit=unit_of(self.score),
+            effect_unit=_unit_of(self.score),
             trust=trust(self.jumps(values), self.settings.level),
             exact=False,
             preferred="what is dated before the cut-off",
@@ -831,8 +831,8 @@ class _Cutoff(Test[Doubles]):
         topics = topic_components(found.texts, COMPONENTS)
         features = np.column_stack([found.surface, topics]) if len(topics) else found.surface
         return (
-            dates_check(self.windows, level),
-            texts_check(self.windows, features, level),
+            _dates_check(self.windows, level),
+            _texts_check(self.windows, features, level),
             apart_check(self.apart(values), level),
             breakdown_check(self.jumps(values)),
             sizes_check(self.windows),
@@ -854,7 +854,7 @@ class _Cutoff(Test[Doubles]):
             "The effect is the change at the cut-off less the mean change at the other dates; its interval draws weeks "
             "with replacement."
         ]
-        undated = sum(one.reason == UNDATED for one in found.skipped)
+        undated = sum(one.reason == _UNDATED for one in found.skipped)
         if undated:
             notes.insert(
                 0, f"{undated:,} texts without a usable date were left out; {len(found):,} documents remain."
@@ -863,12 +863,12 @@ class _Cutoff(Test[Doubles]):
             Skipped(found.names[i], "no text of it has a score", 0)
             for i in np.flatnonzero(~np.isfinite(rest)).tolist()
         )
-        months = float(np.ptp(found.days)) / MONTH
+        months = float(np.ptp(found.days)) / _MONTH
         return Shown(
             figures=figures,
             tables=(
-                cutoffs_table(self.windows, own),
-                over_time(found, rest),
+                _cutoffs_table(self.windows, own),
+                _over_time(found, rest),
                 documents_table(found, values, rest),
             ),
             skipped=(*found.skipped, *unscored),
@@ -886,8 +886,8 @@ class _Cutoff(Test[Doubles]):
 
 # Tables
 
-MONTH = 30.44
-MONTHLY = 730
+_MONTH = 30.44
+_MONTHLY = 730
 """Days of a series from which on its means are shown by the month, and not by the week."""
 
 
@@ -900,7 +900,7 @@ def everywhere(scores: Doubles, predictors: Doubles, window: Window) -> Doubles:
     return np.where(there, scores - fit.predict(np.nan_to_num(predictors)), np.nan)
 
 
-def cutoffs_table(found: Windows, own: Jumps) -> Table:
+def _cutoffs_table(found: Windows, own: Jumps) -> Table:
     """The jump at every date: in the unit of the score and in standard errors."""
     rows = sorted(
         zip(found.all, own.values.tolist(), own.studentised.tolist(), strict=True), key=lambda row: row[0].k
@@ -924,9 +924,9 @@ def documents_table(found: Series, scores: Doubles, rest: Doubles) -> Table:
     return Table("documents", {"document": found.names, "date": days, "score": scores, "left": rest})
 
 
-def over_time(found: Series, rest: Doubles) -> Table:
+def _over_time(found: Series, rest: Doubles) -> Table:
     """Means of what is left by the month, or by the week for a series of less than two years, for the figure."""
-    monthly = np.ptp(found.days) >= MONTHLY
+    monthly = np.ptp(found.days) >= _MONTHLY
     gathered: dict[date, list[float]] = {}
     for number, value in zip(found.days.tolist(), rest.tolist(), strict=True):
         if np.isfinite(value):

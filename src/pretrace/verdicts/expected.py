@@ -30,7 +30,7 @@ COPIES = (1, 4, 16, 64)
 """How often a text may have been read, in the picture."""
 COMPARING = ("controls-placebo", "controls", "flag")
 """The tests that compare documents with others that were not read: what was measured of documents is of them."""
-SUPPOSED = 1e9
+_SUPPOSED = 1e9
 """Parameters where nobody knows them."""
 FEWEST, MOST = 0.7, 1.5
 """A size is a measured one from 0.7 to 1.5 times it."""
@@ -65,7 +65,7 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class _Range:
     """A middle value with the lowest and the highest."""
 
     value: float
@@ -79,13 +79,13 @@ class Row:
     5%, and the documents on each side for 0.8 (20 at least: fewer make no test; None where ten million fail)."""
 
     copies: int
-    auc: Range
-    chance: Range
+    auc: _Range
+    chance: _Range
     needed: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class _Expected:
     """What is expected of so many documents and controls: `size` are the parameters behind the figures, `own` those of
     the model in question (None where nobody knows them), `basis` says where the figures come from."""
 
@@ -121,10 +121,10 @@ def _read(name: str) -> tuple[Study, ...]:
 
 def expected(
     documents: int, controls: int, *, parameters: float | None = None, tokens: float | None = None
-) -> Expected:
+) -> _Expected:
     """What a test of so many documents against so many controls finds, for a model of so many parameters that was
     trained on so many tokens, as far as they are known."""
-    wanted = parameters or SUPPOSED
+    wanted = parameters or _SUPPOSED
     here = own_studies()
     same = here if wanted <= MOST * here[-1].parameters else studies()
     nearest = min(same, key=lambda one: abs(math.log(one.parameters / wanted)))
@@ -138,11 +138,11 @@ def expected(
         powers = [auc_power(auc, documents, controls) for auc in aucs]
         enough = auc_documents(aucs[0])
         needed_here = enough if enough is None else max(FEW_DOCUMENTS, enough)
-        rows.append(Row(copies, Range(*aucs), Range(*powers), needed_here))
+        rows.append(Row(copies, _Range(*aucs), _Range(*powers), needed_here))
     basis = _basis(nearest, size, parameters, tokens)
     if missing := [copies for copies in COPIES if copies not in {row.copies for row in rows}]:
         basis += f" Texts read {' or '.join(map(str, missing))} times were not measured."
-    return Expected(documents, controls, parameters, size, tuple(rows), basis, nearest.spread)
+    return _Expected(documents, controls, parameters, size, tuple(rows), basis, nearest.spread)
 
 
 def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
@@ -205,7 +205,7 @@ def parameters_words(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def comparison(found: Expected, *, noun: str = "") -> str:
+def comparison(found: _Expected, *, noun: str = "") -> str:
     """The sentence: what a single reading would be found with."""
     row = found.rows[0]
     sides = f"{found.documents:,} documents"
@@ -239,7 +239,7 @@ def chance(test: str, has: Situation, units: int | None = None) -> str:
     return f"A single reading by a small model was found in 8 of 10 cases with {one.documents(1)}.{have}"
 
 
-def expected_for(test: str, has: Situation) -> Expected | None:
+def expected_for(test: str, has: Situation) -> _Expected | None:
     """What is expected of a test that compares documents; None for another, and without documents on both sides."""
     if test not in COMPARING or min(has.documents, has.unseen) < 2:
         return None
@@ -248,7 +248,7 @@ def expected_for(test: str, has: Situation) -> Expected | None:
     )
 
 
-def picture(found: Expected) -> Iterator[str]:
+def picture(found: _Expected) -> Iterator[str]:
     """The documents needed against copies, as lines of equal-width letters: a bar each on a scale of powers of ten, and
     in how many of 100 cases the documents that there are find it, with the range."""
     yield "Documents needed on each side, for 8 of 10 cases;"

@@ -72,7 +72,7 @@ DOSE, MOST_DOSE = 2.0, 3.0
 first where both read alike, up to the second where they do not."""
 CARRIES = 0.1
 """The correlation of two models' values below which the second model cannot speak for the target."""
-DEFAULT_SECOND = "smollm2"
+_DEFAULT_SECOND = "smollm2"
 ASKED = "reading with the model in question"
 """The stage that comes first."""
 UNREGISTERED = (
@@ -359,7 +359,7 @@ def with_second(models: Models, **opening: Any) -> Models:
     if models.placebos:
         return models
     try:
-        packaged = open_model(DEFAULT_SECOND, **opening)
+        packaged = open_model(_DEFAULT_SECOND, **opening)
     except MissingPackageError:
         return models
     named = [models.target, *([models.reference] if models.reference else [])]

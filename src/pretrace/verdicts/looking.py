@@ -21,12 +21,12 @@ from pretrace.verdicts.choices import LEVEL
 from pretrace.verdicts.cutoff import allowed_cutoffs, day_of
 from pretrace.verdicts.recite import windowed
 
-RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
+_RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
 """UUIDs, and hexadecimal hashes from MD5 to SHA-512."""
-MOSTLY = 0.9
+_MOSTLY = 0.9
 """The share of filled cells that must be of a kind."""
-DAYS_A_MONTH = 365.25 / 12
-FEWEST_A_VALUE = 3
+_DAYS_A_MONTH = 365.25 / 12
+_FEWEST_A_VALUE = 3
 """Texts a value that a column must have on average before it is said that its values may be collections."""
 
 
@@ -68,7 +68,7 @@ class _Column:
     @property
     def months(self) -> float:
         """From the first date to the last."""
-        return (self.last - self.first).days / DAYS_A_MONTH
+        return (self.last - self.first).days / _DAYS_A_MONTH
 
 
 def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
@@ -79,7 +79,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     options = () if corpus is not None else tuple(_options_of(source, given))
     corpus = open_corpus(source, columns) if corpus is None else corpus
     documents = len({text.document for text in corpus.texts})
-    canaries = len({one.lower() for text in corpus.texts for one in RANDOM.findall(text.text)})
+    canaries = len({one.lower() for text in corpus.texts for one in _RANDOM.findall(text.text)})
     said = [f"{_many(len(corpus), 'text')} of {_many(documents, 'document')}."]
     if canaries:
         said.append(f"{_many(canaries, 'random string')} (UUIDs, hashes) in the texts.")
@@ -114,14 +114,14 @@ def _options_of(source: str, columns: Columns) -> Iterator[str]:
 def _best(table: Mapping[str, _Column], count: Callable[[_Column], float]) -> str:
     """The column with the most cells of a kind, of those that hold little else; "" where there is none."""
     numbers = {name: count(one) for name, one in table.items() if one.filled > 1}
-    able = [name for name, number in numbers.items() if number >= MOSTLY * table[name].filled]
+    able = [name for name, number in numbers.items() if number >= _MOSTLY * table[name].filled]
     return max(able, key=lambda name: numbers[name], default="")
 
 
 def _collections(table: Mapping[str, _Column], texts: int) -> Iterator[str]:
     """Columns with few values, which may name collections; whether these are of one kind nobody can see."""
     for name, one in table.items():
-        if one.strings == one.filled and 1 < len(one.values) <= texts / FEWEST_A_VALUE:
+        if one.strings == one.filled and 1 < len(one.values) <= texts / _FEWEST_A_VALUE:
             yield (
                 f"{name!r} has {len(one.values)} values: if each is a collection of one site, kind and period, say "
                 f"--collections {len(one.values) - 1}."

@@ -281,7 +281,7 @@ def assumption(seal: Seal) -> str:
     )
 
 
-TRUST = (
+_TRUST = (
     "A model that was not trained on the published texts cannot know what the lot decided. So it prefers the published "
     "variant of a text only by chance, whatever the model is and whatever the texts are about."
 )
@@ -407,7 +407,7 @@ class _Marks(ByLot):
             "over its standard deviation in fresh draws",
             effect_unit=effect_unit(self.score, totals=self.totals),
             exact=self.seal.beacon is not None,
-            trust=(TRUST, KNOWN),
+            trust=(_TRUST, KNOWN),
             preferred="the published versions",
         )
 

@@ -55,7 +55,7 @@ SHARD_TOKENS = 2048
 """Tokens of a shard at most, by the tokenizer of the model in question; its context where that is shorter."""
 ASKED_TOKENS, BYTES_A_TOKEN = 1_000, 3
 """The same where models give text alone, which show no tokenizer: fewer, as a shard is asked about many times."""
-JOINT = "\n\n"
+_JOINT = "\n\n"
 """What stands between two rows."""
 SHUFFLES, OTHERS = 19, 23
 """Other orders that are read: of a shard, and of an item with more than four options."""
@@ -295,7 +295,7 @@ def shards(texts: Sequence[Text], target: Backend | None, settings: OrderSetting
             left.add(shard, FEW if len(shard) < FEWEST_ROWS else FIXED)
             continue
         parts = tuple(row.text for row in shard)
-        units.append(Unit(f"{shard[0].id} to {shard[-1].id}", parts, movable, JOINT))
+        units.append(Unit(f"{shard[0].id} to {shard[-1].id}", parts, movable, _JOINT))
         number += len(shard)
     return Units(tuple(units), tuple(left.skipped), number)
 
@@ -303,7 +303,7 @@ def shards(texts: Sequence[Text], target: Backend | None, settings: OrderSetting
 def weighed(texts: Sequence[Text], target: Backend | None, settings: OrderSettings) -> list[Row]:
     """Each text with its weight: its tokens and those of a joint, and a margin; a token for every `BYTES_A_TOKEN` where
     there is no target."""
-    counted = _tokens(target, [JOINT, *(text.text for text in texts)]) if target else _bytes(texts)
+    counted = _tokens(target, [_JOINT, *(text.text for text in texts)]) if target else _bytes(texts)
     weights = [tokens + counted[0] + MARGIN for tokens in counted[1:]]
     return [
         Row(text.id, text.text, weight, tuple(text.meta.get(name, "") for name in settings.blocks))
@@ -340,7 +340,7 @@ def room(backend: Backend) -> int:
 
 def _bytes(texts: Sequence[Text]) -> list[int]:
     """What `_tokens` finds of a joint and of the texts, by their length alone."""
-    sizes = [len(JOINT), *(len(text.text.encode("utf-8", "replace")) for text in texts)]
+    sizes = [len(_JOINT), *(len(text.text.encode("utf-8", "replace")) for text in texts)]
     return [-(-size // BYTES_A_TOKEN) for size in sizes]
 
 
@@ -521,7 +521,7 @@ def _list(cell: str) -> list[str]:
 # read do, and no number that a model gives tells the two apart. The lot itself can: a shuffle with a seed gives the
 # same order again, and the hash of a text is one that nobody chose. Published rows may be a part of those shuffled.
 
-HASHED = "sha256"
+_HASHED = "sha256"
 CHANCE = 1e-8
 """The chance, at most, that another order than one by this lot agrees with it."""
 
@@ -565,7 +565,7 @@ _MOST_SEED = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """A lot that can be drawn again: a way to shuffle and its seed, or the hash of the texts (`HASHED`, no seed)."""
+    """A lot that can be drawn again: a way to shuffle and its seed, or the hash of the texts (`_HASHED`, no seed)."""
 
     way: str
     seed: int = 0
@@ -574,12 +574,12 @@ class Lot:
     def of(cls, written: str) -> Lot:
         """The lot that is written as "random.shuffle:42"; ExpressionError for anything else."""
         way, _, seed = written.strip().partition(":")
-        right = written.strip() == HASHED or (
+        right = written.strip() == _HASHED or (
             way in WAYS and seed.isascii() and seed.isdigit() and int(seed) <= _MOST_SEED
         )
         require(
             right,
-            f"--shuffled-with is {HASHED}, or a way to shuffle and its seed from 0 to {_MOST_SEED}, such as "
+            f"--shuffled-with is {_HASHED}, or a way to shuffle and its seed from 0 to {_MOST_SEED}, such as "
             f"random.shuffle:42, found {written!r}. The ways are {', '.join(WAYS)}.",
         )
         return cls(way, int(seed or 0))
@@ -587,7 +587,7 @@ class Lot:
     @property
     def words(self) -> str:
         """The lot as it is told."""
-        return "their SHA-256" if self.way == HASHED else f"{self.way} with the seed {self.seed}"
+        return "their SHA-256" if self.way == _HASHED else f"{self.way} with the seed {self.seed}"
 
 
 def repeated(corpus: Corpus, settings: OrderSettings, original: Corpus | None = None) -> str:
@@ -605,13 +605,13 @@ def repeated(corpus: Corpus, settings: OrderSettings, original: Corpus | None = 
         items(corpus.texts, settings)  # they have options
     chance, wrong = (_options_agree if options else _rows_agree)(corpus, original, lot, settings)
     start = f" of {original.name}" if original else ", sorted by their text,"
-    if lot.way == HASHED:
+    if lot.way == _HASHED:
         start = " of each item," if options else ","
     if wrong:
         raise TextsError(
             f"the {kind.parts}{start} put in order by {lot.words} do not stand as they were published: {wrong} stands "
             "elsewhere. Name the lot that gave the published order with --shuffled-with"
-            + ("." if lot.way == HASHED else ", and the file as it was before with --shuffled-from.")
+            + ("." if lot.way == _HASHED else ", and the file as it was before with --shuffled-from.")
         )
     if chance > math.log(CHANCE):
         raise TextsError(
@@ -625,7 +625,7 @@ def _rows_agree(
     corpus: Corpus, original: Corpus | None, lot: Lot, settings: OrderSettings
 ) -> tuple[float, str]:
     """The logarithm of the chance that rows in any order agree with the lot, and a row that stands elsewhere."""
-    if lot.way == HASHED:
+    if lot.way == _HASHED:
         blocks: dict[tuple[str, ...], list[Text]] = {}
         for text in corpus.texts:
             blocks.setdefault(tuple(text.meta.get(name, "") for name in settings.blocks), []).append(text)
@@ -652,7 +652,7 @@ def _options_agree(
     answer that keeps its place is left out."""
     columns = settings.option_columns
     published = [options_of(text, columns) for text in corpus.texts]
-    if lot.way == HASHED:
+    if lot.way == _HASHED:
         right = (
             _answers(corpus.texts, published, settings.answer) if settings.answer else [None] * len(published)
         )
@@ -855,7 +855,7 @@ CHARACTERS = 40
 _FRONT = re.compile(r"\W*(\d{1,15})")
 _ENDS = re.compile(r"[.!?:;)\]}\"'”’»…。！？]\s*$")
 """How a row ends that ends a sentence."""
-LETTERS_ALIKE = (3, 5)
+_LETTERS_ALIKE = (3, 5)
 """Letters of the pieces of words by which rows are compared."""
 
 Pairs = Callable[[Unit, int], Doubles]
@@ -936,7 +936,7 @@ def _gates(units: Sequence[Unit]) -> dict[str, Pairs]:
         **shared,
         "the length of neighbours": lengths,
         WORDS_NEAR: _alike(units, analyzer=words_of),
-        PIECES_NEAR: _alike(units, analyzer="char_wb", ngram_range=LETTERS_ALIKE),
+        PIECES_NEAR: _alike(units, analyzer="char_wb", ngram_range=_LETTERS_ALIKE),
         "where sentences end": _sentences,
     }
 
@@ -1219,7 +1219,7 @@ class _Order(ByLot):
         """What was stated, and what the texts alone say of their order."""
         blind = gate_values(self.asked.units, seed=self.seed)
         return (
-            lot_check(self.lot, self.settings, self.kind),
+            _lot_check(self.lot, self.settings, self.kind),
             order_check(blind, cure=self.kind.cure, seed=self.seed),
         )
 
@@ -1271,7 +1271,7 @@ class _Order(ByLot):
             tables=(Table(self.kind.table, {self.kind.unit: names, **columns}),),
             skipped=self.skipped,
             situation=Situation(rows=len(self.corpus)),
-            recorded=recorded_lot(self.original),
+            recorded=_recorded_lot(self.original),
         )
 
 
@@ -1371,10 +1371,10 @@ class _InText(ByLot):
         blind = gate_values(self.units.units, seed=self.seed)
         had = sum(bool(np.isfinite(row).all()) for row in values)
         return (
-            lot_check(self.lot, self.settings, self.kind),
+            _lot_check(self.lot, self.settings, self.kind),
             order_check(blind, cure=self.kind.cure, seed=self.seed),
             answers_check([("questions", had, len(self.questions))]),
-            *([right_check(self.settings)] if self.settings.options else []),
+            *([_right_check(self.settings)] if self.settings.options else []),
         )
 
     def words(self, values: Rows) -> Words:
@@ -1383,7 +1383,7 @@ class _InText(ByLot):
             unit=kind.unit,
             of=f"{corpus} with its {kind.parts} in the published order",
             question=f"Was {called(self.models.target.name)} trained on “{corpus}”?",
-            compared=compared_in_text(kind, corpus, self.questions, chat=chats(self.models.target)),
+            compared=_compared_in_text(kind, corpus, self.questions, chat=chats(self.models.target)),
             hypothesis=f"What the model answers does not depend on which of the {kind.parts} was published there.",
             assumption=assumption(self.settings.stated.strip(), kind, self.lot),
             statistic="sum over questions of how far the published part is named, less the mean over all parts",
@@ -1422,7 +1422,7 @@ class _InText(ByLot):
             tables=(Table("questions", columns),),
             skipped=self.units.skipped,
             situation=Situation(rows=len(self.corpus), access="text"),
-            recorded={"asked": {"prompt": form, "tries": 2 if chat else 1}, **recorded_lot(self.original)},
+            recorded={"asked": {"prompt": form, "tries": 2 if chat else 1}, **_recorded_lot(self.original)},
         )
 
 
@@ -1478,7 +1478,7 @@ def told(asked: Sequence[Question], answers: Sequence[str], *, chat: bool) -> li
     return found
 
 
-def right_check(settings: OrderSettings) -> Check:
+def _right_check(settings: OrderSettings) -> Check:
     """Whether the right answers keep their place: a model that knows them may name them first."""
     title = "The right answers keep their place"
     if settings.answer:
@@ -1487,7 +1487,7 @@ def right_check(settings: OrderSettings) -> Check:
     return Check("right", title, "failed", said, "Name the column of the right answers. [--answer]")
 
 
-def compared_in_text(kind: Kind, corpus: str, asked: Sequence[Question], *, chat: bool) -> tuple[str, ...]:
+def _compared_in_text(kind: Kind, corpus: str, asked: Sequence[Question], *, chat: bool) -> tuple[str, ...]:
     """What was compared, and why this tells training from no training."""
     units = len({one.unit for one in asked})
     how = (
@@ -1520,7 +1520,7 @@ def check_enough(chosen: Asked, settings: OrderSettings) -> None:
         )
 
 
-def lot_check(lot: str, settings: OrderSettings, kind: Kind) -> Check:
+def _lot_check(lot: str, settings: OrderSettings, kind: Kind) -> Check:
     """Whether the lot that gave the published order was repeated (`lot`, in words)."""
     title = "The lot that gave the published order can be repeated"
     if lot:
@@ -1538,7 +1538,7 @@ def lot_check(lot: str, settings: OrderSettings, kind: Kind) -> Check:
     return Check("lot", title, "failed", words, cure)
 
 
-def recorded_lot(original: Corpus | None) -> dict[str, Any]:
+def _recorded_lot(original: Corpus | None) -> dict[str, Any]:
     """What the parts before the lot were, for the record."""
     if original is None:
         return {}

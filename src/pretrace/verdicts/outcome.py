@@ -104,7 +104,7 @@ def conclude(found: Found, checks: Sequence[Check]) -> Conclusion:
     reasons = [_tested(found)]
     reasons += [f"{check.title}: no. {check.words}" for check in failed]
     if unasked:
-        reasons.append(f"{asked.title}: not known. {asked.words}" if asked else UNASKED)
+        reasons.append(f"{asked.title}: not known. {asked.words}" if asked else _UNASKED)
     if tested and not found.rejects:
         reasons.append(_missed(found))
     withheld = (*(check.name for check in failed), *((SECOND,) if unasked else ()))
@@ -114,7 +114,7 @@ def conclude(found: Found, checks: Sequence[Check]) -> Conclusion:
     )
 
 
-UNASKED = (
+_UNASKED = (
     "No second model was asked. What makes a text likelier for every model is no sign of training, and only the same "
     "test with a model that cannot have seen the texts can tell the two apart."
 )

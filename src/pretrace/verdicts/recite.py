@@ -59,10 +59,10 @@ from pretrace.verdicts.settings import TEST, TestSettings
 
 DRAWN = Drawn(k=40, temperature=1.0)
 """How a sample is drawn: each token among the 40 likeliest, at temperature 1."""
-MOST_TRIES = 1e6
+_MOST_TRIES = 1e6
 """Tries from which on nothing is counted as printed: a window that takes a million samples counts 0, one that a single
 sample prints counts 6, the orders of magnitude between them."""
-SHOWN_TRIES = (1, 100, 10_000)
+_SHOWN_TRIES = (1, 100, 10_000)
 """The tries for which the report gives the share of windows."""
 
 
@@ -287,7 +287,7 @@ def end_logp(
 
 def printed(logp: Doubles) -> Doubles:
     """How far ends of these log-probabilities are printed, 0 to 6: orders of magnitude of tries below a million."""
-    value = np.log10(MOST_TRIES) - np.log10(np.minimum(_tries(logp), MOST_TRIES))
+    value = np.log10(_MOST_TRIES) - np.log10(np.minimum(_tries(logp), _MOST_TRIES))
     return np.where(np.isnan(logp), np.nan, value)
 
 
@@ -639,7 +639,7 @@ class _Recite(Test[Recited]):
                 tries = _tries(values.logp)[some]
                 shares = " and ".join(
                     f"{np.mean(tries <= n):.0%} in {n:,} {'try' if n == 1 else 'tries'}"
-                    for n in SHOWN_TRIES[:2]
+                    for n in _SHOWN_TRIES[:2]
                 )
                 said.append(f"of the windows of {name} {shares}")
         if values.logp is None:
@@ -704,7 +704,7 @@ class _Recite(Test[Recited]):
                 f"share of windows of the {name} printed in {n:,} {'try' if n == 1 else 'tries'}": float(
                     np.mean(tries <= n)
                 )
-                for n in SHOWN_TRIES
+                for n in _SHOWN_TRIES
             }
         own = values.own[some]
         own = own[np.isfinite(own)]

@@ -51,7 +51,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Kth:
+class _Kth:
     """That `number` different tests of these texts were made, the present one included, at this `level`; `others`
     tells of the others, a line each, oldest first. `again` says that the present one was made before."""
 
@@ -84,13 +84,13 @@ class Kth:
         return f"{said} p = {p_value(p)} lies above both."
 
 
-def kth(entry: Entry, level: float, folder: Path | None = None) -> Kth:
+def kth(entry: Entry, level: float, folder: Path | None = None) -> _Kth:
     """How many different tests (test, settings, model) of the same texts the register knows, with this one: the same
     test made again is no new one. Ask before `note`, or every test was made before."""
     lines = _different(entry.texts, folder)
     own = _identity(entry.line)
     others = tuple(_told(line) for identity, line in lines.items() if identity != own)
-    return Kth(len(others) + 1, level, others, own in lines)
+    return _Kth(len(others) + 1, level, others, own in lines)
 
 
 def known(texts: Iterable[str], folder: Path | None = None) -> tuple[str, ...]:

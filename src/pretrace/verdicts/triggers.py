@@ -46,7 +46,7 @@ from pretrace.verdicts.register import Entry, kth, note
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class _Hits:
     """For each trigger the word that was published, the one that the answer says ("" for none), and whether there was
     an answer; `chances` holds 1 / K of each."""
 
@@ -72,7 +72,7 @@ class Hits:
         return int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
 
 
-def triggers_of(seal: Seal) -> list[tuple[Marked, Trigger]]:
+def _triggers_of(seal: Seal) -> list[tuple[Marked, Trigger]]:
     """The texts with a trigger; TextsError for a seal without any."""
     found = [(one, one.trigger) for one in seal.documents if one.trigger is not None]
     if not found:
@@ -85,7 +85,7 @@ def triggers_of(seal: Seal) -> list[tuple[Marked, Trigger]]:
 def write_prompts(seal: Seal, path: Path) -> int:
     """Write the prompts, one JSON line a text (id, prompt), and give their number. The words to choose from are not
     among them. TextsError for a seal without triggers, OutputError where the file cannot be written."""
-    rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in triggers_of(seal)]
+    rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     atomic_bytes(path, lines.encode("utf-8", "backslashreplace"), NEW)
     return len(rows)
@@ -103,9 +103,9 @@ def first_word(answer: str, words: Sequence[str]) -> str:
     return found[1].lower() if found else ""
 
 
-def hits_of(seal: Seal, answers: Corpus) -> Hits:
+def hits_of(seal: Seal, answers: Corpus) -> _Hits:
     """What the answers say; a trigger without an answer counts as missed. TextsError for answers to other ids."""
-    found, given = triggers_of(seal), {text.id: text.text for text in answers.texts}
+    found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
     strange = [name for name in given if name not in {one.id for one, _ in found}]
     if strange:
         raise TextsError(
@@ -115,7 +115,7 @@ def hits_of(seal: Seal, answers: Corpus) -> Hits:
         first_word(_without_prompt(given.get(one.id, ""), trigger.prompt), trigger.words)
         for one, trigger in found
     ]
-    return Hits(
+    return _Hits(
         tuple(one.id for one, _ in found),
         tuple(trigger.words[one.drawn] for one, trigger in found),
         tuple(said),
@@ -149,7 +149,7 @@ def check_triggers(
     verdict = _verdict(seal, hits, checks, settings, recorded)
     register: tuple[str, ...] = (UNREGISTERED,)
     if settings.cache:
-        texts = [one.published for one, _ in triggers_of(seal)]
+        texts = [one.published for one, _ in _triggers_of(seal)]
         entry = Entry.of("triggers", texts, f"named {model}", asked, model)
         found = kth(entry, settings.level)
         register = (found.words(verdict.p), *found.others)
@@ -160,7 +160,7 @@ def check_triggers(
 
 
 def _verdict(
-    seal: Seal, hits: Hits, checks: tuple[Check, ...], settings: CheckSettings, recorded: Mapping[str, Any]
+    seal: Seal, hits: _Hits, checks: tuple[Check, ...], settings: CheckSettings, recorded: Mapping[str, Any]
 ) -> Verdict:
     model, number = str(recorded["models"]["target"]["name"]), len(hits.ids)
     expected = float(np.sum(hits.chances))
@@ -202,7 +202,7 @@ def _verdict(
     )
 
 
-def _figures(hits: Hits, level: float) -> dict[str, Any]:
+def _figures(hits: _Hits, level: float) -> dict[str, Any]:
     return {
         "hits": hits.number,
         "expected by chance": round(float(np.sum(hits.chances)), 2),
@@ -210,7 +210,7 @@ def _figures(hits: Hits, level: float) -> dict[str, Any]:
     }
 
 
-def _unanswered_note(hits: Hits) -> tuple[str, ...]:
+def _unanswered_note(hits: _Hits) -> tuple[str, ...]:
     number = len(hits.answered) - sum(hits.answered)
     return (f"{number:,} sentences have no answer and count as missed.",) if number else ()
 
@@ -250,7 +250,7 @@ def _without_prompt(answer: str, prompt: str) -> str:
     return answer.replace(prompt, " ")
 
 
-def _table(hits: Hits) -> Table:
+def _table(hits: _Hits) -> Table:
     found = [float(word == said) for word, said in zip(hits.published, hits.said, strict=True)]
     return Table(
         "sentences",
@@ -264,7 +264,7 @@ def _table(hits: Hits) -> Table:
     )
 
 
-def _chance(hits: Hits) -> Table:
+def _chance(hits: _Hits) -> Table:
     """How likely each number of hits is by chance."""
     law = chance_of_hits(hits.chances)
     return Table("chance", {"hits": np.arange(len(law), dtype=np.float64), "probability": law})

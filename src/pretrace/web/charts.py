@@ -18,9 +18,9 @@ from pretrace.types import Doubles, Estimate, Run, Table, Verdict
 from pretrace.verdicts.audit.built import DOCUMENTS, SUSPECT
 from pretrace.verdicts.flag.built import FLAGS, KNOWN
 
-MOST_DRAWN = 400
+_MOST_DRAWN = 400
 """Marks of a row; of more, evenly many of the sorted ones."""
-MarkKind = Literal["own", "known", "interval"]
+_MarkKind = Literal["own", "known", "interval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Mark:
 
     value: float
     said: str
-    kind: MarkKind = "known"
+    kind: _MarkKind = "known"
     low: float | None = None
     high: float | None = None
 
@@ -86,11 +86,11 @@ class Chart:
 
 
 def thinned(
-    values: Sequence[float] | Doubles, names: Sequence[str], kind: MarkKind = "known"
+    values: Sequence[float] | Doubles, names: Sequence[str], kind: _MarkKind = "known"
 ) -> tuple[Mark, ...]:
-    """A mark for each value that is a number, sorted; of more than `MOST_DRAWN` evenly many."""
+    """A mark for each value that is a number, sorted; of more than `_MOST_DRAWN` evenly many."""
     order = [i for i in np.argsort(values, kind="stable") if not np.isnan(values[i])]
-    step = max(1, -(-len(order) // MOST_DRAWN))
+    step = max(1, -(-len(order) // _MOST_DRAWN))
     return tuple(
         Mark(float(values[i]), f"{names[i]}: {wording.significant(float(values[i]))}", kind)
         for i in order[::step]
@@ -119,7 +119,7 @@ def of_documents(found: object) -> Chart | None:
     return Chart.of(title, shown, zero=found.test == "audit") if len(shown) > 1 else None
 
 
-def _row(words: str, table: Table, names: str, values: str, chosen: Sequence[int], kind: MarkKind) -> Row:
+def _row(words: str, table: Table, names: str, values: str, chosen: Sequence[int], kind: _MarkKind) -> Row:
     marks = thinned([table[values][i] for i in chosen], [table[names][i] for i in chosen], kind)
     return Row(f"{wording.count(len(chosen))} {words}", marks)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 
-LETTERS_READ = 2_000_000
+_LETTERS_READ = 2_000_000
 """Characters of all texts together that are looked at for their scripts."""
 _SCRIPTS_SHOWN = 4
 FIRST = 3
@@ -142,9 +142,9 @@ def scripts(texts: Sequence[str]) -> dict[str, float]:
     characters: Counter[str] = Counter()
     read = 0
     for text in texts:
-        characters.update(text[: LETTERS_READ - read])
+        characters.update(text[: _LETTERS_READ - read])
         read += len(text)
-        if read >= LETTERS_READ:
+        if read >= _LETTERS_READ:
             break
     for character, number in characters.items():
         if character.isalpha():
@@ -198,9 +198,9 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
 
 # The languages of a collection, guessed text by text by py3langid, which needs no network and no second process.
 
-TEXTS_READ = 300
+_TEXTS_READ = 300
 """Texts that are looked at, spread evenly over the collection: about half a second of work."""
-CHARACTERS_READ = 1000
+_CHARACTERS_READ = 1000
 """Characters of each text that are looked at."""
 UNSPOKEN = {"und": "unknown", "zxx": "none (numbers, markup)"}
 """Codes that are no languages, with what a page says: it was not told, or there is none."""
@@ -212,9 +212,9 @@ def languages(texts: Sequence[str]) -> tuple[dict[str, float], int]:
 
     Languages are codes of ISO 639 (`en`, `yue`), or those of `UNSPOKEN`.
     """
-    step = max(1, -(-len(texts) // TEXTS_READ))
+    step = max(1, -(-len(texts) // _TEXTS_READ))
     chosen = texts[::step]
-    found = Counter(_language(text[:CHARACTERS_READ]) for text in chosen)
+    found = Counter(_language(text[:_CHARACTERS_READ]) for text in chosen)
     return {code: number / len(chosen) for code, number in found.most_common()}, len(chosen)
 
 

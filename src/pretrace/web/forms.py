@@ -22,7 +22,7 @@ from pretrace.web.facts import Facts
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
-FieldKind = Literal[
+_FieldKind = Literal[
     "line", "lines", "number", "switch", "choice", "texts", "several texts", "model", "models"
 ]
 Values = Mapping[str, Sequence[str]]
@@ -116,7 +116,7 @@ class Field:
     """One option: its name without dashes, what a value is, and what the settings say of it."""
 
     name: str
-    kind: FieldKind
+    kind: _FieldKind
     help: str
     default: str = ""
     required: bool = False

@@ -31,12 +31,12 @@ from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+_Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[_Message]]
+Send = Callable[[_Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-POLICY = (
+_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -50,14 +50,14 @@ LOGIN = "/login"
 _LARGE = 1_000_000  # bytes: what is larger is kept on the disk while it arrives
 _OPEN = (LOGIN, "/static/report.css", "/static/page.css", "/static/page.js")
 _HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # with none at all, browsers send forms without their Origin
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-Refusal = Callable[[str], str]
+_Refusal = Callable[[str], str]
 """The page that shows a sentence."""
 CONNECTION = "pretrace.connection"
 """Where a scope holds the connection that the request came by, if it came by one of ours."""
@@ -111,7 +111,7 @@ class Doors:
     settings: ServeSettings
     port: int
     key: bytes
-    refusal: Refusal
+    refusal: _Refusal
     limits: Limits = field(default_factory=Limits)
     tries: Tries = field(default_factory=lambda: Tries(Limits()))
 
@@ -264,10 +264,10 @@ class Guard:
         length = headers.get("content-length", "0")
         most = self.doors.most_body(headers)
         if not length.isdecimal() or int(length) > most:
-            raise too_large(most)
+            raise _too_large(most)
 
 
-def too_large(most: int) -> RequestError:
+def _too_large(most: int) -> RequestError:
     """The answer to a body of more bytes than that."""
     if most < _LARGE:
         return RequestError("That is more than a login holds: give the token first.", 413)
@@ -302,7 +302,7 @@ def _counted(receive: Receive, most: int, seconds: float, rate: int) -> Receive:
     it has `seconds`, and then one second more for every `rate` bytes (none where that is 0)."""
     size, began, whole = 0, monotonic(), False
 
-    async def counted() -> Message:
+    async def counted() -> _Message:
         nonlocal size, whole
         if whole:  # what is left to come is that the visitor is gone
             return await receive()
@@ -316,7 +316,7 @@ def _counted(receive: Receive, most: int, seconds: float, rate: int) -> Receive:
         size += len(message.get("body", b""))
         whole = not message.get("more_body", False)
         if size > most:
-            raise too_large(most)
+            raise _too_large(most)
         return message
 
     return counted
@@ -325,7 +325,7 @@ def _counted(receive: Receive, most: int, seconds: float, rate: int) -> Receive:
 def _headers_only(send: Send) -> Send:
     """The same messages without their bodies."""
 
-    async def sent(message: Message) -> None:
+    async def sent(message: _Message) -> None:
         await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
     return sent
@@ -334,7 +334,7 @@ def _headers_only(send: Send) -> Send:
 def _with_headers(send: Send, more: Iterable[tuple[str, str]] = tuple(_HEADERS.items())) -> Send:
     """The same messages with the headers of every answer, where it has none of its own."""
 
-    async def sent(message: Message) -> None:
+    async def sent(message: _Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in more:

@@ -27,7 +27,7 @@ from pretrace.runs import MARKERS
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
 
-PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
+_PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
 _LOG_SHOWN = 20_000
 AHEAD = frozenset(("--plan", "--dry-run"))
 """The options by which a command says what it would do, and ends."""
@@ -103,7 +103,7 @@ class State:
         return self.name in ("done", "unanswered", "failed", "stopped")
 
 
-def has_result(folder: Path) -> bool:
+def _has_result(folder: Path) -> bool:
     """Whether a folder holds a result that is whole; the parts of a large run lie there before that."""
     return any((folder / marker).is_file() for marker in MARKERS)
 
@@ -165,7 +165,7 @@ class Jobs:
         """How a job is doing, from its process and its files."""
         told = read(self._place(job) / "progress.json")
         ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
-        result = has_result(self.workspace.within(job.out))
+        result = _has_result(self.workspace.within(job.out))
         if self._alive(job):
             share, left = told.get("share", 0.0), told.get("left")
             known = float(left) if isinstance(left, int | float) else None
@@ -235,7 +235,7 @@ class Jobs:
     def _start(self, job: Job) -> None:
         place = self._place(job)
         environment = self.settings.environment(os.environ)
-        environment |= {PROGRESS_VARIABLE: str(place / "progress.json"), "NO_COLOR": "1", "COLUMNS": "100"}
+        environment |= {_PROGRESS_VARIABLE: str(place / "progress.json"), "NO_COLOR": "1", "COLUMNS": "100"}
         folder = job.folder if Path(job.folder).is_dir() else self.workspace.folder
         try:
             with (place / "log.txt").open("ab") as log:

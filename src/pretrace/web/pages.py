@@ -22,7 +22,7 @@ from pretrace.web.jobs import Jobs
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, Workspace
 
-PACKAGE = "pretrace.web"
+_PACKAGE = "pretrace.web"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def form_key(workspace: Workspace, path: str = "") -> str:
 def rendered(template: str, values: Mapping[str, Any]) -> str:
     """A template of the site with its blanks filled."""
     words = {"moment": moment, "duration": duration, "bytes_in_words": bytes_in_words, "version": __version__}
-    return str(fill(template, {**words, **values}, package=PACKAGE))
+    return str(fill(template, {**words, **values}, package=_PACKAGE))
 
 
 def refusal(sentence: str) -> str:

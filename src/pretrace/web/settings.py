@@ -14,7 +14,7 @@ from pretrace.registry import require
 from pretrace.settings import check_ranges, option
 
 TOKEN_VARIABLE = "PRETRACE_TOKEN"
-SHORTEST_TOKEN = 16
+_SHORTEST_TOKEN = 16
 """Characters of a token: what cannot be guessed over a network."""
 
 
@@ -76,14 +76,14 @@ class ServeSettings:
         if not self.token:
             object.__setattr__(self, "token", os.environ.get(TOKEN_VARIABLE, ""))
         require(
-            not self.token or len(self.token) >= SHORTEST_TOKEN,
-            f"a token has {SHORTEST_TOKEN} characters or more, found {len(self.token)}: make one with "
+            not self.token or len(self.token) >= _SHORTEST_TOKEN,
+            f"a token has {_SHORTEST_TOKEN} characters or more, found {len(self.token)}: make one with "
             "`python -c 'import secrets; print(secrets.token_urlsafe())'`.",
         )
         require(
             self.own or bool(self.token),
             f"--host {self.host} can be reached from other machines, which needs a token: set {TOKEN_VARIABLE} "
-            f"(or --token) to {SHORTEST_TOKEN} characters or more.",
+            f"(or --token) to {_SHORTEST_TOKEN} characters or more.",
         )
         for one in self.key_host:
             require(

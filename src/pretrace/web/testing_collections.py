@@ -35,11 +35,11 @@ from pretrace.web.workspace import RequestError, fresh, slug
 
 router = APIRouter()
 SEARCH = "scan"
-AHEAD_OF: Mapping[str, str] = {"audit": "--plan", "scan": "--plan"} | dict.fromkeys(
+_AHEAD_OF: Mapping[str, str] = {"audit": "--plan", "scan": "--plan"} | dict.fromkeys(
     ("flag", "score", "evaluate"), "--dry-run"
 )
 """How each command says what it would do, and how long that takes."""
-MOST_NOTES = 4_000
+_MOST_NOTES = 4_000
 GIVEN = ("model", "controls", "earlier", "rows", "options", "collections")
 """What a visitor says of the case on the page of a collection."""
 _OTHERS = {
@@ -130,7 +130,7 @@ def one(desk: Here, request: Request, name: str) -> HTMLResponse:
         jobs=jobs,
         advice=None if facts.problem else _advice(desk, found, facts, given),
         commands=COMMANDS,
-        ahead=AHEAD_OF,
+        ahead=_AHEAD_OF,
         ready=_ready(desk),
         model=given["model"] or next(iter(desk.workspace.models()), ""),
         unspoken=UNSPOKEN,
@@ -170,7 +170,7 @@ def setup(desk: Here, request: Request, name: str, test: str, again: str = "") -
         "setup.html",
         asked=earlier.asked if earlier else None,
         notes=earlier.notes if earlier else "",
-        ahead=AHEAD_OF.get(wanted.command, ""),
+        ahead=_AHEAD_OF.get(wanted.command, ""),
         here="collections",
         upload=found,
         facts=facts,
@@ -187,7 +187,7 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
     """Start a test."""
     found, wanted = upload_of(desk.workspace, name), _form(desk, test)
     values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
-    notes = str(form.get("notes") or "").strip()[:MOST_NOTES]
+    notes = str(form.get("notes") or "").strip()[:_MOST_NOTES]
     return _begun(desk, found, test, values, notes=notes, plan=bool(form.get("ahead")))
 
 
@@ -228,7 +228,7 @@ def _begun(
         options.append("--label-column=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (texts, f"--out={desk.workspace.folder / out}")
-    ahead = AHEAD_OF.get(wanted.command, "") if plan else ""
+    ahead = _AHEAD_OF.get(wanted.command, "") if plan else ""
     job = desk.jobs.add(
         f"{'Plan of ' * bool(ahead)}{wanted.command}: {found.name}",
         (*wanted.words, *paths, *options, *([ahead] if ahead else [])),

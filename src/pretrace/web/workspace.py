@@ -29,7 +29,7 @@ from pretrace.results.atomic import atomic_bytes, explained
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 
 T = TypeVar("T")
-MODELS_KEPT = 12
+_MODELS_KEPT = 12
 ROOMS = ("incoming", "texts", "looks", "jobs", "results")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 200
@@ -123,7 +123,7 @@ class Workspace:
     def remember(self, *models: str) -> None:
         """Put models in front of those that were named before."""
         named = dict.fromkeys(filter(None, (*models, *self.models())))
-        atomic_bytes(self.folder / "models.json", to_json({"models": list(named)[:MODELS_KEPT]}))
+        atomic_bytes(self.folder / "models.json", to_json({"models": list(named)[:_MODELS_KEPT]}))
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -22,7 +22,7 @@ DESCRIBED = {
 }
 """What `--model` takes for servers, with one line each."""
 
-TextKind = Literal["chat", "completions"]
+_TextKind = Literal["chat", "completions"]
 TEXT_DESCRIBED = {
     "chat:URL": "a model that gives text alone, by chat completions (extra: server): for --access text",
 }
@@ -58,15 +58,15 @@ class Address:
 class TextAddress:
     """A server that is asked for text alone; as `Address`."""
 
-    kind: TextKind
+    kind: _TextKind
     url: str
     model: str = ""
 
 
-def text_kind(model: str) -> TextKind | None:
+def text_kind(model: str) -> _TextKind | None:
     """How the model of a `--model` value is asked for text; None for a model with weights here."""
     kind, colon, _ = model.partition(":")
-    return next((one for one in get_args(TextKind) if colon and kind == one), None)
+    return next((one for one in get_args(_TextKind) if colon and kind == one), None)
 
 
 def parse_text_address(model: str) -> TextAddress:
@@ -90,7 +90,7 @@ def served_kind(model: str) -> Kind | None:
     return kind if colon and kind in KINDS else None
 
 
-def in_process(model: str) -> str:
+def _in_process(model: str) -> str:
     """The folder or hub id that vLLM is to open in this process (`vllm:FOLDER`, `vllm:owner/name`); "" for all else."""
     kind, _, name = model.partition(":")
     local = kind == "vllm" and (
@@ -106,7 +106,7 @@ def parse_address(model: str) -> Address:
     prompts.
     """
     kind = served_kind(model)
-    if opened_here := in_process(model):
+    if opened_here := _in_process(model):
         return Address("vllm", opened_here, here=True)
     url, _, name = model.partition(":")[2].partition("#")
     parts = split_url(url)
@@ -193,7 +193,7 @@ def served_as(name: str) -> tuple[str, str]:
     """
     kind, _, rest = name.partition(":")
     url, _, model = rest.partition("#")
-    if kind in (*KINDS, *get_args(TextKind)) and split_url(url) is not None:
+    if kind in (*KINDS, *get_args(_TextKind)) and split_url(url) is not None:
         return model, url
     return name, ""
 

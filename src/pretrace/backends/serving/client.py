@@ -27,7 +27,7 @@ from pretrace.errors import MissingPackageError, ModelError, shown
 
 RETRIES = 6
 """How often a request is repeated: the waits, each twice the last up to 8 s, come to about half a minute."""
-SLOW_RETRIES = 1
+_SLOW_RETRIES = 1
 """How often a request is repeated whose answer was not there in time: a longer wait is what helps, not another try."""
 MOST_BYTES = 64 * 2**20
 """Bytes of an answer, unpacked: those of 250,000 tokens in the longest of the forms."""
@@ -275,7 +275,7 @@ def _whole_answers(seconds: float) -> Any:
                     finally:
                         await response.aclose()
             except TimeoutError:
-                if _repeated(request) < SLOW_RETRIES:
+                if _repeated(request) < _SLOW_RETRIES:
                     raise _read_timeout(request) from None  # which the client repeats
                 raise openai.APITimeoutError(request=request) from None
             headers = [

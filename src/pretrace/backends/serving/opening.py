@@ -40,7 +40,7 @@ def open_served(model: str, settings: ModelSettings) -> Served:
     if address.here:
         client = Engine(address.url, settings)
     else:
-        check_settings(model, settings)
+        _check_settings(model, settings)
         client = Client(
             address.url, requests=settings.requests or REQUESTS, seconds=settings.request_timeout or SECONDS
         )
@@ -51,7 +51,7 @@ def open_served(model: str, settings: ModelSettings) -> Served:
         raise
 
 
-def check_settings(model: str, settings: ModelSettings) -> None:
+def _check_settings(model: str, settings: ModelSettings) -> None:
     """ModelError for settings that only a model with weights here can follow."""
     for name in given_for(settings, "weights"):
         raise ModelError(

@@ -32,7 +32,7 @@ _SINGLE = 0.5  # nats: no number format moves one of them so far
 
 
 @dataclass(frozen=True, slots=True)
-class Packaged:
+class _Packaged:
     """The known numbers: `ids` of each sentence; in `forms` all numbers in a row, first tokens left out, and the same
     at other `temperatures`."""
 
@@ -43,11 +43,11 @@ class Packaged:
 
 
 @cache
-def packaged() -> Packaged:
+def packaged() -> _Packaged:
     """The numbers in `packaged.json`."""
     text = (files("pretrace.backends.serving") / "packaged.json").read_text(encoding="utf-8")
     found = json.loads(text)
-    return Packaged(
+    return _Packaged(
         found["model"],
         tuple(tuple(one) for one in found["ids"]),
         {name: np.array(values) for name, values in found["forms"].items()},
@@ -72,7 +72,7 @@ def compared(name: str, asked: Sequence[tuple[int, ...]], numbers: Sequence[floa
             _refuse(
                 name, f"{int((apart > _SINGLE).sum())} of {len(plain)} differ by up to {apart.max():.3g} nats"
             )
-        if abs(factor_and_constant(plain, found)[1]) > _CLOSE / 2:
+        if abs(_factor_and_constant(plain, found)[1]) > _CLOSE / 2:
             _refuse(name, "a constant was added")
         return known.name
     for form, numbers_there in known.forms.items():
@@ -81,13 +81,13 @@ def compared(name: str, asked: Sequence[tuple[int, ...]], numbers: Sequence[floa
     temperature, left = _temperature(found)
     if left <= _CLOSE:
         _refuse(name, f"they are those at the temperature {temperature:.2f}")
-    factor, constant = factor_and_constant(plain, found)
+    factor, constant = _factor_and_constant(plain, found)
     if np.median(np.abs(found - factor * plain - constant)) <= _CLOSE * abs(factor) / 4:
         _refuse(name, f"they are multiplied by {factor:.3g} and moved by {constant:.2g}")
     return ""
 
 
-def factor_and_constant(
+def _factor_and_constant(
     known: npt.NDArray[np.float64], found: npt.NDArray[np.float64]
 ) -> tuple[float, float]:
     """The straight line that leads from the known numbers to those found, by least squares over their middle part."""

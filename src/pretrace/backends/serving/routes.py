@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 BESIDE = 2
 """Likeliest tokens that every request asks for beside each token's own: a made-up 0 shows next to any second one."""
 
@@ -106,7 +106,7 @@ class Route:
     asks_ids: bool
     several: bool
     most: int
-    request: Callable[[Sequence[Prompt], str, int], Json]
+    request: Callable[[Sequence[Prompt], str, int], _Json]
     answers: Callable[[Any, Sequence[Prompt]], Said]
     cure: str
 
@@ -141,7 +141,7 @@ def _used(body: Any) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
 
 
-def _vllm_request(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+def _vllm_request(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
     return {
         "model": model,
         "prompt": [list(one.ids) for one in prompts],
@@ -154,7 +154,7 @@ def _vllm_request(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
     }
 
 
-def _vllm_text(prompts: Sequence[Prompt], model: str) -> Json:
+def _vllm_text(prompts: Sequence[Prompt], model: str) -> _Json:
     return {**_vllm_request(prompts, model, 0), "prompt": [one.text for one in prompts]}
 
 
@@ -165,7 +165,7 @@ def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
     )
 
 
-def _vllm_answer(choice: Json, prompt: Prompt) -> Answer:
+def _vllm_answer(choice: _Json, prompt: Prompt) -> Answer:
     told = choice.get("prompt_token_ids")
     ids = tuple(_whole(one) for one in told) if told else None
     written = choice.get("token_ids") or [None]
@@ -184,7 +184,7 @@ def _vllm_answer(choice: Json, prompt: Prompt) -> Answer:
     return Answer(logp=tuple(logp), ids=ids, places=tuple(places), generated=generated)
 
 
-def _keys(said: Sequence[Json | None], ids: Sequence[int]) -> tuple[int, ...]:
+def _keys(said: Sequence[_Json | None], ids: Sequence[int]) -> tuple[int, ...]:
     """The tokens that the entries themselves are of: those asked for where they are among their keys, else the keys;
     nothing stands at the first place, so that its token is taken from the ids."""
     found = []
@@ -199,7 +199,7 @@ def _keys(said: Sequence[Json | None], ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _entry(entry: Mapping[str, Json] | None, own: Json | None) -> Place:
+def _entry(entry: Mapping[str, _Json] | None, own: _Json | None) -> Place:
     if entry is None or own is None:
         return Place()
     rank = own.get("rank")
@@ -215,24 +215,24 @@ def _first(logprobs: Mapping[str, Any] | None) -> float | None:
     return _or_none(found[0])
 
 
-def _sglang_request(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+def _sglang_request(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
     return {"input_ids": [list(one.ids) for one in prompts], **_SGLANG, "top_logprobs_num": beside}
 
 
-def _sglang_flat(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+def _sglang_flat(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
     return {**_sglang_request(prompts, model, beside), **_FLAT}
 
 
-def _sglang_text(prompts: Sequence[Prompt], model: str) -> Json:
+def _sglang_text(prompts: Sequence[Prompt], model: str) -> _Json:
     return {"text": [one.text for one in prompts], **_SGLANG, "top_logprobs_num": 1}
 
 
-_SGLANG: Json = {
+_SGLANG: _Json = {
     "sampling_params": {"max_new_tokens": 1, "temperature": 0},
     "return_logprob": True,
     "logprob_start_len": 0,
 }
-_FLAT: Json = {"return_flat_raw_top_logprobs": True, "return_flat_raw_top_logprobs_b64": True}
+_FLAT: _Json = {"return_flat_raw_top_logprobs": True, "return_flat_raw_top_logprobs_b64": True}
 """Asks for shorter answers. Servers from before these forms answer in lists; one that refuses is asked without."""
 
 
@@ -245,7 +245,7 @@ def _sglang_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
     return Said([_sglang_answer(one) for one in answers], sum(read) if known else None)
 
 
-def _sglang_answer(answer: Json) -> Answer:
+def _sglang_answer(answer: _Json) -> Answer:
     meta = answer["meta_info"]
     entries = meta.get("input_token_logprobs") or ()
     logp = tuple(_or_none(entry[0]) for entry in entries)
@@ -269,7 +269,7 @@ def _sglang_answer(answer: Json) -> Answer:
     )
 
 
-def _sglang_tops(meta: Json) -> list[list[tuple[int, float]] | None]:
+def _sglang_tops(meta: _Json) -> list[list[tuple[int, float]] | None]:
     """Id and number of the likeliest tokens at each place: from lists, or from the flat form, which may be base64
     (SGLang's changes 32078, 31960 and 32223). Its `shape` counts the places with entries, in its first version those
     without as well, which `null_prefix` counts."""
@@ -288,7 +288,7 @@ def _sglang_tops(meta: Json) -> list[list[tuple[int, float]] | None]:
     return [*[None] * skipped, *rows]
 
 
-def _flat(meta: Json, name: str) -> list[Any]:
+def _flat(meta: _Json, name: str) -> list[Any]:
     packed = meta.get(f"{name}_b64")
     if packed is None:
         return list(meta[name])
@@ -299,12 +299,12 @@ def _flat(meta: Json, name: str) -> list[Any]:
     return list(made.tolist())
 
 
-def _tgi_request(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+def _tgi_request(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
     parameters = {"max_new_tokens": 1, "do_sample": False, "details": True, "decoder_input_details": True}
     return {"inputs": prompts[0].text, "parameters": parameters}
 
 
-def _tgi_beside(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+def _tgi_beside(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
     """Asks for the likeliest tokens as well, which it names for what it writes alone."""
     asked = _tgi_request(prompts, model, beside)
     return {**asked, "parameters": {**asked["parameters"], "top_n_tokens": 5}}
@@ -333,7 +333,7 @@ def _tgi_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
     )
 
 
-def _echo_ids(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+def _echo_ids(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
     return {
         **_ECHO,
         "model": model,
@@ -342,15 +342,15 @@ def _echo_ids(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
     }
 
 
-def _echo_text(prompts: Sequence[Prompt], model: str, beside: int) -> Json:
+def _echo_text(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
     return {**_ECHO, "model": model, "prompt": prompts[0].text, "logprobs": max(1, beside)}
 
 
-def _echo_tokens(prompts: Sequence[Prompt], model: str) -> Json:
+def _echo_tokens(prompts: Sequence[Prompt], model: str) -> _Json:
     return _echo_text(prompts, model, 1)
 
 
-_ECHO: Json = {
+_ECHO: _Json = {
     "max_tokens": 1,
     "temperature": 0,
     "echo": True,
@@ -385,7 +385,7 @@ def _pieces(text: Any, offsets: Any) -> list[str] | None:
     return [text[_whole(start) : _whole(end)] for start, end in zip(offsets, ends, strict=True)]
 
 
-def _echo_answer(said: Json, number: int | None, after: Generated) -> Answer:
+def _echo_answer(said: _Json, number: int | None, after: Generated) -> Answer:
     """The first entries are the prompt's, all of them for None."""
     logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
     words = [str(word) for word in said.get("tokens") or ()]
@@ -416,7 +416,7 @@ def _listed(own: float | None, word: str | None, top: Mapping[str, Any] | None) 
     return Place(tuple(values) if listed is not None else (*values, own), listed)
 
 
-def _written(said: Json, place: int, choice: Json, text: str) -> Generated:
+def _written(said: _Json, place: int, choice: _Json, text: str) -> Generated:
     """The token at a place behind the prompt; its text is also what the answer has behind the prompt's."""
 
     def at(name: str) -> Any:
@@ -430,7 +430,7 @@ def _written(said: Json, place: int, choice: Json, text: str) -> Generated:
     return Generated(ids[-1] if ids else at("token_ids"), word, _or_none(at("token_logprobs")))
 
 
-def _choices(body: Any, prompts: Sequence[Prompt]) -> list[Json]:
+def _choices(body: Any, prompts: Sequence[Prompt]) -> list[_Json]:
     """The choices in the order of the prompts, which is that of their index and not always that of the list."""
     choices = sorted(body["choices"], key=lambda one: int(one.get("index") or 0))
     if len(choices) != len(prompts):

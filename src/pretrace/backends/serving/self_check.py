@@ -44,10 +44,10 @@ REPEATED = "The bell rang twice." + " The bell rang twice." * 9
 """A text whose end any trained model knows."""
 WOBBLE = 1e-2
 """By how much a log-probability may move, in nats, between one request and another of the same size."""
-COMPANY = 1e-1
+_COMPANY = 1e-1
 """The same alone and in company, or with more text behind it: in bfloat16 the size of a request decides how it is
 computed. What moves is recorded and told; vLLM's VLLM_BATCH_INVARIANT=1 makes it 0."""
-STILL = 1e-3
+_STILL = 1e-3
 """By how much the known sentences may move during a run, where they stood still when connecting."""
 LOWEST = -1000.0
 """No model gives a token of ordinary text less; servers write -9999 for what they do not compute."""
@@ -89,7 +89,7 @@ class Probed:
     @property
     def allowed(self) -> float:
         """By how much a known sentence may move during the run."""
-        return min(COMPANY, max(STILL, 3 * self.wobble))
+        return min(_COMPANY, max(_STILL, 3 * self.wobble))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Check:
         pairs += [(first[i], answer) for i, answer in followed.items()]
         wobble = max(_difference(*pair) for pair in pairs)
         in_order = max(_difference(*pair) for pair in pairs[: len(first)])
-        if in_order > WOBBLE or wobble > COMPANY:
+        if in_order > WOBBLE or wobble > _COMPANY:
             raise ModelError(
                 f"{self.name} gives other numbers for the same text when it is asked again, in another order or with "
                 f"more text behind it (up to {wobble:.2g} nats): answers are mixed up or depend on what else is "
@@ -411,7 +411,7 @@ class Check:
                 f"{others} of {known} tokens that it wrote as the likeliest are not when it reads them; {_AFTER}"
             )
         middle = float(np.median(apart)) if len(apart) > 3 else 0.0
-        if wobble <= STILL and abs(middle) > _CONSTANT and np.ptp(apart) < abs(middle) / 2:
+        if wobble <= _STILL and abs(middle) > _CONSTANT and np.ptp(apart) < abs(middle) / 2:
             self._contradicts(
                 f"numbers of a text that lie {middle:+.3f} beside those of the same tokens written"
             )

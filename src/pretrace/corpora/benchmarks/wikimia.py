@@ -24,7 +24,7 @@ from pretrace.types import Card, Corpus, Text
 # centuries stay.
 
 
-YEAR = 2023
+_ADDED_YEAR = 2023
 """The year that FSD's variant `replacement` writes."""
 
 _LONGEST_LEAD = 60
@@ -113,7 +113,7 @@ def without_timestamps(text: str) -> str:
     return _closed(made, text[end:]) if end else text
 
 
-def with_year(text: str, year: int = YEAR) -> str:
+def with_year(text: str, year: int = _ADDED_YEAR) -> str:
     """The text with the year of every time stamp replaced, two-digit ends of ranges and decades likewise.
 
     >>> with_year("From 4 July 2015 to 2016, in the 2014-15 season of the 1990s, 1,999 people paid US$2015.")

@@ -114,7 +114,7 @@ def audit(
     clock.plan(ready.stages, ready.after)
     made = asked.prepared(ready, clock)
     data = asked.data(ready, made, clock)
-    result = asked.called_back(assess(data, asked.named.corpus, ready.plan, made))
+    result = asked.called_back(_assess(data, asked.named.corpus, ready.plan, made))
     record = _record(asked.corpus, asked.heldout, data, made)
     register = _registered(asked.entry(data), result, kept=asked.settings.cache)
     return replace(result, settings=record | {"timings": clock.seconds}, register=register)
@@ -352,10 +352,10 @@ def _record(corpus: Corpus, heldout: Corpus | None, data: AuditData, made: Prepa
 
 SHUFFLES = {PRETRACE: 200, CALIBRATED: 20}
 """How often documents are assigned to the sides at random; for the literature's procedures a few times."""
-FEW_SHUFFLES = 5
+_FEW_SHUFFLES = 5
 
 
-def assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> Verdict:
+def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> Verdict:
     """The audit with its verdict, of data whose texts are of `corpus`."""
     settings, model = data.settings, data.target.name
     answer = data.answer(settings.procedure)
@@ -493,7 +493,7 @@ def _checks(
 
 def _shuffled_check(data: AuditData) -> Check:
     chosen, settings = data.settings.procedure, data.settings
-    repeats = SHUFFLES.get(chosen, FEW_SHUFFLES)
+    repeats = SHUFFLES.get(chosen, _FEW_SHUFFLES)
     values = data.values(chosen)
     features = None if chosen == PRETRACE else data.features_of(chosen)
 

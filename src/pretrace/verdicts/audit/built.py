@@ -244,7 +244,7 @@ def _upgraded(content: Plain) -> Plain:
 ACCUSING = ("placebo", "controls", "stand-in", "mixture", "spread", "kinds")
 """Checks that withhold an accusation alone: each asks whether something besides training makes the suspect documents
 look known, and that hides no training."""
-INFORMING = ("power",)
+_INFORMING = ("power",)
 """The check of the power: the rule itself asks for it."""
 
 
@@ -279,7 +279,7 @@ def found(answer: Answer, power: Power | None, question: Question) -> Found:
         effect_unit=answer.unit,
         planted=power,
         accusing=ACCUSING,
-        informing=INFORMING,
+        informing=_INFORMING,
         noun="audit",
         unit="document",
         trainable=question.trainable,

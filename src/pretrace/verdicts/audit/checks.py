@@ -20,7 +20,7 @@ from pretrace.verdicts.audit.document_values import DocumentValues, p_value, rev
 
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""
-WIDEST_GAP = 0.70
+_WIDEST_GAP = 0.70
 """The text-only AUC between true and generated texts above which a difference between them shows nothing, where there
 are no control documents to show the effect of the generator's mistakes."""
 COPIES = 0.2
@@ -184,7 +184,7 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     texts and control documents the rule that chose the design has decided, and only a procedure of the literature,
     which goes on without a design, can fail; for true and generated texts this check decides."""
     title = "The two sets of texts are alike as texts, as far as this design needs it"
-    most = WIDEST_GAP if design == "placebos" else ALIKE if design == "controls" else COMPARABLE
+    most = _WIDEST_GAP if design == "placebos" else ALIKE if design == "controls" else COMPARABLE
     widest = widest_gap(gaps, (most,))
     if widest is None:
         return Check("gap", title, "not run", "There are too few texts for a classifier to learn from.")
@@ -195,7 +195,7 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     words = (
         f"A classifier that never saw the model ({widest.classifier}) tells your texts from the generated ones with an "
         f"AUC of {widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]; 0.5 is chance; above "
-        f"{WIDEST_GAP:.2f} no other result is accepted."
+        f"{_WIDEST_GAP:.2f} no other result is accepted."
     )
     cure = (
         "Give control documents. Or train the generator longer or on more of the texts, or take one that knows their "

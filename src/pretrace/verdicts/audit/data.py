@@ -252,7 +252,7 @@ def _matrix(
 
 
 UNIT = "of a typical token's lead"
-ALONE_UNIT = "in units of the score " + ALONE
+_ALONE_UNIT = "in units of the score " + ALONE
 
 
 @dataclass(eq=False)
@@ -342,7 +342,7 @@ class AuditData:
         found = self._features((ALONE,))
         mine = by_document(found.suspect[:, 0], found.suspect_documents)
         return DocumentValues(
-            *mine, *by_document(found.heldout[:, 0], found.heldout_documents), unit=ALONE_UNIT
+            *mine, *by_document(found.heldout[:, 0], found.heldout_documents), unit=_ALONE_UNIT
         )
 
     @cached_property

@@ -27,7 +27,7 @@ PLACEBO = (
     "can have come in, or a sibling. [--placebo, --placebo-revision]"
 )
 CLOSER = "Take control documents nearer to the suspect texts: same author, kind, subject, period and way of cutting."
-FORM = (
+_FORM = (
     "Bring both sets into one form: the same line breaks, spaces, quotes, dashes and capitals. Texts from two editors "
     "or converters differ in these, and a model finds one form likelier than the other."
 )
@@ -95,7 +95,7 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             "There are too few texts to see whether suspect texts and control documents are alike.",
             cures=(CONTROLS.format(fewest=FEW_DOCUMENTS),),
         )
-    closer = (FORM, CLOSER) if widest.classifier.startswith("form") else (CLOSER,)
+    closer = (_FORM, CLOSER) if widest.classifier.startswith("form") else (CLOSER,)
     auc = f"{widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]"
     seen = f"A classifier that sees only texts ({widest.classifier}) tells suspect texts from control documents with "
     seen += f"an AUC of {auc}; 0.5 is chance."

@@ -34,7 +34,7 @@ from pretrace.verdicts.audit.snippets import (
 __all__ = ["Draw", "complete", "tuned_generator"]
 
 NO_TUNING = "none"
-FEWEST_SNIPPETS = 20
+_FEWEST_SNIPPETS = 20
 TRAINING, WRITING, TUNING = "training the generator", "writing continuations", "tuning a placebo"
 SCORING, PLANTING = "scoring with the target", "planting texts in a copy"
 """Names of stages, with those of `reading`."""
@@ -46,7 +46,7 @@ def reading(target: Backend, model: Backend) -> str:
     return "reading with the target" if model is target else f"reading with {model.name}"
 
 
-class Spanned(Protocol):
+class _Spanned(Protocol):
     """A generator or a model: it gives the place of each token in a text."""
 
     def spans(self, text: str, /) -> npt.NDArray[np.int64]:
@@ -194,7 +194,7 @@ def compared(cuts: Sequence[Cut], settings: AuditSettings, *, seed: int) -> Prep
 
 
 def cut_alike(
-    corpus: Corpus, heldout: Corpus | None, model: Spanned, settings: AuditSettings, *, seed: int
+    corpus: Corpus, heldout: Corpus | None, model: _Spanned, settings: AuditSettings, *, seed: int
 ) -> tuple[Cut, ...]:
     """The snippets of the suspect texts and of control documents, cut alike. A snippet that stands in both is left out
     on both sides; the notes count and name them. TextsError where either gives too few snippets."""
@@ -208,7 +208,7 @@ def cut_alike(
     cuts = []
     for texts, some in zip(given, pieces, strict=True):
         made = some.drawn(settings.snippets, seed=seed)
-        check_enough(made, texts, tokens, fewest=FEWEST_SNIPPETS, left_out=note)
+        check_enough(made, texts, tokens, fewest=_FEWEST_SNIPPETS, left_out=note)
         cuts.append(replace(made, notes=(*made.notes, note)) if note else made)
     return tuple(cuts)
 

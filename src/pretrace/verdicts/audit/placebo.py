@@ -21,7 +21,7 @@ from pretrace.types import Backend, Check, Design, Lean, Placebo
 from pretrace.verdicts.audit.data import SampleLogprobs
 from pretrace.verdicts.audit.designs import PLACEBO
 
-SAME_ORIGIN = 0.2
+_SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
 
 WORDS = {
@@ -99,7 +99,7 @@ def _sentence(placebo: Placebo) -> str:
 def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["own", "sibling", "other"]:
     if placebo.tokenizer_hash != target.tokenizer_hash:
         return "other"
-    if alike is not None and alike >= SAME_ORIGIN:
+    if alike is not None and alike >= _SAME_ORIGIN:
         return "own"
     if "server" in placebo.facts or "server" in target.facts:
         return "sibling"  # the family is not known there; the same tokens speak for it

@@ -39,11 +39,11 @@ APART = 0.55
 RESAMPLES = 2000
 UNITS: Mapping[Unit, int] = {"words": 20_480, "form": 4_096}
 """Texts of either side that the classifiers of words and of form learn from and judge, drawn by document."""
-OUTER = 0.2
+_OUTER = 0.2
 """The share of a 95% interval's outside that a 99% interval leaves out."""
 LEVEL = 0.005
 """Of that test, on either side; as rare as the interval's failures are meant to be."""
-WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
+_WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
 """The same for cross-fitted values, which vary more than the test takes them to (see `classifiers.WIDENING`)."""
 
 FLOOR = 1 / 3
@@ -97,7 +97,7 @@ def row_checks(
     drawn by whole documents; `read` gives those.
     """
     grouping = Grouping.of(groups, asked)
-    few, fewer = (_too_few(asked, grouping, level) for level in (WORDS_LEVEL, LEVEL))
+    few, fewer = (_too_few(asked, grouping, level) for level in (_WORDS_LEVEL, LEVEL))
     titles = (("words", _WORDS), ("form", _FORM))
     if fewer:
         return tuple(Check(n, t, "not run", fewer, _CURE) for n, t in (*titles, ("length", _LENGTH)))
@@ -273,7 +273,7 @@ def _judged(name: str, title: str, auc: Estimate, ranked: float) -> Check:
         f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is chance. It withholds the answer "
         f"above {APART:g} where the interval excludes 0.5."
     )
-    failed, beyond = _apart(auc, ranked, WORDS_LEVEL), _beyond_chance(auc, ranked, WORDS_LEVEL)
+    failed, beyond = _apart(auc, ranked, _WORDS_LEVEL), _beyond_chance(auc, ranked, _WORDS_LEVEL)
     return _check(name, title, failed, words, auc, beyond=beyond)
 
 
@@ -322,7 +322,7 @@ def _figures(auc: Estimate) -> str:
 
 def _spread(scores: Doubles, asked: Bools, groups: Groups, *, seed: int) -> Spread:
     spread = auc_bootstrap(scores, asked, groups=groups, seed=seed, resamples=RESAMPLES)
-    return replace(spread, tail=spread.tail * OUTER)
+    return replace(spread, tail=spread.tail * _OUTER)
 
 
 def _too_few(asked: Bools, grouping: Grouping, level: float) -> str:

@@ -35,9 +35,9 @@ from pretrace.verdicts.flag.planning import Prospect
 from pretrace.verdicts.flag.sides import Sides
 from pretrace.verdicts.outcome import Found, conclude
 
-PLACEBO_RATE = 0.05
+_PLACEBO_RATE = 0.05
 """The highest rate a placebo is held to: by chance it flags anything in one check of twenty at most."""
-ABOVE = 0.05
+_ABOVE = 0.05
 """The share of the known documents above the line at which asked ones are counted, to describe the set."""
 DRIFT = "drift"
 """The name of the check that what was found is more than a drift that nobody could have seen."""
@@ -47,7 +47,7 @@ _DRIFT = "A drift that the checks could not see would not explain it"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class _Standing:
     """What stands out: the test of the set as it is (`shift`), whether it still rejects without the `unseen` drift and
     the `spread`, and the documents that are flagged as they are and without these, [documents in question]."""
 
@@ -91,7 +91,7 @@ class Looked:
     sides: Sides
     made: Prospect
     checks: tuple[Check, ...]
-    standing: Standing
+    standing: _Standing
     explained: float
     counts: bool
     why: str
@@ -121,7 +121,7 @@ def looked(sides: Sides, made: Prospect, read: Read) -> Looked:
     return Looked(sides, made, checks, found, explained, counts, why)
 
 
-def standing(sides: Sides, made: Prospect, asked: Doubles, known: Doubles, unseen: float) -> Standing:
+def standing(sides: Sides, made: Prospect, asked: Doubles, known: Doubles, unseen: float) -> _Standing:
     """What stands out of values of both sides, one a document, and what is left of it without a drift `unseen`."""
     settings = sides.settings
     shift = set_shift(asked, known, level=settings.level, seed=sides.seed)
@@ -129,7 +129,7 @@ def standing(sides: Sides, made: Prospect, asked: Doubles, known: Doubles, unsee
     return stands(shift, sides, made, unseen, spread)
 
 
-def stands(shift: Shift, sides: Sides, made: Prospect, unseen: float, spread: float) -> Standing:
+def stands(shift: Shift, sides: Sides, made: Prospect, unseen: float, spread: float) -> _Standing:
     """The same from a test of the set that was made."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
     plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), made.method), fdr)
@@ -141,7 +141,7 @@ def stands(shift: Shift, sides: Sides, made: Prospect, unseen: float, spread: fl
     withstands = shift.p <= shift.level and all(
         shift.p_after(unseen, one) <= shift.level for one in (1.0, spread)
     )
-    return Standing(shift, unseen, spread, withstands, plain, chosen)
+    return _Standing(shift, unseen, spread, withstands, plain, chosen)
 
 
 def concluded(
@@ -187,9 +187,9 @@ def _outcome(outcome: Outcome, flagged: bool, *, withheld: bool) -> Outcome:
 def _set_test(found: Looked) -> SetTest:
     """The test of the set as results hold it; without p where it is withheld."""
     shift, unseen = found.standing.shift, found.standing.unseen
-    above = int((conformal.p_values(shift.asked, shift.known) <= ABOVE * (1 + 1e-12)).sum())
+    above = int((conformal.p_values(shift.asked, shift.known) <= _ABOVE * (1 + 1e-12)).sum())
     number = len(shift.known)
-    chance = int(ABOVE * (number + 1) + 1e-9) / (number + 1)
+    chance = int(_ABOVE * (number + 1) + 1e-9) / (number + 1)
     return SetTest(
         p=None if found.why else shift.p,
         level=shift.level,
@@ -204,7 +204,7 @@ def _set_test(found: Looked) -> SetTest:
     )
 
 
-def _unexcluded(found: Standing, explained: float) -> str:
+def _unexcluded(found: _Standing, explained: float) -> str:
     """Why a rejection does not count that an unseen difference would explain."""
     if explained <= found.unseen:
         return (
@@ -217,7 +217,7 @@ def _unexcluded(found: Standing, explained: float) -> str:
     )
 
 
-def _drift_check(found: Standing, explained: float, counts: bool) -> Check:
+def _drift_check(found: _Standing, explained: float, counts: bool) -> Check:
     """Whether what stands out would do so without the drift and the spread that nobody could have seen."""
     cure = (
         "Name a model that never saw the texts: it reads with the same score, and can exclude smaller drifts. More "
@@ -246,7 +246,7 @@ def _checks(sides: Sides, made: Prospect, read: Read) -> tuple[Check, ...]:
     values = rows.placebo
     if values is None:
         return (*checks, no_placebo())
-    rate = min(settings.fdr, PLACEBO_RATE)
+    rate = min(settings.fdr, _PLACEBO_RATE)
     q = conformal.adjusted(sides.p(values), made.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, rows.asked, rows.documents, flagged=number, rate=rate, seed=sides.seed)

@@ -222,7 +222,7 @@ SCORE = "min_k_plus_plus"
 8, `loss` in 5 (benchmarks/results/planted_domains.json). `ref` with an earlier checkpoint survived in 8 of 8."""
 FLAGGING = "Flagging"
 HIGHEST = 0.5
-LOWEST_LEVEL = 0.001
+_LOWEST_LEVEL = 0.001
 """What the permutations of a test of the set can still show."""
 
 
@@ -298,8 +298,8 @@ class FlagSettings:
             0 < self.fdr <= HIGHEST, f"--fdr is a rate above 0 and up to {HIGHEST:g}, found {self.fdr:g}."
         )
         require(
-            LOWEST_LEVEL <= self.level <= HIGHEST,
-            f"--level lies between {LOWEST_LEVEL:g} and {HIGHEST:g}, found {self.level:g}.",
+            _LOWEST_LEVEL <= self.level <= HIGHEST,
+            f"--level lies between {_LOWEST_LEVEL:g} and {HIGHEST:g}, found {self.level:g}.",
         )
         require(
             self.method in ("auto", *METHODS),

@@ -44,7 +44,7 @@ from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.settings import TestSettings
 
 PUBLISHED, COMMITMENT, BEACON = "published.jsonl", "commitment.txt", "beacon.txt"
-FURTHER = "further columns"
+_FURTHER = "further columns"
 _SOURCES: dict[str, Source] = {
     "--variant-column": "columns",
     "--variant-texts": "texts",
@@ -182,7 +182,7 @@ def publish(
     check_places(out, sealed)
     if not seal.is_drawn:  # they are published when the beacon has come
         seal = replace(
-            seal, about={**seal.about, FURTHER: json.loads(json.dumps(further or {}, default=str))}
+            seal, about={**seal.about, _FURTHER: json.loads(json.dumps(further or {}, default=str))}
         )
     content = sealed_bytes(seal)
     commitment = hashlib.sha256(content).hexdigest()
@@ -217,7 +217,7 @@ def publish_drawn(seal: Seal, out: Path) -> None:
         beacon=beacon.words, when=beacon.when, where=beacon.where, commitment=seal.sha256[:16], name=seal.name
     )
     with new_folder(out) as partial:
-        atomic_bytes(partial / PUBLISHED, _published(seal, seal.about.get(FURTHER, {})))
+        atomic_bytes(partial / PUBLISHED, _published(seal, seal.about.get(_FURTHER, {})))
         atomic_bytes(partial / COMMITMENT, _commitment(seal, seal.sha256))
         atomic_bytes(partial / BEACON, f"{beacon.value}\n\n{said}\n".encode())
 
@@ -268,7 +268,7 @@ def _remove_empty(folders: list[Path]) -> None:
 # How many texts a test of marks needs: said before publication, from a copy of a model that reads the texts.
 
 
-FACTOR = 6.2
+_FACTOR = 6.2
 """(z of 0.95 + z of 0.8) squared: a one-sided test at 5% with power 0.8 needs this over d² documents."""
 ENOUGH = 0.8
 
@@ -285,7 +285,7 @@ class SampleSize:
     @property
     def formula(self) -> int | None:
         """About 6.2 / d² texts are needed for power 0.8 at 5%; None where training moved nothing."""
-        return math.ceil(FACTOR / self.d**2) if self.d > 0 else None
+        return math.ceil(_FACTOR / self.d**2) if self.d > 0 else None
 
 
 def sample_size(
@@ -335,7 +335,7 @@ def sample_size(
 def words_of(found: SampleSize | None, level: float) -> tuple[str, ...]:
     """What to tell the one who marks, a sentence each; `found` is None where nothing was measured."""
     formula = (
-        f"A test at 5% with power 0.8 needs about {FACTOR:g} / d² texts, where d is the mean of a text's difference "
+        f"A test at 5% with power 0.8 needs about {_FACTOR:g} / d² texts, where d is the mean of a text's difference "
         "over its spread."
     )
     if found is None:

@@ -157,7 +157,7 @@ def _value(written: str) -> str:
 FORMAT, UNDRAWN_FORMAT, KEY = 1, 2, "pretrace_seal"
 """A sealed file holds the draw (1), or names the public value that the draw will follow from (2)."""
 UNDRAWN = -1
-FUTURE = timedelta(days=1)
+_FUTURE = timedelta(days=1)
 """By how much a sealed file may be younger than now: clocks differ."""
 Source = Literal["columns", "texts", "rewriter", "words", "canary"]
 """Where variants come from."""
@@ -340,7 +340,7 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
     OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another, or that says
     that it was made more than a day after now.
     """
-    with explained_reading(path):
+    with _explained_reading(path):
         content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if commitment is not None and found != committed(commitment):
@@ -360,7 +360,7 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
             f"{path} is damaged or no sealed file ({error}): give the one that mark wrote."
         ) from None
     now = datetime.now(UTC)
-    if seal.made_at > now + FUTURE:
+    if seal.made_at > now + _FUTURE:
         raise TextsError(
             f"{path} says that it was made {seal.made}, and this machine's clock says {now:%Y-%m-%d %H:%M} UTC: set "
             "the clock right, or give the file that mark wrote."
@@ -372,7 +372,7 @@ def committed(commitment: str) -> str:
     """The SHA-256 that a commitment says: itself, or the one that stands in the file it names. TextsError otherwise."""
     words, place = commitment, Path(commitment)
     if not _HASH.fullmatch(commitment.strip()):
-        with explained_reading(place):
+        with _explained_reading(place):
             words = place.read_bytes()[:100_000].decode("utf-8", "replace")
     hashes = {str(one).lower() for one in _HASH.findall(words)}
     if len(hashes) != 1:
@@ -384,7 +384,7 @@ def committed(commitment: str) -> str:
 
 
 @contextmanager
-def explained_reading(path: Path) -> Iterator[None]:
+def _explained_reading(path: Path) -> Iterator[None]:
     """Turns an error of the operating system while `path` is read into an OutputError."""
     try:
         yield

@@ -26,7 +26,7 @@ import regex
 from pretrace.errors import ExpressionError
 from pretrace.types import Corpus, Text
 
-FEWEST_CHARACTERS = 6
+_FEWEST_CHARACTERS = 6
 """A string with fewer different characters is no random one."""
 TRIES = 50
 """Rounds of draws for the alternatives of one string, before it is given up."""
@@ -45,9 +45,9 @@ _CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
 
 FEWEST_BITS = 40
 """A string with fewer bits that vary (10 hexadecimal digits) may stand elsewhere by chance, or be chosen by hand."""
-ONCE_IN = 1000
+_ONCE_IN = 1000
 """A likeness that would come about by chance less often than once in so many strings is taken for none of chance."""
-FAMOUS_UUIDS = {
+_FAMOUS_UUIDS = {
     "550e8400e29b41d4a716446655440000",
     "f47ac10b58cc4372a5670e02b2c3d479",
     "123e4567e89b42d3a456426614174000",
@@ -59,7 +59,7 @@ FAMOUS_UUIDS = {
     "1b9d6bcdbbfd4b2d9b5dab8dfbbd4bed",
 }
 """UUIDs of version 4 that documentation of libraries and standards prints as examples."""
-FAMOUS_INPUTS = """
+_FAMOUS_INPUTS = """
 hello world test foo bar baz abc password admin root user guest secret qwerty letmein welcome monkey dragon master
 example sample data null none true false string text message key value token name email file
 """
@@ -144,7 +144,7 @@ def random_strings(
     A string counts once, where it stands first, in whatever spelling (case, hyphens). Alternatives depend on the seed
     and the string alone: were they the same for all strings, the tests of many collections would err together.
     """
-    compiled, left = compiled_patterns(patterns), Counter[str]()
+    compiled, left = _compiled_patterns(patterns), Counter[str]()
     seen: set[str] = set()
     candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
     for text in corpus.texts:
@@ -214,7 +214,7 @@ class _Around:
         first = start - self.text.count("-", 0, start)
         before, after = self.plain[:first], self.plain[first + len(plain(made)) :].replace(plain(made), "\0")
         near = before[-context:] if context else ""
-        few, many = (2 * ONCE_IN * max(1, len(one)) for one in (near, before + after))
+        few, many = (2 * _ONCE_IN * max(1, len(one)) for one in (near, before + after))
         sizes = (form.beginning(few), form.ending(few)), (form.beginning(many), form.ending(many))
 
         def why(other: str) -> str:
@@ -229,7 +229,7 @@ class _Around:
     def known(self, made: str) -> str:
         """Why this very string is known or has a meaning; "" where it may be random. That one of its alternatives is,
         too, has no chance worth the time."""
-        if plain(made) in FAMOUS_UUIDS:
+        if plain(made) in _FAMOUS_UUIDS:
             return "known examples"
         if _spells(made):
             return "that spell a text"
@@ -271,7 +271,7 @@ class _Shared:
         return any(self.counts[part] > (part in mine) for part in self._parts(made, form))
 
     def _parts(self, made: str, form: Format) -> list[tuple[str, str]]:
-        number = 2.0 * ONCE_IN * max(1, len(self.strings))
+        number = 2.0 * _ONCE_IN * max(1, len(self.strings))
         head, tail = form.beginning(number), form.ending(number)
         parts = [("begins", plain(made[:head])), ("ends", plain(made[len(made) - tail :]))]
         return parts if head < len(made) else []
@@ -285,7 +285,7 @@ def _telling(made: str, form: Format) -> str:
     for side, first in ((made, form.characters[0]), (made[::-1], form.characters[-1])):
         run = next((i for i, one in enumerate(side) if one != side[0]), len(side))
         # as the first of the run may be any, it is the others that a random string hardly has
-        if len(first) ** (run - 1) >= 2 * ONCE_IN:
+        if len(first) ** (run - 1) >= 2 * _ONCE_IN:
             return "with a run at the beginning or end that a random string hardly has"
     return ""
 
@@ -329,7 +329,7 @@ def _hashes(content: bytes, sizes: Container[int] = (16, 20, 32)) -> list[bytes]
 @cache
 def _famous() -> frozenset[bytes]:
     """The hashes of the empty string, of single bytes, of small numbers and of words in many tutorials."""
-    words = [w for one in FAMOUS_INPUTS.split() for w in (one, one.upper(), one.title())]
+    words = [w for one in _FAMOUS_INPUTS.split() for w in (one, one.upper(), one.title())]
     said = (*words, "Hello World", "hello world", "Hello, World!", "Hello, world!", "Hello World!", "password1",
             "password123", "The quick brown fox jumps over the lazy dog")  # fmt: skip
     numbers = (
@@ -352,7 +352,7 @@ def _generator(made: str, seed: int) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
-PATIENCE = 3.0
+_PATIENCE = 3.0
 """Seconds that a pattern may take for a text, and one more for every million characters of it."""
 
 
@@ -379,7 +379,7 @@ class Pattern:
             raise self._slow() from None
 
     def _patience(self, text: str) -> float:
-        return PATIENCE + len(text) / 1e6
+        return _PATIENCE + len(text) / 1e6
 
     def _slow(self) -> ExpressionError:
         return ExpressionError(
@@ -388,7 +388,7 @@ class Pattern:
         )
 
 
-def compiled_patterns(patterns: Sequence[str]) -> list[Pattern]:
+def _compiled_patterns(patterns: Sequence[str]) -> list[Pattern]:
     """The patterns, compiled; ExpressionError for one that is none, or that finds the empty string."""
     made = []
     for pattern in patterns:
@@ -484,4 +484,4 @@ def _of_pattern(text: str, found: regex.Match[str], pattern: Pattern) -> Format:
 
 
 def _varied(made: str) -> bool:
-    return len(set(made)) >= FEWEST_CHARACTERS
+    return len(set(made)) >= _FEWEST_CHARACTERS

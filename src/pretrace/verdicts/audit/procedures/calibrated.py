@@ -40,8 +40,8 @@ from pretrace.verdicts.audit.document_values import DocumentValues
 
 FEWEST = 10
 """Pieces on either side that a procedure takes; fewer leave nothing to learn from or to test."""
-EPOCHS = 200
-RATE = 0.01
+_EPOCHS = 200
+_RATE = 0.01
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
 _ROUNDING = 1e-12
@@ -162,8 +162,8 @@ class LinearLayer:
         labels: Bools,
         *,
         constraint: bool = True,
-        epochs: int = EPOCHS,
-        rate: float = RATE,
+        epochs: int = _EPOCHS,
+        rate: float = _RATE,
         start: Doubles | None = None,
     ) -> LinearLayer:
         """The layer after `epochs` steps of Adam on the binary cross-entropy of all inputs [texts, inputs].

@@ -27,7 +27,7 @@ STATISTIC = (
 
 
 MODELS = ("linear", "logistic")
-LOGISTIC_STEPS = 1000
+_LOGISTIC_STEPS = 1000
 """Steps of Adam, as many as the published code takes."""
 
 
@@ -128,10 +128,10 @@ def _scaled(
 
 
 def _logistic(inputs: Doubles, suspects: int, rng: np.random.Generator) -> Doubles:
-    """Coefficients of a logistic regression for the label "held-out" after `LOGISTIC_STEPS` of Adam."""
+    """Coefficients of a logistic regression for the label "held-out" after `_LOGISTIC_STEPS` of Adam."""
     start = rng.uniform(-1, 1, inputs.shape[1] + 1) / np.sqrt(inputs.shape[1])
     labels = np.arange(len(inputs)) >= suspects
-    return LinearLayer.fit(inputs, labels, constraint=False, epochs=LOGISTIC_STEPS, start=start).weights
+    return LinearLayer.fit(inputs, labels, constraint=False, epochs=_LOGISTIC_STEPS, start=start).weights
 
 
 def _regression(inputs: Doubles, suspects: int) -> Doubles:

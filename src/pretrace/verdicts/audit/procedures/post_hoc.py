@@ -32,8 +32,8 @@ STATISTIC = (
     "mean of c_comb(held-out) - c_comb(suspect) above the mean of c_text(held-out) - c_text(suspect), c the "
     'probability of "held-out", {how}tested with a one-sided {kind} t-test on the half that was not learnt from'
 )
-BY_SIDE = "outliers replaced side by side over all texts, "
-UNCALIBRATED = (
+_BY_SIDE = "outliers replaced side by side over all texts, "
+_UNCALIBRATED = (
     'mean probability of "held-out" from the membership scores alone on held-out texts minus on suspect texts, '
     "tested with a one-sided {kind} t-test on the half that was not learnt from"
 )
@@ -149,7 +149,7 @@ def paper(
         )
         return tested.trial(*dual.judge(tested.scores, says), dual.combined.weights, paired=settings.paired)
 
-    statistic = (STATISTIC if settings.calibrate else UNCALIBRATED).format(
+    statistic = (STATISTIC if settings.calibrate else _UNCALIBRATED).format(
         how="", kind=_kind(settings.paired)
     )
     facts = {"outliers": settings.outliers}
@@ -185,7 +185,7 @@ def release(
         values = combined(np.column_stack([says, tested.scores]))
         return tested.trial(values, text(says[:, None]), combined.weights, paired=settings.paired)
 
-    statistic = STATISTIC.format(how=BY_SIDE, kind=_kind(settings.paired))
+    statistic = STATISTIC.format(how=_BY_SIDE, kind=_kind(settings.paired))
     facts = {"outliers": settings.outliers, "tail": settings.tail}
     return _answer("release", features, trial, settings.seeds, statistic=statistic, facts=facts)
 
