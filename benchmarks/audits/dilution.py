@@ -208,7 +208,8 @@ class Experiment:
         self.work, self.data = work, data
         self.seed = -1
 
-    def _prepare(self, seed: int) -> None:
+    def prepare(self, seed: int) -> None:
+        """Texts and tokens of a seed."""
         if seed == self.seed:
             return
         found = texts(self.data, seed)
@@ -224,9 +225,9 @@ class Experiment:
         folder = self.work / f"learned-s{seed}"
         if (folder / "run.json").is_file():
             return folder
-        self._prepare(seed)
+        self.prepare(seed)
         here = {text.text[:100] for text in self.found.labelled.texts}
-        self._prepare(other)
+        self.prepare(other)
         cell = {"size": 1, "dilution": 1, "copies": 4, "place": "throughout", "seed": other}
         target, twin = self._models(cell)
         apart = tuple(text for text in self.found.labelled.texts if text.text[:100] not in here)
@@ -238,7 +239,7 @@ class Experiment:
 
     def _models(self, cell: Mapping[str, Any]) -> tuple[HuggingFace, HuggingFace]:
         """The model of a cell and its twin."""
-        self._prepare(cell["seed"])
+        self.prepare(cell["seed"])
         folders = [model_of(self.work, self.ready, cell, self.spelled, twin=twin) for twin in (False, True)]
         target, twin = (open_model(str(folder), dtype="float32") for folder in folders)
         assert isinstance(target, HuggingFace)

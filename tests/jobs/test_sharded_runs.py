@@ -287,17 +287,21 @@ def test_a_turn_that_is_none(written: str) -> None:
         Turn.parse(written)
 
 
-def test_an_evaluation_rests_on_all_rows(texts: Path, tmp_path: Path) -> None:
-    options = Options(cache=False)
+@pytest.mark.parametrize("unlearned", [None, 0.2])
+def test_an_evaluation_rests_on_all_rows(texts: Path, tmp_path: Path, unlearned: float | None) -> None:
+    options, how = Options(cache=False), {"seed": 0, "resamples": 200, "validation": 0.2}
     corpus = open_stream(texts).whole(10**6)
     assert corpus is not None
-    whole = detection.evaluate(detect(corpus, Counting(), SCORES, options), corpus, resamples=200)
-    job, _ = run_job(texts, tmp_path / "parts")
+    run = detect(corpus, PLACEBO, SCORES, options)
+    whole = detection.evaluate(run, corpus, unlearned=unlearned, **how).evaluation  # type: ignore[arg-type]
+    job, _ = run_job(texts, tmp_path / "parts", models=PLACEBO)
     found = merged(job, job.parts(tmp_path / "parts"), seed=0)
-    run = evaluated(found, open_stream(texts), seed=0, resamples=200, validation=0.2).run
-    assert run.evaluation is not None
-    assert run.evaluation.rows == whole.evaluation.rows  # type: ignore[union-attr]
-    assert run.evaluation.members == whole.evaluation.members  # type: ignore[union-attr]
+    parts = evaluated(found, open_stream(texts), unlearned=unlearned, **how).run.evaluation  # type: ignore[arg-type]
+    assert whole is not None
+    assert parts is not None
+    assert (parts.rows, parts.members) == (whole.rows, whole.members)
+    assert parts.unlearned == whole.unlearned
+    assert bool(parts.unlearned) == (unlearned is not None)
 
 
 def test_what_cannot_be_read_is_told_of(tmp_path: Path) -> None:

@@ -142,6 +142,27 @@ def test_near_copies_count_as_one_document(models):
 
 
 @pytest.mark.parametrize(
+    "made",
+    [lambda text: " ".join(WORDS[:6]) + " " + text, str.upper, lambda text: text[: len(text) // 2]],
+    ids=["a notice before every member", "other capitals", "half as long"],
+)
+def test_members_that_differ_as_texts_say_nothing(models, made):
+    """Innocent models differ in how well they know a kind of text, by the same in all texts of it."""
+    corpus = replace(
+        CORPUS, texts=tuple(replace(t, text=made(t.text)) if t.member else t for t in CORPUS.texts)
+    )
+    run = detect(
+        corpus, Models(models["planted"], placebo=Models(models["retrained"])), "loss", Options(cache=False)
+    )
+    found = evaluate(run, corpus, unlearned=MARGIN, resamples=300).evaluation
+    assert {one.reading for one in found.unlearned} == {"inconclusive"}
+    assert found.findings[0].startswith(
+        "Whether the members are forgotten cannot be said: members and non-members"
+    )
+    assert not any("not forgotten" in finding for finding in found.findings)
+
+
+@pytest.mark.parametrize(
     ("low", "high", "reading"),
     [
         (-0.04, 0.04, "as retrained"),

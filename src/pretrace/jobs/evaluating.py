@@ -17,7 +17,7 @@ from pretrace.results.folder import texts_of
 from pretrace.results.run import control_columns
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
 from pretrace.scoring.holdout import drawn_documents
-from pretrace.scoring.unlearning import copies_linked, reread
+from pretrace.scoring.unlearning import copies_linked, reread, unlike
 from pretrace.types import Bools, Control, Doubles, Ints, Missing, Run
 
 _BLIND_TEXTS = 20_480
@@ -41,13 +41,15 @@ def evaluated(
     judged = _judged(job, parts, beside, members, stream, seed)
     counted = {text.id: text.copies for text in stream.texts() if text.copies is not None}
     beside = replace(beside, judged=judged, copies=_copies(counted, job, parts) if counted else None)
-    copies = 0
+    copies, withheld = 0, ""
     if unlearned is not None:
-        groups, copies = copies_linked(stream.texts(), _ids(job, parts), beside.groups, members)
+        ids = _ids(job, parts)
+        groups, copies = copies_linked(stream.texts(), ids, beside.groups, members)
+        withheld = unlike(stream.texts(), ids, groups, members, seed=seed)
         beside = replace(beside, groups=groups)
     found = evaluate_rows(everything, beside, seed=seed, resamples=resamples, validation=validation)
     if unlearned is not None:
-        found = reread(found, unlearned, placebo_name(merged.run.settings), copies)
+        found = reread(found, unlearned, placebo_name(merged.run.settings), copies, withheld)
     run = replace(merged.run, evaluation=found)
     if counted:
         run = replace(run, copies=np.array([counted[name] for name in run.ids], dtype=np.int32))

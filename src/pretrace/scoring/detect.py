@@ -476,21 +476,22 @@ def evaluate(
     """
     from pretrace.scoring.evaluation import documents_of, placebo_name
     from pretrace.scoring.evaluation import evaluate as measure
-    from pretrace.scoring.unlearning import copies_linked, reread
+    from pretrace.scoring.unlearning import copies_linked, reread, unlike
 
     corpus = corpus_of(texts)
     check_labels(corpus)
     by_id = {text.id: text.text for text in corpus.texts}
-    measured, copies = run, 0
+    measured, copies, withheld = run, 0, ""
     if unlearned is not None:
         members = np.array([bool(one) for one in run.members])
         linked, copies = copies_linked(corpus.texts, run.ids, documents_of(run), members)
-        measured = replace(run, groups=tuple(map(str, linked)))
+        withheld = unlike(corpus.texts, run.ids, linked, members, seed=seed)
+        measured = replace(run, groups=tuple(f"{one:012}" for one in linked))  # in the order of their numbers
     found = measure(
         measured, [by_id[name] for name in run.ids], seed=seed, resamples=resamples, validation=validation
     )
     if unlearned is not None:
-        found = reread(found, unlearned, placebo_name(run.settings), copies)
+        found = reread(found, unlearned, placebo_name(run.settings), copies, withheld)
     return replace(run, evaluation=found)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pretrace.baselines.classifier_two_sample import gap
 from pretrace.corpora.near_copies import Sketches, link
 from pretrace.errors import TextsError
 from pretrace.registry import require
@@ -14,7 +15,10 @@ from pretrace.scoring.findings import listed, others, shown, survival
 from pretrace.scoring.settings import RETRAINED
 from pretrace.statistics.controls import PLACEBO
 from pretrace.statistics.documents import Groups, Numbers
-from pretrace.types import Bools, Evaluation, Text, Unlearned
+from pretrace.types import Bools, Corpus, Evaluation, Text, Unlearned
+
+_JUDGED = 1000
+"""Texts of each label that classifiers of texts see."""
 
 
 def copies_linked(
@@ -40,17 +44,59 @@ def copies_linked(
     return linked[codes], documents - len(np.unique(linked))
 
 
-def reread(evaluation: Evaluation, margin: float, retrained: str, copies: int) -> Evaluation:
+def unlike(
+    texts: Iterable[Text], ids: Sequence[str], groups: Groups, members: Bools, *, seed: int = 0
+) -> str:
+    """Why members and non-members are not known to be alike as texts; "" where nothing that sees texts alone (words,
+    form, length) tells them apart, of at most 1,000 texts of each label, drawn at random. Arguments as in
+    `copies_linked`, `groups` as it gives them.
+
+    Two models that never saw the members, trained alike but for chance, differ in how well they know one kind of text
+    and another, by the same in all documents of a kind. No interval over documents holds that, so it would be read as
+    memory of the members, or as its lack.
+    """
+    rng = np.random.default_rng(seed)
+    sides = [np.flatnonzero(members == label) for label in (True, False)]
+    drawn = [rng.permutation(rows)[:_JUDGED].tolist() for rows in sides]
+    wanted = {ids[row]: (side, str(groups[row])) for side, rows in enumerate(drawn) for row in rows}
+    found: tuple[list[Text], list[Text]] = ([], [])
+    for text in texts:
+        if text.id in wanted:
+            side, group = wanted[text.id]
+            found[side].append(Text(text.id, text.text, group=group))
+    try:
+        gaps = gap(
+            Corpus("members", tuple(found[0])),
+            Corpus("non-members", tuple(found[1])),
+            "words,form",
+            seed=seed,
+        )
+    except TextsError as error:
+        return f"whether members and non-members are alike as texts is not known: {str(error).rstrip('.')}"
+    length, widest = gaps[-1], max(gaps, key=lambda one: one.auc.low)
+    if length.auc.high < 0.5:
+        widest = length
+    elif widest.auc.low <= 0.5:
+        return ""
+    sees = "the length" if widest is length else f"a classifier that sees texts alone ({widest.classifier})"
+    auc = "{} [{}, {}]".format(*shown(widest.auc, edges=(0.5,)))
+    return f"members and non-members differ as texts: {sees} tells them apart with an AUC of {auc}"
+
+
+def reread(
+    evaluation: Evaluation, margin: float, retrained: str, copies: int, withheld: str = ""
+) -> Evaluation:
     """The evaluation of a model that was to forget the members, with the reading of each score, whose placebo is the
     model `retrained` without them. `margin` is the difference of AUC within which the two count as the same; `copies`
-    are the documents that count with near copies of them as one (`copies_linked`).
+    are the documents that count with near copies of them as one (`copies_linked`); `withheld` says why nothing can be
+    read (`unlike`).
 
     Sentences on scores that point the wrong way, or survive a placebo, give way to what is said of forgetting.
     ExpressionError for a margin out of range, TextsError without a placebo.
     """
     require(0 < margin <= 0.5, f"the margin of --unlearned lies above 0 and is at most 0.5, found {margin}.")
     found = tuple(
-        Unlearned(row.name, margin, row.lead)
+        Unlearned(row.name, margin, row.lead, withheld)
         for row in evaluation.rows
         if row.kind == PLACEBO and row.lead is not None
     )
@@ -83,6 +129,11 @@ def sentences(found: Sequence[Unlearned], retrained: str) -> list[str]:
         "inconclusive": f"Whether the members are forgotten cannot be said: the AUC of {first.score} neither differs "
         f"from that {than} nor lies within {margin}; {by}. Give more documents.",
     }
+    if first.withheld:
+        return [
+            f"Whether the members are forgotten cannot be said: {first.withheld}. Then any two models differ on them, "
+            f"whatever they read. By {first.score} {by}. Take members and non-members from one source by lot."
+        ]
     told = [how[first.reading]]
     if more:
         readings = listed([f"{one.score}: {one.reading}" for one in more])

@@ -166,11 +166,16 @@ class Unlearned:
     score: str
     margin: float
     difference: Estimate
+    withheld: str = ""
+    """Why nothing is read from the difference: members and non-members are not known to be alike as texts."""
 
     @property
     def reading(self) -> _Forgotten:
         """Two-sided. "as retrained" where the whole interval lies within the margin (two one-sided tests at 2.5% each);
-        else "still known" or "over-unlearned" where it lies above or below 0; else "inconclusive"."""
+        else "still known" or "over-unlearned" where it lies above or below 0; else, or if `withheld`, "inconclusive".
+        """
+        if self.withheld:
+            return "inconclusive"
         low, high = self.difference.low, self.difference.high
         if -self.margin < low and high < self.margin:
             return "as retrained"
