@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pretrace.scoring.findings import Circumstances, sentences
+from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, sentences
 from pretrace.types import Curve, Estimate, Evaluation, Measured
 
 ANY = Estimate(0.5, 0.4, 0.6)
@@ -87,6 +87,21 @@ def test_survivors_are_named_with_their_leads_the_largest_first():
         f"On the placebo ppl (AUC 0.72 there, 0.71 on the target) does as well. {MEANING}",
     )
     assert "weak" not in "".join(found[1:3]), "at chance there is nothing to survive"
+
+
+@pytest.mark.parametrize(
+    ("name", "auc", "said_so"),
+    [
+        (BLIND, (0.6, 0.52, 0.68), True),
+        (BLIND, (0.55, 0.49, 0.61), False),
+        (BLIND, (0.4, 0.32, 0.48), False),  # below chance says nothing
+        (LENGTH, (0.4, 0.32, 0.48), True),
+    ],
+)
+def test_a_lead_on_sets_that_differ_as_texts_shows_no_training(name, auc, said_so):
+    rows = [LOSS, placebo("loss", 0.6, 0.11, 0.06, 0.16), row(name, *auc, kind="blind")]
+    assert any("this alone shows no training" in one for one in said(*rows)) == said_so
+    assert any("does not explain that difference" in one for one in said(*rows)) != said_so
 
 
 def test_the_numbers_of_survivors():

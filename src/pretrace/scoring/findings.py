@@ -168,12 +168,24 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
     if not kept:
         return [" ".join([_denied(pairs, rows, sure=not unsure), *_fallen(lost, unsure, where)])]
     found = [
-        f"{_share(kept, pairs)} the placebo. {where} {_falls(kept)}. As far as the two models are otherwise "
-        "alike, the domain of the texts does not explain that difference."
+        f"{_share(kept, pairs)} the placebo. {where} {_falls(kept)}. "
+        + (
+            "The two sets differ as texts, though, and two models that read neither can differ as much in how well "
+            "they know them: this alone shows no training."
+            if _unlike(rows)
+            else "As far as the two models are otherwise alike, the domain of the texts does not explain that "
+            "difference."
+        )
     ]
     if lost or unsure:
         found.append(" ".join(_fallen(lost, unsure, "On the placebo")))
     return found
+
+
+def _unlike(rows: Sequence[Measured]) -> bool:
+    """Whether words or the length tell members from non-members."""
+    seen = [row for row in rows if row.kind == "blind"]
+    return any(row.auc.low > 0.5 or (row.name == LENGTH and row.auc.high < 0.5) for row in seen)
 
 
 def labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> list[str]:
