@@ -149,7 +149,7 @@ def audit(
         return foreseen(plan(corpus, models, **asked))
     try:
         with reading_elsewhere(engine, wanted, models) as spread:
-            made = make_audit(corpus, spread, **asked, watch=_Told())
+            made = make_audit(corpus, spread, **asked, watch=_PlanShown())
     except DesignError as error:
         return foreseen(error.plan)
     made = with_found(made, beside)
@@ -158,7 +158,7 @@ def audit(
     return of_folder(out, partial(conclusion, made, out, "control"))
 
 
-class _Told(Stages):
+class _PlanShown(Stages):
     """Stages on standard error, with the plan before the first of them."""
 
     def planned(self, plan: AuditPlan, /) -> None:

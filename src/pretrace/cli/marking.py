@@ -23,7 +23,7 @@ from pretrace.types import Corpus, Verdict
 from pretrace.verdicts.canaries import CanarySettings
 from pretrace.verdicts.marking.settings import MarkSettings
 from pretrace.verdicts.marks import CheckSettings
-from pretrace.verdicts.settings import TEST, Beside, TestSettings
+from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
 
 if TYPE_CHECKING:
     from pretrace.types import Backend
@@ -280,18 +280,18 @@ class _CheckInputs:
 class _CheckBeside:
     """Models beside the target, and where the result goes, which --prompts does without."""
 
-    reference_model: str | None = like(Beside, "reference_model")
-    placebo: tuple[str, ...] = like(Beside, "placebo")
-    placebo_revision: str | None = like(Beside, "placebo_revision")
-    placebo_note: str = like(Beside, "placebo_note")
-    requested_by: str = like(Beside, "requested_by")
-    out: Path | None = like(Beside, "out", default=None)
+    reference_model: str | None = like(ModelsBeside, "reference_model")
+    placebo: tuple[str, ...] = like(ModelsBeside, "placebo")
+    placebo_revision: str | None = like(ModelsBeside, "placebo_revision")
+    placebo_note: str = like(ModelsBeside, "placebo_note")
+    requested_by: str = like(ModelsBeside, "requested_by")
+    out: Path | None = like(ModelsBeside, "out", default=None)
 
-    def chosen(self) -> Beside:
+    def chosen(self) -> ModelsBeside:
         """The same with a folder for the result; ExpressionError where there is none."""
         if self.out is None:
             raise ExpressionError("a test writes its result to a folder: name it with --out.")
-        return shared(Beside, self)
+        return shared(ModelsBeside, self)
 
 
 def check(
@@ -335,7 +335,7 @@ def check(
 
 
 def canaries(
-    source: Source, target: Target, asked: Asked, beside: Beside, settings: CanarySettings, given: Given
+    source: Source, target: Target, asked: Asked, beside: ModelsBeside, settings: CanarySettings, given: Given
 ) -> Answer:
     """Does a model know the random strings of these texts (hashes, UUIDs)? Each is compared with fresh strings of the
     same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
@@ -363,7 +363,7 @@ def canaries(
     return finished(verdict, beside.out, given)
 
 
-def _check(inputs: _CheckInputs, beside: Beside, settings: CheckSettings) -> None:
+def _check(inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings) -> None:
     """A PretraceError for what fits together badly, before anything is read or opened."""
     if inputs.answers is None:
         if inputs.model is None:
@@ -387,7 +387,7 @@ def _check(inputs: _CheckInputs, beside: Beside, settings: CheckSettings) -> Non
 
 
 def _by_model(
-    seal: Seal, inputs: _CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
+    seal: Seal, inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
     from pretrace.cli.progress import Stages
     from pretrace.verdicts.marks import check_marks
@@ -398,7 +398,7 @@ def _by_model(
 
 
 def _by_answers(
-    seal: Seal, inputs: _CheckInputs, beside: Beside, settings: CheckSettings, notes: tuple[str, ...]
+    seal: Seal, inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
     from pretrace.verdicts.triggers import check_triggers, read_answers
 

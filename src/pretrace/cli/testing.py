@@ -15,7 +15,7 @@ from pretrace.cli.progress import Stages, duration
 from pretrace.cli.streams import note
 from pretrace.cli.verdicts import (
     Asked,
-    BesideSeveral,
+    SeveralModelsBeside,
     finished,
     named,
     opened,
@@ -38,7 +38,7 @@ from pretrace.verdicts.frame import Test, verdict, watched
 from pretrace.verdicts.order import OrderSettings
 from pretrace.verdicts.reading import chosen_score
 from pretrace.verdicts.recite import ReciteSettings, Windows
-from pretrace.verdicts.settings import Beside, TestSettings
+from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def collections(
     source: Source,
     target: Target,
     inputs: _ControlCollections,
-    beside: BesideSeveral,
+    beside: SeveralModelsBeside,
     settings: CollectionSettings,
     given: Given,
 ) -> Answer:
@@ -121,11 +121,11 @@ def collections(
     models, references = opened_several(target, beside, settings)
     generator = _generator(inputs.generator, target)
     company = Company(references, generator, inputs.date_column, beside.alone.statements)
-    made = rank(suspect, controls, models, settings, company=company, watch=_Told())
+    made = rank(suspect, controls, models, settings, company=company, watch=_StagesAlone())
     return finished(made, beside.out, given)
 
 
-class _Told(Stages):
+class _StagesAlone(Stages):
     """Stages on standard error; there is no plan to tell."""
 
     def planned(self, plan: AuditPlan, /) -> None:
@@ -145,7 +145,7 @@ def _generator(name: str, target: Target) -> Backend | None:
 
 
 def cutoff(
-    source: Source, target: Target, beside: BesideSeveral, settings: CutoffSettings, given: Given
+    source: Source, target: Target, beside: SeveralModelsBeside, settings: CutoffSettings, given: Given
 ) -> Answer:
     """Years of dated texts and a stated training cut-off: does what the model knows drop there, as at no other date?
     Exit code 3 when the predictions are consistent with training, 0 when nothing was found (with --power), 4 when
@@ -167,7 +167,7 @@ def cutoff(
 
 
 def order(
-    source: Source, target: Target, asked: Asked, settings: OrderSettings, beside: Beside, given: Given
+    source: Source, target: Target, asked: Asked, settings: OrderSettings, beside: ModelsBeside, given: Given
 ) -> Answer:
     """Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and compares the
     published order of rows, or of answer options, with others, under the model in question and a second one. Exit code
@@ -223,7 +223,7 @@ def recite(
     held: _Heldout,
     asked: Asked,
     settings: ReciteSettings,
-    beside: Beside,
+    beside: ModelsBeside,
     given: Given,
 ) -> Answer:
     """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
@@ -277,7 +277,9 @@ def of_test(kind: type[Test[Any]]) -> Callable[..., Answer]:
     """The command of a test: its options are those of the class that its field `settings` is annotated with, its help
     is the docstring, and it reads with the score that the reference model asks for, or with `loss`."""
 
-    def run(source: Source, target: Target, settings: TestSettings, beside: Beside, given: Given) -> Answer:
+    def run(
+        source: Source, target: Target, settings: TestSettings, beside: ModelsBeside, given: Given
+    ) -> Answer:
         check_writable(beside.out, VERDICTS.of(kind.name))
         corpus = open_corpus(source.texts, replace(source.columns, label=source.columns.label or ""))
         kind.fits(corpus, settings)

@@ -21,7 +21,7 @@ from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, like, option, shared
 from pretrace.types import Backend, Text, Verdict
-from pretrace.verdicts.settings import Beside, TestSettings
+from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
 _DRAWN = "what a test draws follows from its texts, so that nobody can try several draws: leave it away."
 GONE = {
@@ -36,7 +36,7 @@ GONE = {
 TESTS = ("mark check", "mark canaries", "order", "collections", "cutoff", "recite")
 
 
-def named(target: Target, beside: Beside, settings: TestSettings) -> ModelsSettings:
+def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> ModelsSettings:
     """The target with the reference model and the placebos that the options name, before they are opened.
 
     ModelError for a placebo that is the target, and for --power with a target on a server.
@@ -77,7 +77,7 @@ def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BesideSeveral:
+class SeveralModelsBeside:
     """Models beside the target, any number of reference models among them, and where the result goes."""
 
     reference_model: tuple[str, ...] = option(
@@ -88,20 +88,20 @@ class BesideSeveral:
         path="in",
         essential=True,
     )
-    placebo: tuple[str, ...] = like(Beside, "placebo")
-    placebo_revision: str | None = like(Beside, "placebo_revision")
-    placebo_note: str = like(Beside, "placebo_note")
-    requested_by: str = like(Beside, "requested_by")
-    out: Path = like(Beside, "out")
+    placebo: tuple[str, ...] = like(ModelsBeside, "placebo")
+    placebo_revision: str | None = like(ModelsBeside, "placebo_revision")
+    placebo_note: str = like(ModelsBeside, "placebo_note")
+    requested_by: str = like(ModelsBeside, "requested_by")
+    out: Path = like(ModelsBeside, "out")
 
     @property
-    def alone(self) -> Beside:
+    def alone(self) -> ModelsBeside:
         """The same without the reference models."""
-        return shared(Beside, self, reference_model=None)
+        return shared(ModelsBeside, self, reference_model=None)
 
 
 def opened_several(
-    target: Target, beside: BesideSeveral, settings: TestSettings
+    target: Target, beside: SeveralModelsBeside, settings: TestSettings
 ) -> tuple[Models, tuple[Backend, ...]]:
     """The target with its placebos, the packaged model where none is named and it is no other of them, and the
     reference models in the order they were named; errors as in `named` and `opened`."""
@@ -151,7 +151,7 @@ class Asked:
 
 def opened_for_text(
     target: Target,
-    beside: Beside,
+    beside: ModelsBeside,
     asked: Asked,
     settings: TestSettings,
     prompts: Callable[[bool], Sequence[str]],

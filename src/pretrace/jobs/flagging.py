@@ -35,7 +35,7 @@ from pretrace.verdicts.flag.flag import Asking, power_of, record, registered, to
 from pretrace.verdicts.flag.planning import (
     KNOWN,
     TEXTS,
-    Apart,
+    AskedAndKnown,
     Draws,
     FlagSettings,
     Prospect,
@@ -203,7 +203,7 @@ class Both(TextStream):
 def checked(both: Both, found: Gathered, documents: Documents, settings: FlagSettings) -> Prospect:
     """What can be flagged; TextsError for what `flagging.plan` refuses, in its words."""
     first = found.asked.texts
-    apart = Apart(both.asked.name, both.known.name, first, found.known.texts)
+    apart = AskedAndKnown(both.asked.name, both.known.name, first, found.known.texts)
     apart.refuse_members(found.members)
     apart.refuse_same(_same(both, found))
     apart.refuse_shared(_shared(found, documents))

@@ -74,7 +74,7 @@ def fewer(has: float, fewest: int, things: str) -> _Lack | None:
     return _Lack(f"{missing} more {things}" if has else f"{fewest} {things}", has > 0)
 
 
-def both(one: _Lack | None, other: _Lack | None) -> _Lack | None:
+def _of_both(one: _Lack | None, other: _Lack | None) -> _Lack | None:
     """What is missing of two things that are both needed; None where nothing is."""
     if one is None or other is None:
         found = one or other
@@ -93,10 +93,10 @@ def _unseen(has: Situation) -> _Lack | None:
 def _recited(has: Situation) -> _Lack | None:
     known = fewer(has.unseen, FEWEST_RECITED, "control documents")
     if has.documents and has.documents < FEWEST_RECITED:
-        return both(known, fewer(has.documents, FEWEST_RECITED, "documents in question"))
+        return _of_both(known, fewer(has.documents, FEWEST_RECITED, "documents in question"))
     if has.windowed is not None and has.windowed < FEWEST_RECITED:
         long = f"documents in question with {2 * PIECE} bytes that stand nowhere else"
-        return both(known, fewer(has.windowed, FEWEST_RECITED, long))
+        return _of_both(known, fewer(has.windowed, FEWEST_RECITED, long))
     return known
 
 
@@ -120,7 +120,7 @@ def _dated(has: Situation) -> _Lack | None:
     if not has.dated:
         return _Lack(f"{_FEWEST_DATED} texts of one source with dates over {_FEWEST_MONTHS} months")
     texts = fewer(has.dated, _FEWEST_DATED, "texts with a date")
-    lack = both(texts, fewer(has.months, _FEWEST_MONTHS, "months of dated texts"))
+    lack = _of_both(texts, fewer(has.months, _FEWEST_MONTHS, "months of dated texts"))
     if lack:
         return lack
     steps = [one for one in MONTHS if one * has.dated >= FEWEST * has.months]
@@ -219,7 +219,7 @@ CHOICES: tuple[Choice, ...] = (
         "pieces), and an earlier checkpoint of the model or its base",
         "conditional",
         "Control documents differ from the texts in training alone; classifiers of words and form test a part of this.",
-        lambda has: _audited(both(_unseen(has), _checkpoint(has)), has),
+        lambda has: _audited(_of_both(_unseen(has), _checkpoint(has)), has),
         ("pretrace audit {texts} --heldout {controls} --model {model} --placebo {earlier} --out AUDIT",),
         4,
     ),

@@ -480,7 +480,7 @@ def _codes(clusters: Days) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class _JumpBesideOthers:
     """How far the jump at the stated cut-off lies above those of some placebo cut-offs alone, as p-values."""
 
     before: float
@@ -493,12 +493,12 @@ class Apart:
         return max(self.before, self.after, self.season)
 
 
-def apart(own: float, others: Doubles, found: Windows) -> Apart:
+def apart(own: float, others: Doubles, found: Windows) -> _JumpBesideOthers:
     """The jump `own` against the placebo cut-offs before, after, and at the same time of year; `others` [placebos]."""
     k = found.places
     earlier, later = others[k < 0], others[k > 0]
     times = (k * found.months) % 12
-    return Apart(
+    return _JumpBesideOthers(
         before=stands_out(own, earlier, [earlier, later]),
         after=stands_out(own, later, [earlier, later]),
         season=stands_out(own, others[found.season], [others[times == one] for one in np.unique(times)]),
@@ -571,7 +571,7 @@ def _texts_check(found: Windows, features: Doubles, level: float) -> Check:
     )
 
 
-def apart_check(found: Apart, level: float) -> Check:
+def apart_check(found: _JumpBesideOthers, level: float) -> Check:
     """Whether the change at the cut-off stands out from those on each side alone, and in its season alone."""
     parts = {"before it": found.before, "after it": found.after, "at its time of year": found.season}
     alike = [name for name, p in parts.items() if p > level / 2]
@@ -750,7 +750,7 @@ class _Cutoff(Test[Doubles]):
             self._known[id(values)] = values, jumps(values, self.predictors, self.series.weeks, self.windows)
         return self._known[id(values)][1]
 
-    def apart(self, values: Doubles) -> Apart:
+    def apart(self, values: Doubles) -> _JumpBesideOthers:
         """How far the jump stands out from parts of the series."""
         found = self.jumps(values).studentised
         return apart(float(found[0]), found[1:], self.windows)

@@ -73,7 +73,7 @@ class TestSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class ModelsBeside:
     """Models beside the target, what is said of them, and where the result goes."""
 
     reference_model: str | None = option(

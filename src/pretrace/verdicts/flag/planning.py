@@ -178,7 +178,7 @@ def near_copies(sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbe
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class AskedAndKnown:
     """The texts in question and the known non-members, by the names of the two sets and their numbers of texts;
     TextsError where one is empty."""
 
@@ -389,7 +389,7 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
 
 def _check_apart(corpus: Corpus, known: Corpus) -> None:
     """TextsError where a side is empty, or a text or document is on both, or known members are among the known."""
-    both = Apart(corpus.name, known.name, len(corpus), len(known))
+    both = AskedAndKnown(corpus.name, known.name, len(corpus), len(known))
     both.refuse_members([text.id for text in known.texts if text.member])
     contents = {text.text.strip() for text in known.texts} - {""}
     both.refuse_same([text.id for text in corpus.texts if text.text.strip() in contents])
