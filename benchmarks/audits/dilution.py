@@ -427,8 +427,10 @@ def planner(found: Mapping[str, Any]) -> dict[str, Any]:
     """The power of the audit without a placebo, foreseen and measured, for every cell (the mean of its seeds) and
     number of documents: how many lie within 0.15. `from_auc` takes the AUC that was measured, `from_law` the one that a
     law fitted without this cell foresees; there `in_interval` counts the measured powers between those of the ends of
-    the interval. `later` holds the runs that came after the form of the law was settled against the law of those
-    before."""
+    the interval. `places_together` is the same of the mean over the places in the training that are on file, which is
+    what the planner speaks of: nobody who asks knows the place; there no run of that size, dilution and number of
+    copies is in the fit. `later` holds the runs that came after the form of the law was settled against the law of
+    those before."""
     own: dict[tuple[Any, ...], list[float]] = {}
     for row in found["rows"]:
         if row["score"] == FORESEEN:
@@ -444,6 +446,7 @@ def planner(found: Mapping[str, Any]) -> dict[str, Any]:
             cell: (one["interval"][0], one["foreseen"], one["interval"][1]) for cell, one in left_out.items()
         }
         made["from_law"] = {**_held(laid, measured), "in_interval": _inside(laid, measured)}
+        made["places_together"] = _places_together(found, measured)
     later = found["runs"][SETTLED:]
     if later and left_out:
         before = _Cells.of(found, FORESEEN, SETTLED)
@@ -468,6 +471,21 @@ def planner(found: Mapping[str, Any]) -> dict[str, Any]:
             "in_interval": _inside(laid, after),
         }
     return made
+
+
+def _places_together(
+    found: Mapping[str, Any], measured: Mapping[tuple[Any, ...], Mapping[int, float]]
+) -> dict[str, Any]:
+    """The powers of `planner` by size, dilution and copies, of all places together."""
+    fit = _Cells.of(found, FORESEEN)
+    every, laid, mean = np.arange(len(fit.cells)), {}, {}
+    for cell in dict.fromkeys(cell[:3] for cell in fit.cells):
+        here = np.array([own[:3] == cell for own in fit.cells])
+        ends = fit.foreseen(fit.design[here][0], every[~here], 1)
+        places = [measured[own] for own in fit.cells if own[:3] == cell]
+        laid[*cell, "all"] = tuple(_auc(one) for one in ends)
+        mean[*cell, "all"] = {size: float(np.mean([one[size] for one in places])) for size in SIZES}
+    return {**_held(laid, mean), "in_interval": _inside(laid, mean)}
 
 
 def _measured_power(runs: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], dict[int, float]]:
