@@ -46,6 +46,9 @@ SEARCH = Path(__file__).with_name("scan.md")
 COSTS = Path(__file__).parent.with_name("benchmarks") / "results" / "score_costs.json"
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
+STATISTICS = Path(__file__).with_name("statistics.md")
+FORGOTTEN = DESIGNS.with_name("unlearned.json")
+UNLEARNED = "<!-- unlearned: written by docs/generate.py -->\n", "<!-- end of unlearned -->"
 
 INTRO = """\
 # Scores
@@ -514,6 +517,30 @@ def _share(row: dict[str, typing.Any] | None, name: str) -> str:
     return f"{row[name]:,} of {row['runs']:,} ({row[name] / row['runs']:.1%})"
 
 
+def unlearned() -> str:
+    """What `evaluate --unlearned` said of innocent models, by kind of members, from benchmarks/results/unlearned.json:
+    pairs of models, sets of texts and scores together."""
+    found = json.loads(FORGOTTEN.read_text(encoding="utf-8"))
+    kinds: dict[str, list[dict[str, typing.Any]]] = {}
+    for row in found["summary"]:
+        kinds.setdefault(row["kind"], []).append(row)
+    lines = [
+        "| members | readings | accused without the look at the texts | accused | withheld |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for kind, some in kinds.items():
+        names = ("pairs", "accused_without_texts", "accused", "withheld")
+        lines.append(f"| {' | '.join((kind, *(f'{sum(row[name] for row in some):,}' for name in names)))} |")
+    sizes = " and ".join(str(one) for one in sorted({row["documents"] for row in found["summary"]}))
+    said = (
+        f"Measured on {found['settings']['models']} models of 1.3 million parameters that read other texts from other "
+        f"first weights, two by two, {sizes} documents a side, `loss` and `min_k_plus_plus` "
+        "([file](../benchmarks/results/unlearned.json)). Neither model read any member; the members were changed as "
+        "the first column says, the non-members are plain abstracts."
+    )
+    return textwrap.fill(said, 138) + "\n\n" + "\n".join(lines) + "\n"
+
+
 def searched() -> str:
     """What a scan was measured to find and to take, from benchmarks/results/scan.json: the parts that were measured."""
     found = json.loads(SEARCHED.read_text(encoding="utf-8"))
@@ -689,5 +716,7 @@ if __name__ == "__main__":
     EVERY.write_text(every_innocent(), encoding="utf-8")
     METHODS.write_text(methods(), encoding="utf-8")
     AUDIT.write_text(with_tests(AUDIT.read_text(encoding="utf-8"), foreseen(), FORESEEN), encoding="utf-8")
+    page = STATISTICS.read_text(encoding="utf-8")
+    STATISTICS.write_text(with_tests(page, unlearned(), UNLEARNED), encoding="utf-8")
     page = SEARCH.read_text(encoding="utf-8")
     SEARCH.write_text(with_tests(page, searched(), SCAN), encoding="utf-8")

@@ -353,10 +353,12 @@ def test_the_tables_of_tests_are_those_that_advise_goes_by() -> None:
     assert table.count("\n| ") >= len(make.CHOICES)
 
 
-def test_what_was_measured_of_scans_is_in_the_file() -> None:
+def test_what_was_measured_is_in_the_pages() -> None:
     make = generator()
     text = make.SEARCH.read_text(encoding="utf-8")
     assert make.with_tests(text, make.searched(), make.SCAN) == text, "run: python docs/generate.py"
+    text = make.STATISTICS.read_text(encoding="utf-8")
+    assert make.with_tests(text, make.unlearned(), make.UNLEARNED) == text, "run: python docs/generate.py"
     text = make.AUDIT.read_text(encoding="utf-8")
     assert make.with_tests(text, make.foreseen(), make.FORESEEN) == text, "run: python docs/generate.py"
 

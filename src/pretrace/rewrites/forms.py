@@ -214,7 +214,7 @@ class Lower:
 def _has_case(text: str) -> bool:
     """Whether any letter has an upper and a lower case.
 
-    >>> has_case("LED灯"), has_case("灯具 25")
+    >>> _has_case("LED灯"), _has_case("灯具 25")
     (True, False)
     """
     return text.lower() != text.upper()

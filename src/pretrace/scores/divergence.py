@@ -31,7 +31,7 @@ class DCPDD:
     >>> from pretrace.testing import make_evidence
     >>> log_f = np.log(np.array([0.5, 0.25, 0.25]))
     >>> e = make_evidence(tokens=[0, 1, 1], logp=np.log([0.5, 0.5, 0.25]))
-    >>> round(Calibrated(DCPDD(a=10), log_f)(e), 4)  # (0.5 log 2 + 0.5 log 4) / 2
+    >>> round(_Calibrated(DCPDD(a=10), log_f)(e), 4)  # (0.5 log 2 + 0.5 log 4) / 2
     0.5199
     """
 
