@@ -131,7 +131,7 @@ def sentences(found: Sequence[Unlearned], retrained: str) -> list[str]:
     }
     if first.withheld:
         return [
-            f"Whether the members are forgotten cannot be said: {first.withheld}. Then any two models differ on them, "
+            f"Whether the members are forgotten cannot be said: {first.withheld}. Then two models can differ on them, "
             f"whatever they read. By {first.score} {by}. Take members and non-members from one source by lot."
         ]
     told = [how[first.reading]]
