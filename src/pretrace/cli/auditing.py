@@ -169,13 +169,11 @@ class _PlanShown(Stages):
 
 def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
     """The settings with what --quick, --power and the notes for the report add to them."""
-    settings = replace(settings, statements=statements_of(inputs))
+    snippets = settings.snippets
     if inputs.quick:
-        pairs = min(settings.snippets.pairs, QUICK_PAIRS)
-        settings = replace(settings, snippets=replace(settings.snippets, pairs=pairs, learnt=QUICK_LEARNT))
-    if inputs.power:
-        settings = replace(settings, power=exposures(inputs.power_method))
-    return settings
+        snippets = replace(snippets, pairs=min(snippets.pairs, QUICK_PAIRS), learnt=QUICK_LEARNT)
+    power = exposures(inputs.power_method) if inputs.power else settings.power
+    return replace(settings, statements=statements_of(inputs), snippets=snippets, power=power)
 
 
 def _wanted(target: Target, inputs: AuditInputs) -> ModelsSettings:
