@@ -479,12 +479,12 @@ def _places_together(
     """The powers of `planner` by size, dilution and copies, of all places together."""
     fit = _Cells.of(found, FORESEEN)
     every, laid, mean = np.arange(len(fit.cells)), {}, {}
-    for cell in dict.fromkeys(cell[:3] for cell in fit.cells):
+    for cell in dict.fromkeys(cell[:3] for cell in fit.cells if cell in measured):
         here = np.array([own[:3] == cell for own in fit.cells])
         ends = fit.foreseen(fit.design[here][0], every[~here], 1)
-        places = [measured[own] for own in fit.cells if own[:3] == cell]
+        places = [measured[own] for own in fit.cells if own[:3] == cell and own in measured]
         laid[*cell, "all"] = tuple(_auc(one) for one in ends)
-        mean[*cell, "all"] = {size: float(np.mean([one[size] for one in places])) for size in SIZES}
+        mean[*cell, "all"] = {size: float(np.mean([one[size] for one in places])) for size in places[0]}
     return {**_held(laid, mean), "in_interval": _inside(laid, mean)}
 
 

@@ -58,6 +58,8 @@ def test_a_law_is_found_again_and_foresees_a_cell_that_was_left_out() -> None:
     assert fitted["mean_error_left_out"] < 1e-3
     told = planner(found)
     assert told["from_law"]["within_0.15"] == told["from_law"]["cells_and_sizes"] == 12
+    together = told["places_together"]
+    assert together["within_0.15"] == together["in_interval"] == together["cells_and_sizes"] == 12
     assert "later" not in told
     assert "1M, 10 times, 4 copies, throughout" not in not_run(found)
     assert "1M, 100 times, 4 copies, throughout" in not_run(found)
