@@ -650,8 +650,8 @@ def foreseen() -> str:
         f"it is within 0.15 in {all_places['within_0.15']} of {all_places['cells_and_sizes']}, and",
         f"{all_places['in_interval']} lie in the range.",
         f"The range is wide: an AUC of {low:.2f} to {high:.2f} for a single reading by",
-        f"{small.parameters / 1e6:.1f} million parameters; the place in the training and chance among 400 documents are",
-        "part of it. Given the AUC that was measured, the formula below comes within",
+        f"{small.parameters / 1e6:.1f} million parameters; the place in the training and chance among 400 documents",
+        "are part of it. Given the AUC that was measured, the formula below comes within",
         f"0.15 in {given['within_0.15']} of {given['cells_and_sizes']} (largest difference {given['largest']:.2f}).",
         "The form of the law was settled with the first 19 runs in sight.",
     ]
