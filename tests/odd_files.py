@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import gzip
 import io
 import json
 import os
+import shutil
 import struct
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -157,11 +161,20 @@ def run(content: Make) -> Callable[[Path], None]:
 
 
 def a_run(path: Path) -> None:
+    shutil.copytree(_saved_run(), path)
+
+
+@functools.cache
+def _saved_run() -> Path:
+    """A run that is saved once: drawing its report takes longer than most commands here."""
     from results.test_export import made
 
     from pretrace.runs import save
 
-    save(made(), path)
+    place = Path(tempfile.mkdtemp(prefix="pretrace-run-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    save(made(), place / "run")
+    return place / "run"
 
 
 def cut_run(path: Path) -> None:

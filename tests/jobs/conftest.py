@@ -11,6 +11,8 @@ import pytest
 
 from pretrace.registry import scores
 
+os.environ.setdefault("RAY_worker_niceness", "0")  # at Ray's own 15 they stand still beside the other tests
+
 DEADLY = """
 import os, signal
 from pathlib import Path
