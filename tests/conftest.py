@@ -19,7 +19,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 pytest_plugins = ["processes"]
 SLOW = Path(__file__).parent / "slow.txt"
-"""Tests with a case that takes half a second or more; scripts/slow-tests writes it."""
+"""Tests with a case that takes a fifth of a second or more; scripts/slow-tests writes it."""
 
 
 @pytest.hookimpl(tryfirst=True)
