@@ -192,8 +192,8 @@ def against_ref(rows: Sequence[Row]) -> dict[str, Any]:
     return made
 
 
-def merge() -> None:
-    """Write the table and its copy in the package."""
+def written() -> str:
+    """The table, from all results on file."""
     loaded = {
         name: json.loads((RESULTS / name).read_text(encoding="utf-8"))
         for name in ("dilution.json", "planted_domains.json", "designs.json", "audit_command.json")
@@ -203,13 +203,18 @@ def merge() -> None:
         *collections(loaded["designs.json"]), *audits(loaded["audit_command.json"]), *published(),
         *submitted(SUBMITTED),
     ]  # fmt: skip
-    content = {"against_ref": against_ref(rows), "rows": rows}
     lines = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in rows)
-    text = f'{{\n "against_ref": {json.dumps(content["against_ref"])},\n "rows": [\n  {lines}\n ]\n}}\n'
+    return f'{{\n "against_ref": {json.dumps(against_ref(rows))},\n "rows": [\n  {lines}\n ]\n}}\n'
+
+
+def merge() -> None:
+    """Write the table and its copy in the package."""
+    text = written()
     for path in (MERGED, PACKAGED):
         atomic_text(path, text)
-    print(f"{len(rows)} rows: {MERGED}")
-    print(json.dumps(content["against_ref"], indent=1))
+    made = json.loads(text)
+    print(f"{len(made['rows'])} rows: {MERGED}")
+    print(json.dumps(made["against_ref"], indent=1))
 
 
 def add(given: argparse.Namespace) -> None:

@@ -65,6 +65,10 @@ def test_a_file_that_add_did_not_write_is_refused(tmp_path: Path) -> None:
         list(table.submitted(tmp_path))
 
 
+def test_the_table_on_file_is_what_the_results_on_file_give() -> None:
+    assert table.MERGED.read_text(encoding="utf-8") == table.written()
+
+
 def cell(number: int, **aucs: float) -> list[dict[str, Any]]:
     return [
         table.row(method=name, what="AUC", copies=number, value=[auc, 0, 1]) for name, auc in aucs.items()
