@@ -2,7 +2,8 @@
 docs/audits.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
 
 docs/methods.md is made from benchmarks/results/methods.json, and what the planner foresees of small models, in
-docs/audit.md, from benchmarks/results/dilution.json. A shell is told of options by src/pretrace/cli/options.json.
+docs/audit.md, and the README's line on it, from benchmarks/results/dilution.json. A shell is told of options by
+src/pretrace/cli/options.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
@@ -27,7 +28,7 @@ from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
 from pretrace.verdicts.advise import needed
 from pretrace.verdicts.choices import CHOICES, Choice
-from pretrace.verdicts.expected import own_studies
+from pretrace.verdicts.expected import expected, own_studies
 from pretrace.verdicts.methods import Reached, figure, rows
 
 PAGE = Path(__file__).with_name("scores.md")
@@ -44,6 +45,9 @@ DILUTION = DESIGNS.with_name("dilution.json")
 SMALL = 2e6
 """Models of fewer parameters are those of the first table of methods."""
 FORESEEN = "<!-- dilution: written by docs/generate.py -->\n", "<!-- end of dilution -->"
+BY_DILUTION = "<!-- found: written by docs/generate.py -->\n", "<!-- end of found -->"
+README = Path(__file__).parent.with_name("README.md")
+HEADLINE = "<!-- headline: written by docs/generate.py -->", "<!-- end of headline -->"
 SEARCH = Path(__file__).with_name("scan.md")
 COSTS = Path(__file__).parent.with_name("benchmarks") / "results" / "score_costs.json"
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
@@ -676,6 +680,83 @@ def foreseen() -> str:
     return "\n\n".join(textwrap.fill(one, 138) for one in (" ".join(said), missing)) + "\n"
 
 
+def found_by_dilution() -> str:
+    """How many collections the audit finds, by copies and other text, by place and by size of the model."""
+    runs = json.loads(DILUTION.read_text(encoding="utf-8"))["runs"]
+    copies = sorted({run["copies"] for run in runs})
+    head = " | ".join(f"read {one}x" for one in copies)
+    head = f"| other text | {head} | {' | '.join(f'beside a twin, read {one}x' for one in copies)} |\n"
+    head += f"|---|{'--:|' * 2 * len(copies)}\n"
+    lines = [
+        f"| {_times(dilution)} | "
+        + " | ".join(_power(runs, how, copies=one, dilution=dilution) for how in HOWS for one in copies)
+        + " |\n"
+        for dilution in sorted({run["dilution"] for run in runs})
+    ]
+    blocks = "".join(
+        f"| {_times(dilution)} | "
+        + " | ".join(
+            _power(runs, HOWS[0], copies=1, dilution=dilution, place=place)
+            for place in ("early", "middle", "late")
+        )
+        + " |\n"
+        for dilution in sorted({run["dilution"] for run in runs if run["place"] != "throughout"})
+    )
+    sizes = [
+        f"with {size} million parameters {_power(runs, HOWS[0], copies=1, dilution=1, size=size)}"
+        for size in sorted({run["size"] for run in runs} - {1})
+    ]
+    said = (
+        "The twin read the same other text in the same order from the same first weights: no placebo that a user has "
+        f"comes as close. Larger models, read once beside as much: {', '.join(sizes)}. Texts in one block of the "
+        "training, read once, without a placebo:"
+    )
+    return (
+        f"{head}{''.join(lines)}\n{textwrap.fill(said, 138)}\n\n| other text | early | middle | late |\n"
+        f"|---|--:|--:|--:|\n{blocks}"
+    )
+
+
+HOWS = ("without_placebo", "with_placebo")
+
+
+def _times(dilution: float) -> str:
+    return "as much" if dilution == 1 else f"{dilution:,} times as much"
+
+
+def _power(runs: Sequence[dict[str, typing.Any]], how: str, **cell: typing.Any) -> str:
+    """The share of audits with 50 documents a side that reject, the mean of the seeds, with their number."""
+    wanted = {"size": 1, "place": "throughout", **cell}
+    some = [run["audit"][how]["50"] for run in runs if all(run[name] == one for name, one in wanted.items())]
+    seeds = f" ({len(some)} seeds)" if len(some) > 1 else ""
+    return f"{fmean(some):.0%}{seeds}" if some else "not run"
+
+
+def headline() -> str:
+    """The line of the README over copies and other text."""
+    runs = json.loads(DILUTION.read_text(encoding="utf-8"))["runs"]
+    once = [
+        f"{_power(runs, HOWS[0], copies=1, dilution=dilution)} beside {_times(dilution)}"
+        f"{' other text' if dilution == 1 else ''}"
+        for dilution in sorted({run["dilution"] for run in runs})
+        if any(run["copies"] == 1 and run["dilution"] == dilution for run in runs)
+    ]
+    more = [
+        run["audit"][HOWS[0]]["50"]
+        for run in runs
+        if run["copies"] == 4 and run["size"] == 1 and run["place"] == "throughout"
+    ]
+    large = expected(50, 50, parameters=1e9).rows[0].chance.value
+    said = (
+        "**How often, and what else a model read, decide how much is found.** With 50 documents a side and models of "
+        f"{own_studies()[0].parameters / 1e6:.1f} million parameters a single reading is found in {', '.join(once)}; "
+        f"four readings, not in one block, in {min(more):.0%} or more. For a model of one billion parameters, "
+        f"published figures foresee {large:.0%} for a single reading ([how many documents it "
+        "takes](docs/audit.md#how-many-documents-it-takes))."
+    )
+    return f"{textwrap.fill(said, 138, break_long_words=False, break_on_hyphens=False)}\n"
+
+
 def _not_run(runs: Sequence[dict[str, typing.Any]]) -> str:
     """The dilutions that no model was trained beside, and those that larger ones were not."""
     missing = [f"{times:,}" for times in (10, 100, 1000) if not any(run["dilution"] == times for run in runs)]
@@ -727,7 +808,9 @@ if __name__ == "__main__":
     AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")
     EVERY.write_text(every_innocent(), encoding="utf-8")
     METHODS.write_text(methods(), encoding="utf-8")
-    AUDIT.write_text(with_tests(AUDIT.read_text(encoding="utf-8"), foreseen(), FORESEEN), encoding="utf-8")
+    whole = with_tests(AUDIT.read_text(encoding="utf-8"), foreseen(), FORESEEN)
+    AUDIT.write_text(with_tests(whole, found_by_dilution(), BY_DILUTION), encoding="utf-8")
+    README.write_text(with_tests(README.read_text(encoding="utf-8"), headline(), HEADLINE), encoding="utf-8")
     page = STATISTICS.read_text(encoding="utf-8")
     STATISTICS.write_text(with_tests(page, unlearned(), UNLEARNED), encoding="utf-8")
     page = SEARCH.read_text(encoding="utf-8")

@@ -361,6 +361,11 @@ def test_what_was_measured_is_in_the_pages() -> None:
     assert make.with_tests(text, make.unlearned(), make.UNLEARNED) == text, "run: python docs/generate.py"
     text = make.AUDIT.read_text(encoding="utf-8")
     assert make.with_tests(text, make.foreseen(), make.FORESEEN) == text, "run: python docs/generate.py"
+    assert make.with_tests(text, make.found_by_dilution(), make.BY_DILUTION) == text, (
+        "run: python docs/generate.py"
+    )
+    text = make.README.read_text(encoding="utf-8")
+    assert make.with_tests(text, make.headline(), make.HEADLINE) == text, "run: python docs/generate.py"
 
 
 def test_the_table_of_innocents_is_that_of_the_file() -> None:

@@ -171,7 +171,7 @@ def _basis(nearest: Study, size: float, parameters: float | None, tokens: float 
     """Where the figures come from, and what they are not."""
     said = (
         f"From {nearest.name}: models of {parameters_words(size)} parameters with known training data, read without "
-        "another model. A comparison with a model that never saw the texts finds more."
+        "another model. A comparison with a model that never saw the texts mostly finds more."
     )
     if nearest.beside:
         said = (
