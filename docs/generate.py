@@ -369,7 +369,7 @@ def methods() -> str:
                 [one for one in tested if one.place == "end"], lambda one: f"read {one.copies}x", ("method", "units")
             ),
         ),
-        ("Added models", _pivot(others, lambda one: f"{one.kind}, {one.copies}x ({one.source})")),
+        ("Added models", _pivot(others, _added)),
     ]  # fmt: skip
     parts.append(("Not in the table", _unlisted(found)))
     shown = (f"## {title}\n\n{body}" for title, body in parts if "\n| `" in body or "- `" in body)
@@ -382,6 +382,12 @@ def _order(one: Reached) -> tuple[float, ...]:
     place = places.index(one.place) if one.place in places else len(places)
     size = 0 if (one.parameters or 0) < SMALL else one.parameters or 0
     return size, one.copies or 0, one.dilution or 0, place
+
+
+def _added(one: Reached) -> str:
+    """The cell of a model that somebody added, who may not have said what else it read."""
+    beside = "" if one.dilution is None else f"{one.dilution:g}x, "
+    return f"{one.kind}, {beside}{one.copies} ({one.source})"
 
 
 def _sized(one: Reached) -> str:
@@ -397,9 +403,10 @@ def _unlisted(found: Sequence[Reached]) -> str:
     own = {"controls": "audit", "controls-placebo": "audit"}
     missing_scores = [f"`{name}`" for name in sorted(scores) if name not in bare]
     missing_tests = [f"`{one.name}`" for one in CHOICES if own.get(one.name, one.name) not in bare]
+    listed_scores = f"- `--scores`: {', '.join(missing_scores)}.\n" if missing_scores else ""
     return (
         "What has no row was not measured by how often a text was read, beside a model that never saw it.\n\n"
-        f"- `--scores`: {', '.join(missing_scores)}.\n"
+        f"{listed_scores}"
         f"- Tests, by their names in `pretrace advise`: {', '.join(missing_tests)} "
         "([what is known of them](audits.md)).\n"
     )

@@ -40,6 +40,7 @@ from pretrace import Models, Options, PretraceError, count, detect, evaluate, op
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.tokens import Tokens
 from pretrace.results.atomic import atomic_text
+from pretrace.results.folder import write_lines
 from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.permutation import two_sample
 from pretrace.statistics.power import auc_power
@@ -657,6 +658,15 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     save_png(figure, path, dpi=150)
 
 
+def labelled_rows(labelled: Corpus, characters: int | None) -> list[dict[str, Any]]:
+    """The texts as `pretrace evaluate` reads them, whole or their beginnings: scores that this benchmark leaves out are
+    measured on a model in its folder that way, and added by `python -m benchmarks.methods add`."""
+    return [
+        {"id": one.id, "text": one.text[:characters], "label": int(bool(one.member))}
+        for one in labelled.texts
+    ]
+
+
 def main() -> None:
     """Measure what is not on file yet, and draw."""
     parser = argparse.ArgumentParser(
@@ -671,8 +681,15 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--limit", type=int, help="finish at most so many cells in this call")
     parser.add_argument("--out", type=Path, default=RESULTS / "dilution.json")
+    parser.add_argument("--texts", type=Path, help="write the labelled texts of the first seed here, and end")
+    parser.add_argument("--characters", type=int, help="with --texts: cut each to so many")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
+    if given.texts is not None:
+        experiment = Experiment(given.work, given.data)
+        experiment.prepare(given.seeds[0])
+        write_lines(given.texts, labelled_rows(experiment.found.labelled, given.characters))
+        return
     ledger = Ledger(given.out, SETTINGS)
     experiment = Experiment(given.work, given.data)
     for cell in ledger.todo(cells(given), given.limit):
