@@ -743,8 +743,8 @@ def headline() -> str:
     """The line of the README over copies and other text."""
     runs = json.loads(DILUTION.read_text(encoding="utf-8"))["runs"]
     once = [
-        f"{_power(runs, HOWS[0], copies=1, dilution=dilution)} beside {_times(dilution)}"
-        f"{' other text' if dilution == 1 else ''}"
+        f"beside {_times(dilution)}{' other text' if dilution == 1 else ''} "
+        f"in {_power(runs, HOWS[0], copies=1, dilution=dilution)}{' of cases' if dilution == 1 else ''}"
         for dilution in sorted({run["dilution"] for run in runs})
         if any(run["copies"] == 1 and run["dilution"] == dilution for run in runs)
     ]
@@ -756,7 +756,7 @@ def headline() -> str:
     large = expected(50, 50, parameters=1e9).rows[0].chance.value
     said = (
         "**How often, and what else a model read, decide how much is found.** With 50 documents a side and models of "
-        f"{own_studies()[0].parameters / 1e6:.1f} million parameters a single reading is found in {', '.join(once)}; "
+        f"{own_studies()[0].parameters / 1e6:.1f} million parameters a single reading is found {', '.join(once)}; "
         f"four readings, not in one block, in {min(more):.0%} or more. For a model of one billion parameters, "
         f"published figures foresee {large:.0%} for a single reading ([how many documents it "
         "takes](docs/audit.md#how-many-documents-it-takes))."
@@ -765,17 +765,20 @@ def headline() -> str:
 
 
 def _not_run(runs: Sequence[dict[str, typing.Any]]) -> str:
-    """The dilutions that no model was trained beside, and those that larger ones were not."""
-    missing = [f"{times:,}" for times in (10, 100, 1000) if not any(run["dilution"] == times for run in runs)]
+    """What of the plan no model was trained for: by copies and dilution, by place, and by size."""
     said = ["64 readings"]
-    if missing:
-        said.append(f"{' and '.join(missing)} times as much other text")
-    large, most = (
-        max(run["dilution"] for run in some) for some in ([r for r in runs if r["size"] > 1], runs)
-    )
-    if large < most:
-        least = "as much" if large == 1 else f"{large} times as much"
-        said.append(f"models above 1.3 million parameters beside more than {least}")
+    for times in (10, 100, 1000):
+        done = {run["copies"] for run in runs if run["dilution"] == times and run["place"] == "throughout"}
+        missing = [str(copies) for copies in (1, 4, 16) if copies not in done]
+        if missing:
+            said.append(f"{' and '.join(missing)} readings beside {_times(times)}")
+    for name, some in (
+        ("one block", [run for run in runs if run["place"] != "throughout"]),
+        ("models above 1.3 million parameters", [run for run in runs if run["size"] > 1]),
+    ):
+        most = max((run["dilution"] for run in some), default=1)
+        if most < 1000:
+            said.append(f"{name} beside more than {_times(most)}")
     return "; ".join(said)
 
 

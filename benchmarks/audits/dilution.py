@@ -537,14 +537,16 @@ def _inside(
 
 def packaged(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the planner takes from these cells, one entry a size: by copies the AUC foreseen, with the ends of its
-    interval, over all dilutions that were measured."""
+    interval, over the dilutions at which models of that size read the texts once, the case that the planner speaks of:
+    a dilution that only many copies were measured at says nothing of one."""
     fit = _Cells.of(found, FORESEEN)
     every, sizes = np.arange(len(fit.cells)), "parameters" in fit.names
     twins = [row["placebo"]["auc"][0] for row in found["rows"] if row["score"] == FORESEEN]
-    most = max(run["dilution"] for run in found["runs"])
     held = law(found)[FORESEEN]
     made = []
     for size in sorted({cell[0] for cell in fit.cells}):
+        of_size = [run for run in found["runs"] if run["size"] == size]
+        most = max(run["dilution"] for run in of_size if run["copies"] == 1)
         auc = {}
         for copies in COPIES:
             ends = [
@@ -556,13 +558,12 @@ def packaged(found: Mapping[str, Any]) -> list[dict[str, Any]]:
                 round(_auc(min(one[0] for one in ends)), 4), round(_auc(middle), 4),
                 round(min(HIGHEST, _auc(max(one[2] for one in ends))), 4),
             ]  # fmt: skip
-        of_size = [run for run in found["runs"] if run["size"] == size]
         made.append(
             {
                 "name": "our models",
                 "source": f"benchmarks/results/dilution.json; AUC of {FORESEEN} that a law foresees",
                 "parameters": of_size[0]["parameters"],
-                "tokens": max(run["tokens"] for run in found["runs"]),
+                "tokens": max(run["tokens"] for run in of_size if run["dilution"] <= most),
                 "unseen": [min(twins), max(twins)],
                 "auc": auc,
                 "held": [held["cells_in_interval"], held["cells"]],

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.audits import dilution
-from benchmarks.audits.dilution import APART, Ready, law, not_run, packaged, planner, stream
+from benchmarks.audits.dilution import APART, Ready, labelled_rows, law, not_run, packaged, planner, stream
 from pretrace.statistics.power import auc_power
+from pretrace.types import Corpus, Text
 
 MEMBERS = [[-1 - i, 0] for i in range(dilution.DOCUMENTS)]
 READY = Ready(MEMBERS, [[1 + i, 0] for i in range(3 * dilution.DOCUMENTS)])
@@ -108,6 +109,21 @@ def test_a_cell_of_which_all_documents_are_told_apart_counts_as_far_apart_and_no
         for one in packaged(far)
         for copies in one["auc"]
     )
+
+
+def test_the_planner_takes_no_dilution_at_which_no_text_was_read_once() -> None:
+    found = made({key: near(*key) for key in [*KEYS, (1, 1000, 16)]})
+    assert [one["beside"] for one in packaged(found)] == [10, 10, 10]
+    once = made({key: near(*key) for key in [*KEYS, (1, 1000, 1)]})
+    assert [one["beside"] for one in packaged(once)] == [1000, 10, 10]
+
+
+def test_labelled_texts_are_written_whole_or_their_beginnings() -> None:
+    labelled = Corpus("some", (Text("a", "A member.", member=True), Text("b", "No member.", member=False)))
+    assert [one["text"] for one in labelled_rows(labelled, None)] == ["A member.", "No member."]
+    assert labelled_rows(labelled, 4) == [
+        {"id": "a", "text": "A me", "label": 1}, {"id": "b", "text": "No m", "label": 0},
+    ]  # fmt: skip
 
 
 def test_runs_after_the_law_was_settled_are_held_against_the_law_of_those_before(

@@ -176,8 +176,9 @@ def _basis(nearest: Study, size: float, parameters: float | None, tokens: float 
     if nearest.beside:
         said = (
             f"From {nearest.name}, of {parameters_words(own_studies()[0].parameters)} to "
-            f"{parameters_words(own_studies()[-1].parameters)} parameters, which read abstracts beside as much to "
-            f"{nearest.beside} times as much other text, at most {parameters_words(nearest.tokens)} tokens"
+            f"{parameters_words(own_studies()[-1].parameters)} parameters; those nearest in size read abstracts once "
+            f"beside as much to {nearest.beside} times as much other text, at most "
+            f"{parameters_words(nearest.tokens)} tokens"
             f"{'.' if tokens else ': a model that read more keeps less of a text.'}"
         )
     if parameters is None:
