@@ -42,7 +42,7 @@ class Doubling:
     def double(self, number: int) -> tuple[int, int, str | None]:
         if number == self.deadly and (self.marker is None or not self.marker.exists()):
             if self.marker is not None:
-                self.marker.touch()
+                self.marker.write_text(str(os.getpid()))
             die()
         if number < 0:
             raise ModelError("a number below zero: give others.")
@@ -72,9 +72,10 @@ def answers(ray: Any, task: Any, *numbers: int, on: EngineSettings = ON_RAY) -> 
 
 def test_every_piece_has_an_answer_though_a_worker_is_killed(ray: Any, tmp_path: Path) -> None:
     found = answers(ray, Doubling(7, tmp_path / "died"), *range(20))
-    assert (tmp_path / "died").exists()
+    killed = int((tmp_path / "died").read_text())
     assert {number: answer.value[0] for number, answer in found.items()} == {n: 2 * n for n in range(20)}
-    assert len({answer.value[1] for answer in found.values()}) >= 2
+    # not two workers among the answers: the killed one may have died at its first piece
+    assert found[7].value[1] != killed, "another worker has done what the killed one left"
     assert {answer.value[2] for answer in found.values()} == {""}, (
         "no worker takes a GPU that it was not given"
     )
