@@ -31,10 +31,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+def pytest_configure() -> None:
+    """What is collected stays: looking for garbage meanwhile takes a fifth of the time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """What collecting left behind stays: no later collection of garbage walks through it again."""
+    """No later collection of garbage walks through what collecting left behind, and there are fewer of them."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

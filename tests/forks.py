@@ -1,4 +1,5 @@
-"""Commands in forks of one warm process: everything is imported once, and a case costs what it does and no more."""
+"""Commands in this process, or in forks of it where they close streams: everything is imported once, and a case costs
+what it does and no more."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from unittest import mock
 
 WARM = (
     "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.plan", "pretrace.backends.huggingface",
@@ -34,9 +37,9 @@ class Left:
     code: int
     out: str
     err: str
-    seconds: float
 
 
+@cache
 def warm() -> None:
     """Import what commands import."""
     for name in WARM:
@@ -57,27 +60,51 @@ def warm() -> None:
     gc.freeze()  # a fork copies no page for having counted what lies on it
 
 
+def called(words: Sequence[str], folder: Path, *, stdin: bytes, environment: Mapping[str, str]) -> Left:
+    """`pretrace WORDS` in `folder`, in this process."""
+    from pretrace.cli import main
+
+    streams = [io.TextIOWrapper(io.BytesIO(held), "utf-8") for held in (stdin, b"", b"")]
+    code: object = 0
+    with (
+        chdir(folder),
+        mock.patch.dict(os.environ, environment),
+        mock.patch("sys.argv", ["pretrace", *words]),
+        mock.patch("sys.stdin", streams[0]),
+        redirect_stdout(streams[1]),
+        redirect_stderr(streams[2]),
+    ):
+        try:
+            main()
+        except SystemExit as left:
+            code = left.code
+    told = []
+    for stream in streams[1:]:
+        stream.flush()
+        told.append(stream.buffer.getvalue().decode("utf-8", "replace"))  # type: ignore[attr-defined]
+    return Left(code if isinstance(code, int) else int(code is not None), *told)
+
+
 def forked(
     words: Sequence[str],
     folder: Path,
     *,
-    stdin: bytes | None = b"",
-    environment: Mapping[str, str] | None = None,
+    stdin: bytes,
+    environment: Mapping[str, str],
     closed: Sequence[int] = (),
     unread: bool = False,
 ) -> Left:
     """`pretrace WORDS` in `folder`, in a fork of this process. `closed` are streams that are closed by number; with
     PYTHONIOENCODING in the environment the console is of that kind; `unread`: what reads standard output has ended."""
     place = folder.parent
-    (place / "stdin").write_bytes(stdin or b"")
+    (place / "stdin").write_bytes(stdin)
     process = os.fork()
     if not process:
-        _child(words, folder, environment or {}, closed, unread=unread)
-    ended, status, used = os.wait4(process, 0)
-    assert ended == process
+        _child(words, folder, environment, closed, unread=unread)
+    _, status = os.waitpid(process, 0)
     told = [(place / name).read_bytes() for name in ("stdout", "stderr")]
     code = os.waitstatus_to_exitcode(status)
-    return Left(code, *(one.decode("utf-8", "replace") for one in told), used.ru_utime + used.ru_stime)
+    return Left(code, *(one.decode("utf-8", "replace") for one in told))
 
 
 def _child(

@@ -1,7 +1,7 @@
 """Odd inputs, one table over all commands: each is refused in a line that names the cure, or done; never a traceback.
 
 A case is a command line, the promised exit code, and words of the message. The files that it names are made by
-`odd_files`. All run in forks of one warm process.
+`odd_files`. What closes streams or has a console of another kind runs in a fork of this process, all else in it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from forks import Left, forked, warm
+from forks import Left, called, forked, warm
 from odd_files import FILES, put
 
 
@@ -22,7 +22,7 @@ class Case:
     line: str
     code: int
     says: str
-    stdin: bytes | None = b""
+    stdin: bytes = b""
     environment: dict[str, str] = field(default_factory=dict)
     closed: tuple[int, ...] = ()
     unread: bool = False
@@ -734,15 +734,19 @@ def run(case: Case, folder: Path, model: Path | None) -> tuple[Left, list[str], 
     made(case, here, model)
     before = listing(here)
     environment = {"PRETRACE_CACHE": str(folder / "cache"), **case.environment}
-    left = forked(
-        case.words, here, stdin=case.stdin, environment=environment, closed=case.closed, unread=case.unread
-    )
+    if case.closed or case.unread or "PYTHONIOENCODING" in environment:
+        warm()
+        left = forked(
+            case.words,
+            here,
+            stdin=case.stdin,
+            environment=environment,
+            closed=case.closed,
+            unread=case.unread,
+        )
+    else:
+        left = called(case.words, here, stdin=case.stdin, environment=environment)
     return left, before, listing(here)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _warm() -> None:
-    warm()
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name.encode("unicode_escape").decode())

@@ -56,6 +56,21 @@ def test_without_a_difference_the_interval_holds_one_half():
     assert abs(np.mean(found) - 0.5) < 0.035, "standard error 0.011"
 
 
+def test_each_text_is_counted_once_and_folds_are_as_if_counted_apart(monkeypatch):
+    rng = np.random.default_rng(3)
+    a = corpus("a", noise(rng, 30), [f"a{i // 2}" for i in range(30)])
+    b = corpus("b", [f"{text.title()}  w{i % 3}!" for i, text in enumerate(noise(rng, 40))])
+    read, plain = [], classifiers._read
+    monkeypatch.setattr(classifiers, "_read", lambda text: read.append(text) or plain(text))
+    once = gap(a, b, "words,form", resamples=50)
+    assert sorted(read) == sorted(text.text for text in (*a.texts, *b.texts))
+    monkeypatch.setattr(
+        module, "parts", lambda texts: lambda rows: [texts[row] for row in np.flatnonzero(rows)]
+    )
+    assert gap(a, b, "words,form", resamples=50) == once
+    assert len(read) == (1 + 5) * 70, "each in the four folds that learn from it, and in its own"
+
+
 def test_pairs_without_a_difference_hold_one_half_too():
     held = 0
     for seed in range(24):
