@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 from matplotlib import style
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from pretrace.errors import shown
@@ -78,7 +79,7 @@ def to_svg(
     with styled(), _undated(), warnings.catch_warnings():
         # Only the width of a label is guessed without the glyph; the browser has the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(raw, format="svg", metadata={"Date": None})
+        _laid_out(figure).print_svg(raw, metadata={"Date": None})
     root = ElementTree.fromstring(raw.getvalue())
     _strip(root)
     for line, words in (titles or {}).items():
@@ -90,6 +91,17 @@ def to_svg(
     root.attrib.update({"class": "plot", "width": width, "height": height, "viewBox": size})
     root.attrib.update({"role": "img", "aria-label": shown(label), "stroke-linejoin": "round"})
     return Markup(ElementTree.tostring(root, encoding="unicode"))  # escaped by ElementTree
+
+
+def _laid_out(figure: Figure) -> Any:
+    """The figure's canvas, its layout settled: `savefig` draws the whole figure once for that, and throws it away."""
+    drawn = FigureCanvasSVG(figure)
+    figure.set_dpi(72)  # an SVG's point
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine("none")
+    return drawn
 
 
 def _strip(element: ElementTree.Element) -> None:
