@@ -20,6 +20,7 @@ from pretrace.baselines.classifiers import (
     Cutting,
     Split,
     classifiers,
+    parts,
 )
 from pretrace.errors import TextsError
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, linked
@@ -134,10 +135,6 @@ class _TwoSets:
         both = (mine & theirs) | {""}
         return np.array([content in both for content in contents], dtype=bool)
 
-    def at(self, rows: Bools) -> list[str]:
-        """The texts of some rows."""
-        return [self.texts[row] for row in np.flatnonzero(rows).tolist()]
-
 
 def _placed(text: Text, side: str) -> Text:
     """The text with a document's name of its own: its group's, on either side, or its side and id."""
@@ -193,13 +190,13 @@ def _judged(
     both: _TwoSets, division: CrossFit, classifier: TextClassifier, seed: int
 ) -> tuple[Doubles, list[str]]:
     """The centred log-odds of each text, and what there is to say of the classifier."""
-    cut = [0]
+    cut, at = [0], parts(both.texts)
 
     def fit(part: Bools) -> Callable[[Bools], Doubles]:
-        judge = classifier.fit(both.at(part), both.labels[part], seed=seed)
+        judge = classifier.fit(at(part), both.labels[part], seed=seed)
 
         def odds(mine: Bools) -> Doubles:
-            texts = both.at(mine)
+            texts = at(mine)
             probability = judge(texts)
             if isinstance(judge, Cutting):
                 cut.append(judge.cut(texts))

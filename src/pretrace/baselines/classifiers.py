@@ -12,7 +12,7 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -134,25 +134,74 @@ class Words:
     """
 
     def __init__(self, texts: Sequence[str], unit: Unit = "words") -> None:
-        from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+        from sklearn.feature_extraction.text import TfidfTransformer
 
-        words = unit == "words"
-        self._count = HashingVectorizer(
-            analyzer="word" if words else "char",
-            preprocessor=_read if words else shape,
-            token_pattern=_TOKEN if words else None,
-            ngram_range=(1, 2) if words else (1, 3),
-            norm=None,
-            alternate_sign=False,
-        )
-        counts = self._count.transform(texts)
+        self._unit = unit
+        counts = _counts(texts, unit)
         self.columns: npt.NDArray[np.int64] = np.flatnonzero(counts.getnnz(axis=0) >= 2)
         self._weigh = TfidfTransformer(sublinear_tf=True)
         self.learnt: Any = self._weigh.fit_transform(counts[:, self.columns]) if self.columns.size else None
 
     def of(self, texts: Sequence[str]) -> Any:
         """Sparse features [texts, columns]."""
-        return self._weigh.transform(self._count.transform(texts)[:, self.columns])
+        return self._weigh.transform(_counts(texts, self._unit)[:, self.columns])
+
+
+def _counts(texts: Sequence[str], unit: Unit) -> Any:
+    """How often each hashed word or neighbours of the form occur, sparse [texts, 2^20]."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    words = unit == "words"
+    count = HashingVectorizer(
+        analyzer="word" if words else "char",
+        preprocessor=_read if words else shape,
+        token_pattern=_TOKEN if words else None,
+        ngram_range=(1, 2) if words else (1, 3),
+        norm=None,
+        alternate_sign=False,
+    )
+    return _of_each(texts, count.transform)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part(Sequence[str]):
+    """Some `rows` of a set of texts, int64 [texts].
+
+    What one classifier was told of each text of the `whole` set is `kept` for the other parts: folds learn from the
+    same texts, and judge them. None where it would not fit.
+    """
+
+    whole: Sequence[str]
+    rows: Numbers
+    kept: list[Any] | None
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Part: ...
+    def __getitem__(self, at: int | slice) -> str | Part:
+        if isinstance(at, slice):
+            return Part(self.whole, self.rows[at], self.kept)
+        return self.whole[int(self.rows[at])]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def parts(texts: Sequence[str]) -> Callable[[Bools], Part]:
+    """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
+    characters = sum(min(len(text), _READ_CHARACTERS) for text in texts)
+    kept: list[Any] | None = [] if characters <= LEARNT_CHARACTERS else None
+    return lambda rows: Part(texts, np.flatnonzero(rows), kept)
+
+
+def _of_each(texts: Sequence[str], told: Callable[[Sequence[str]], Any]) -> Any:
+    """What is `told` of texts, a row a text that depends on this text alone: of a part's whole set it is asked once."""
+    if not isinstance(texts, Part) or texts.kept is None:
+        return told(texts)
+    if not texts.kept:
+        texts.kept.append(told(texts.whole))
+    return texts.kept[0][texts.rows]
 
 
 @classifiers.add("words")
@@ -270,7 +319,7 @@ class _Embeddings:
 
         check_kinds(texts, labels)
         embed = open_embedder(self.model)
-        return _Embedded(LogisticRegression(max_iter=1000).fit(embed(texts), labels), embed)
+        return _Embedded(LogisticRegression(max_iter=1000).fit(_of_each(texts, embed), labels), embed)
 
 
 @dataclass(frozen=True)
@@ -281,7 +330,7 @@ class _Embedded:
     def __call__(self, texts: Sequence[str]) -> Doubles:
         if not len(texts):
             return np.zeros(0)
-        return _probability(self.regression.decision_function(self.embed(texts)))
+        return _probability(self.regression.decision_function(_of_each(texts, self.embed)))
 
     def cut(self, texts: Sequence[str]) -> int:
         return int(self.embed.cut(texts))
