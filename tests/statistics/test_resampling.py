@@ -68,7 +68,7 @@ def test_a_weight_is_a_repeated_text(rows, fpr):
     scores = np.array([float(score) for score, _, _ in rows])
     members = np.array([member for _, member, _ in rows])
     weights = np.array([weight for _, _, weight in rows])
-    fast = RankedScores.of(scores, members).figures(weights.astype(np.float32), (fpr,))
+    fast = RankedScores.of(scores, members).figures(weights[None].astype(np.float32), (fpr,))[0]
     again, labels = np.repeat(scores, weights), np.repeat(members, weights)
     assert fast == pytest.approx((auc(again, labels), tpr_at_fpr(again, labels, fpr)), abs=1e-12)
 

@@ -117,8 +117,8 @@ def _of_kind(run: Run, kind: str) -> list[Control]:
 
 def _shuffled(name: str, values: Doubles, members: Bools, division: Division) -> Measured:
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
-    once = np.ones(len(members), dtype=np.float32)
-    figures = np.array([RankedScores.of(column, members).figures(once, rates) for column in values.T])
+    once = np.ones((1, len(members)), dtype=np.float32)
+    figures = np.concatenate([RankedScores.of(column, members).figures(once, rates) for column in values.T])
     chosen, tested = division.chosen, division.tested
     thresholds = [best_threshold(column[chosen], members[chosen]) for column in values.T]
     calls = [

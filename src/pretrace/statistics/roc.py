@@ -49,30 +49,34 @@ class RankedScores:
             upto = below  # no member ties with a non-member: `figures` then looks things up once
         return cls(positive, negative, below, upto)
 
-    def figures(self, weights: npt.NDArray[np.float32], rates: Sequence[float]) -> tuple[float, ...]:
-        """AUC, then the true positive rate at each false positive rate, every text counted `weights` times.
+    def figures(self, weights: npt.NDArray[np.float32], rates: Sequence[float]) -> Doubles:
+        """AUC, then the true positive rate at each false positive rate, [resamples, 1 + rates].
 
-        Weights are whole numbers, one a text; each class must keep some weight.
+        Every text counts `weights` times, [resamples, texts], whole numbers; each class must keep some weight. All sums
+        are of whole and half numbers, so their order changes nothing.
         """
-        gained = weights[self.members].astype(np.float64)
-        passed = np.zeros(len(self.nonmembers) + 1)
-        np.cumsum(weights[self.nonmembers], dtype=np.float64, out=passed[1:])
-        total, found = passed[-1], gained.sum()
-        beaten = passed[self.below]
+        gained = np.take(weights, self.members, axis=1).astype(np.float64)
+        passed = np.zeros((len(weights), len(self.nonmembers) + 1))
+        np.cumsum(np.take(weights, self.nonmembers, axis=1), axis=1, dtype=np.float64, out=passed[:, 1:])
+        beaten = np.take(passed, self.below, axis=1)
         if self.upto is not self.below:
-            beaten = (beaten + passed[self.upto]) / 2
-        auc = float(gained @ beaten / (found * total))
-        return auc, *(float(gained[self._cut(passed, rate) :].sum() / found) for rate in rates)
+            beaten = (beaten + np.take(passed, self.upto, axis=1)) / 2
+        won = np.einsum("rm,rm->r", gained, beaten)
+        reached = np.cumsum(gained, axis=1, out=gained)
+        total, found = passed[:, -1], reached[:, -1]
+        called = [self._called(passed, reached, rate) for rate in rates]
+        return np.stack([won / (found * total), *(some / found for some in called)], axis=1)
 
-    def _cut(self, passed: Doubles, rate: float) -> int:
-        """The first member above the lowest threshold whose false positive rate does not exceed `rate`."""
-        total = int(passed[-1])
-        first = int(np.searchsorted(passed, total - allowance(total, rate), side="left"))
-        if first == 0:
-            return 0
-        # The non-member at first - 1 must stay below the threshold, and so must whoever ties with it: a member scores
-        # more than it where more than first - 1 non-members score less than that member.
-        return int(np.searchsorted(self.below, np.int32(first - 1), side="right"))
+    def _called(self, passed: Doubles, reached: Doubles, rate: float) -> Doubles:
+        """The weight of the members above the lowest threshold whose false positive rate does not exceed `rate`, from
+        the weights of the non-members, and of the members, that score less, [resamples]."""
+        most = [total - allowance(int(total), rate) for total in passed[:, -1]]
+        first = [np.searchsorted(row, one, side="left") for row, one in zip(passed, most, strict=True)]
+        # The non-member before the first must stay below the threshold, and so must whoever ties with it: a member
+        # scores more than it where more non-members than stand before it score less than that member.
+        cut = np.searchsorted(self.below, np.array(first, dtype=np.int32) - 1, side="right")
+        below = reached[np.arange(len(cut)), cut - 1]
+        return reached[:, -1] - np.where(cut > 0, below, 0.0)
 
 
 def allowance(nonmembers: int, rate: float) -> int:
@@ -91,7 +95,7 @@ def auc(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
     This is the area under the ROC curve (Mann-Whitney). Errors as in `RankedScores.of`.
     """
     ranked = RankedScores.of(scores, members)
-    return ranked.figures(_ones(ranked), ())[0]
+    return float(ranked.figures(_ones(ranked), ())[0, 0])
 
 
 def tpr_at_fpr(scores: npt.ArrayLike, members: npt.ArrayLike, fpr: float) -> float:
@@ -100,7 +104,7 @@ def tpr_at_fpr(scores: npt.ArrayLike, members: npt.ArrayLike, fpr: float) -> flo
     No interpolation: the false positive rate paid is never above `fpr`. Errors as in `RankedScores.of`.
     """
     ranked = RankedScores.of(scores, members)
-    return ranked.figures(_ones(ranked), (fpr,))[1]
+    return float(ranked.figures(_ones(ranked), (fpr,))[0, 1])
 
 
 def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
@@ -166,7 +170,7 @@ def _labels(members: npt.ArrayLike) -> Bools:
 
 
 def _ones(ranked: RankedScores) -> npt.NDArray[np.float32]:
-    return np.ones(len(ranked.members) + len(ranked.nonmembers), dtype=np.float32)
+    return np.ones((1, len(ranked.members) + len(ranked.nonmembers)), dtype=np.float32)
 
 
 def _steps(values: Doubles, labels: Bools) -> tuple[Doubles, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
