@@ -7,7 +7,6 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from peft import PeftModel
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends import cores
@@ -98,6 +97,8 @@ def test_tuned_traces_are_those_of_another_copy_with_the_adapter_and_the_base_st
     assert made.card["losses"][-1] < made.card["losses"][0]
     assert np.mean([t.logp.mean() for t in got]) > np.mean([t.logp.mean() for t in before])
 
+    from peft import PeftModel
+
     other = PeftModel.from_pretrained(make_model(family), str(made.folder)).eval()
     for text, trace in zip(SENTENCES, got, strict=True):
         [encoded] = base.encode([text])
@@ -138,6 +139,8 @@ def test_states_inside_the_model_are_those_of_the_tuned_one(base, adapter):
     [encoded] = base.encode(SENTENCES[:1])
     [before] = base.run([encoded], Quantity.LOGP, states)
     [got] = tuned.run([encoded], Quantity.LOGP, states)
+    from peft import PeftModel
+
     other = PeftModel.from_pretrained(make_model("gpt_neox"), str(adapter.folder)).eval()
     ids = torch.from_numpy(encoded.tokens.astype(np.int64))[None]
     with torch.inference_mode():

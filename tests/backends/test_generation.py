@@ -12,7 +12,6 @@ import pytest
 import tokenizers
 import torch
 import transformers
-from peft import PeftModel
 from tiny import SENTENCES, make_model
 from tiny import make_tokenizer as make_plain_tokenizer
 from tokenizers import decoders, models, normalizers
@@ -303,6 +302,8 @@ def test_an_adapter_is_in_place_while_it_writes_and_no_longer(tmp_path: Path) ->
     plain = Completer(base).complete(SENTENCES, tokens=10, sampling=GREEDY, seed=0)
     tuned = Completer(attach(base, tmp_path / "lora").backend)
     made = tuned.complete(SENTENCES, tokens=10, sampling=GREEDY, seed=0)
+    from peft import PeftModel
+
     peft = PeftModel.from_pretrained(other, str(tmp_path / "lora")).eval()
     peft.generation_config = other.generation_config
     assert made == [generated(peft, prompt, start=False, tokens=10) for prompt in SENTENCES] != plain

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from peft import AdaLoraModel
 from safetensors.torch import load_file
 from tiny import SENTENCES, make_model, make_tokenizer
 
@@ -239,6 +238,8 @@ def test_adalora_ends_with_the_rank_it_was_given(tmp_path):
 
 
 def test_the_penalty_of_adalora_is_peft_s_own():
+    from peft import AdaLoraModel
+
     model = make_model("gpt_neox")
     ids = torch.arange(2, 14)[None]
     with inserted(model, new_adapter(AdaLora(rank=3), steps=10, seed=0)) as made:
