@@ -245,9 +245,9 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
     from pretrace.cli.serving import serve
     from pretrace.errors import MissingPackageError
 
-    for name in list(sys.modules):
-        if name.startswith("pretrace.web") and name != "pretrace.web.settings":
-            monkeypatch.delitem(sys.modules, name)
+    # only the module that imports uvicorn: a second `pretrace.web` would stay behind as the package's attribute
+    monkeypatch.delitem(sys.modules, "pretrace.web.serving", raising=False)
+    monkeypatch.delattr("pretrace.web.serving", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[web\]'"):
         serve(ServeSettings(workspace=tmp_path / "w"))
