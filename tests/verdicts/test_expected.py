@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from statistics import NormalDist
 
 import pytest
@@ -12,6 +13,7 @@ from pretrace.verdicts.choices import CHOICES
 from pretrace.verdicts.expected import (
     chance,
     comparison,
+    enough,
     expected,
     expected_for,
     own_studies,
@@ -123,6 +125,27 @@ def test_every_test_has_a_sentence(test: str) -> None:
             "small model" in said or said == "How likely this test finds a single reading was not measured."
         )
         assert expected_for(test, Situation(documents=60, unseen=40)) is None
+
+
+def test_what_is_enough_for_a_comparison_is_said_for_this_model_and_not_for_small_ones_that_read_the_texts_last() -> (
+    None
+):
+    large, small = (Situation(documents=50, unseen=40, parameters=size) for size in (1e9, 1.3e6))
+    for has in (large, small, Situation(parameters=1e9)):
+        row = expected(50, 40, parameters=has.parameters).rows[0]
+        assert enough("controls", has).startswith(
+            f"about {row.needed:,} documents on each side where the model"
+        )
+        assert enough("flag", has) == f"more than {enough('controls-placebo', has)}"
+    assert "models of 1 billion parameters" in enough("controls", large)
+    assert "models of 1.3 million parameters" in enough("controls", small)
+    page = (Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="utf-8")
+    assert (
+        f"{expected(50, 40, parameters=1e9).rows[0].needed:,} documents a side for a single reading" in page
+    )
+    assert "4,094" in enough("controls", large)
+    assert enough("marks", large).endswith("(small models that read the texts last)")
+    assert enough("options", large) == "not measured"
 
 
 def test_nothing_is_foreseen_without_control_documents() -> None:

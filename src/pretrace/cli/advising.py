@@ -18,9 +18,9 @@ from pretrace.corpora import Columns
 from pretrace.registry import require
 from pretrace.settings import Option, check_ranges, option
 from pretrace.types import Situation
-from pretrace.verdicts.advise import UNMEASURED, Advice, Advised, Names
+from pretrace.verdicts.advise import Advice, Advised, Names
 from pretrace.verdicts.advise import advise as advised
-from pretrace.verdicts.expected import COMPARING, chance, expected_for, picture
+from pretrace.verdicts.expected import COMPARING, chance, enough, expected_for, picture
 from pretrace.verdicts.looking import Seen, look
 
 _HAVE = "What you have"
@@ -182,6 +182,7 @@ def plain(advice: Advice, seen: tuple[str, ...]) -> dict[str, Any]:
                 "assumes": row.choice.assumes,
                 "accuses": row.choice.accuses,
                 "needed": asdict(row.needed),
+                "enough": enough(row.choice.name, advice.situation) if row.choice.accuses else None,
                 "expected": asdict(found)
                 if (found := expected_for(row.choice.name, advice.situation))
                 else None,
@@ -232,7 +233,7 @@ def lines(row: Advised, has: Situation, *, informed: bool) -> Iterator[str]:
         yield f"    needs: {choice.needs}"
     yield f"    {'assumes' if choice.accuses else 'note'}: {choice.assumes}"
     if choice.accuses:
-        yield f"    for power 0.8: {row.needed.power}{' (small models)' * (row.needed.power != UNMEASURED)}"
+        yield f"    for power 0.8: {enough(choice.name, has)}"
         if expected_for(choice.name, has):
             yield f"    chance: {chance(choice.name, has)}"
     if row.state != "cannot":

@@ -234,10 +234,35 @@ def chance(test: str, has: Situation, units: int | None = None) -> str:
     if one.documents(1) == UNMEASURED:
         return "How likely this test finds a single reading was not measured."
     have = "" if units is None else f" Here there are {units:,}."
+    read = "A single reading by a small model that read the texts last"
     if one.one is None:
         most = one.documents(1).removeprefix("more than ")
-        return f"A single reading by a small model was not yet found in 8 of 10 cases with {most}.{have}"
-    return f"A single reading by a small model was found in 8 of 10 cases with {one.documents(1)}.{have}"
+        return f"{read} was not yet found in 8 of 10 cases with {most}.{have}"
+    return f"{read} was found in 8 of 10 cases with {one.documents(1)}.{have}"
+
+
+def enough(test: str, has: Situation) -> str:
+    """The words for what gives power 0.8, where the texts were read once and four times. What compares documents has
+    the figures of `chance`, for the size of the model; the others what small models needed that read the texts last."""
+    if test not in COMPARING:
+        power = needed()[test].power
+        return power if power == UNMEASURED else f"{power} (small models that read the texts last)"
+    found = expected(
+        max(2, has.documents),
+        max(2, has.unseen),
+        parameters=has.parameters or None,
+        tokens=has.training_tokens or None,
+    )
+    once, four = (_enough(found, copies) for copies in (1, 4))
+    return (
+        f"{'more than ' * (test == 'flag')}about {once} on each side where the model read them once, {four} where four "
+        f"times (models of {parameters_words(found.size)} parameters, without another model)"
+    )
+
+
+def _enough(found: _Expected, copies: int) -> str:
+    number = next((row.needed for row in found.rows if row.copies == copies), None)
+    return "more documents than there are" if number is None else f"{number:,} documents"
 
 
 def expected_for(test: str, has: Situation) -> _Expected | None:
