@@ -44,9 +44,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     return found  # type: ignore[return-value]
 
 
-def pytest_configure() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
     """What is collected stays: looking for garbage meanwhile takes a fifth of the time."""
     gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
@@ -54,7 +59,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
-    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -86,9 +86,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What is expected of so many documents and controls: `size` are the parameters behind the figures, `own` those of
-    the model in question (None where nobody knows them), `basis` says where the figures come from."""
+    """What is expected of so many documents and controls: `size` are the parameters behind the figures of the study
+    `name`, `own` those of the model in question (None where nobody knows them), `basis` says where the figures come
+    from."""
 
+    name: str
     documents: int
     controls: int
     own: float | None
@@ -142,7 +144,7 @@ def expected(
     basis = _basis(nearest, size, parameters, tokens)
     if missing := [copies for copies in COPIES if copies not in {row.copies for row in rows}]:
         basis += f" Texts read {' or '.join(map(str, missing))} times were not measured."
-    return _Expected(documents, controls, parameters, size, tuple(rows), basis, nearest.spread)
+    return _Expected(nearest.name, documents, controls, parameters, size, tuple(rows), basis, nearest.spread)
 
 
 def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
@@ -255,8 +257,8 @@ def enough(test: str, has: Situation) -> str:
     )
     once, four = (_enough(found, copies) for copies in (1, 4))
     return (
-        f"{'more than ' * (test == 'flag')}about {once} on each side where the model read them once, {four} where four "
-        f"times (models of {parameters_words(found.size)} parameters, without another model)"
+        f"{'at least ' * (test == 'flag')}about {once} on each side where the model read them once, {four} where four "
+        f"times ({found.name}: {parameters_words(found.size)} parameters, without another model)"
     )
 
 
