@@ -138,8 +138,8 @@ def _apart(work: Callable[[int], object], threads: int) -> float:
     return ended[-1] - ended[threads - 1]
 
 
-class StoppedError(Exception):
-    """Raised in a worker whose work nobody waits for any more."""
+class StoppedError(BaseException):
+    """Raised in a worker whose work nobody waits for any more; it is no error of the model."""
 
 
 def spread(

@@ -20,7 +20,14 @@ from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Reading, Sweep, read
 from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.beginnings import pack_alike
-from pretrace.backends.loading import context_of, load
+from pretrace.backends.loading import (
+    Opened,
+    configuration_hash,
+    context_in,
+    load,
+    one_error,
+    turning_length,
+)
 from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
@@ -49,6 +56,9 @@ _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 _Watches = list[LastToken | Firings]
 
 
+_READY_MADE = Opened()
+
+
 class HuggingFace:
     """A `Backend` over a loaded transformers model; `open_huggingface` makes one from a name.
 
@@ -57,7 +67,14 @@ class HuggingFace:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, name: str, weights: str, settings: ModelSettings
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        weights: str,
+        settings: ModelSettings,
+        opened: Opened = _READY_MADE,
     ) -> None:
         self.name = name
         self.model = model.eval()
@@ -65,11 +82,6 @@ class HuggingFace:
         self.settings = settings
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
-        context = context_of(model.config)
-        limits = [n for n in (settings.max_tokens, context) if n]
-        self.tokens = Tokens(tokenizer, start=settings.start, max_tokens=min(limits, default=None))
-        self.tokenizer_hash = self.tokens.hash
-        self.max_tokens = self.tokens.max_tokens or 1 << 30
         on_cpu32 = self.device.type == "cpu" and self.dtype == torch.float32
         self.route = precision.best_route(model) if on_cpu32 else precision.DEFAULT
         self.sharing = cores.best_sharing(model) if self.device.type == "cpu" else cores.TOGETHER
@@ -78,32 +90,42 @@ class HuggingFace:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
         ten = torch.arange(1, 11, device=self.device).reshape(2, 5)
         self._ten = ten % model.config.get_text_config().vocab_size
-        self.vocabulary, self.split = self._probe()
-        self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
-        self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
+        with self._one_error():
+            self.vocabulary, self.split = self._probe()
+            self.alone = self._probe_order()
+            context = context_in(model, self._glance)
+            self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
+            self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
+        self.turn = turning_length(model)
+        limits = [n for n in (settings.max_tokens, context) if n]
+        self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=min(limits, default=None))
+        self.tokenizer_hash = self.tokens.hash
+        self.max_tokens = self.tokens.max_tokens or 1 << 30
         self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._own = threading.local()  # the buffers of each thread
         dtype = str(self.dtype).removeprefix("torch.")
         self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
-        self.facts = self._facts(settings)
-        keyed = ("weights", "dtype", "tokenizer", "prefix", "max_tokens")
+        self.facts = self._facts(settings, opened)
+        keyed = ("weights", "configuration", "dtype", "tokenizer", "prefix", "max_tokens")
         self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
-    def _facts(self, settings: ModelSettings) -> Mapping[str, Any]:
+    def _facts(self, settings: ModelSettings, opened: Opened) -> Mapping[str, Any]:
         """What a run records of the model."""
         known = self.identity
         return {
             "name": known.name,
             "revision": known.revision,
             "weights": known.weights,
+            "unread_weights": list(opened.unread),
+            "configuration": configuration_hash(self.model.config, opened.code),
             "family": self.model.config.model_type,
             "parameters": sum(p.numel() for p in self.model.parameters()),
             "dtype": known.dtype,
             "device": str(self.device),
             "products": self.route,
-            "batches": self.sharing,
+            "batches": self.sharing + self._company(),
             "tokenizer": known.tokenizer,
             "start": settings.start,
             "prefix": [int(t) for t in self.tokens.prefix],
@@ -125,6 +147,7 @@ class HuggingFace:
         Texts that begin alike go together, where the model can read their beginning once.
         """
         given, least = self.settings.token_budget, None
+        lengths = [e.length if e.predicted else 0 for e in encoded]
         if self.sharing == cores.APART:  # the same batches for any number of cores
             budget = cores.ROWS if given is None else max(1, given // _SHARES)
             least = min(budget, cores.LEAST_ROWS)
@@ -132,7 +155,32 @@ class HuggingFace:
             budget = given or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
         if any(e.shared for e in encoded) and self.begins_once:
             return pack_alike(encoded, budget, least=least)
-        return pack([e.length if e.predicted else 0 for e in encoded], budget, least=least)
+        return self.batches(lengths, budget, least=least)
+
+    def batches(
+        self, lengths: Sequence[int], budget: int, *, least: int | None = None
+    ) -> list[tuple[int, ...]]:
+        """Batches of texts of these lengths in which each gives what it gives alone; those of length 0 are in none."""
+        if self.alone:
+            return [(i,) for i, length in enumerate(lengths) if length]
+        if self.turn is None:
+            return pack(lengths, budget, least=least)
+        below = pack([n if n <= self.turn else 0 for n in lengths], budget, least=least)
+        return below + pack([n if n > self.turn else 0 for n in lengths], budget, least=least)
+
+    def _company(self) -> str:
+        """What the record says of texts that are not read in one batch with others."""
+        if self.alone:
+            return ", which is one text: beside others this model reads it differently"
+        turn = f", texts of more than {self.turn:,} tokens apart from shorter ones" if self.turn else ""
+        return turn and f"{turn}: the model computes positions differently from there on"
+
+    def _one_error(self) -> contextlib.AbstractContextManager[None]:
+        """Whatever the model's own code raises while the context lasts, as a ModelError."""
+        return one_error(
+            f"{self.name} failed while it read a text",
+            "Check that its files belong together, or try --max-tokens, --token-budget or another --dtype.",
+        )
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         """One forward pass over the batch, as `stream` makes it."""
@@ -197,7 +245,6 @@ class HuggingFace:
             took = time.perf_counter() - began
         return took / (len(batches) * length)
 
-    @torch.inference_mode()
     def _pass(
         self,
         batch: Sequence[Encoded],
@@ -205,6 +252,19 @@ class HuggingFace:
         states: States,
         watches: _Watches,
         begun: Prefixes | None = None,
+    ) -> list[Trace]:
+        """`_traces`, with what the model's code raises as a ModelError."""
+        with self._one_error():
+            return self._traces(batch, want, states, watches, begun)
+
+    @torch.inference_mode()
+    def _traces(
+        self,
+        batch: Sequence[Encoded],
+        want: Quantity,
+        states: States,
+        watches: _Watches,
+        begun: Prefixes | None,
     ) -> list[Trace]:
         """One forward pass over the batch, padded on the right under the causal mask; a second one, over what all rows
         begin with, where that is shared and nothing inside the model is looked at.
@@ -398,7 +458,8 @@ class HuggingFace:
     def begins_once(self) -> bool:
         """Whether texts that begin alike are read from the keys and values of their beginning."""
         tolerance = 1e-4 if self.dtype == torch.float32 else 2e-2
-        return self.split and can_go_on(self.model, self._ten, tolerance=tolerance)
+        steady = self.split and not self.alone and self.turn is None
+        return steady and can_go_on(self.model, self._ten, tolerance=tolerance)
 
     def _body(self, ids: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self.model.base_model(input_ids=ids, use_cache=False)[0]
@@ -431,6 +492,51 @@ class HuggingFace:
         scale = float(whole.abs().max()) + 1.0
         return whole.shape[-1], float((apart - whole).abs().max()) <= tolerance * scale
 
+    @torch.inference_mode()
+    def _probe_order(self) -> bool:
+        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
+
+        Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten.
+        """
+        ids = self._ten.reshape(1, -1)
+        other = ids.clone()
+        other[0, -1] = (other[0, -1] + 1) % self.vocabulary
+        first, again, changed = (self._all_logp(row)[0, :-1] for row in (ids, ids, other))
+        half = self.dtype != torch.float32
+        scale = float(first.abs().max()) + 1.0
+        if _apart(first, again) > (5e-3 if half else 2e-5) * scale:
+            raise ModelError(
+                f"{self.name} gives other log-probabilities each time it reads the same text: they say nothing of the "
+                "text. Use another model."
+            )
+        if _apart(first, changed) > (5e-3 if half else 2e-5) * scale:
+            raise ModelError(
+                f"{self.name} ({self.model.config.model_type}) sees the tokens after the one it predicts, so its "
+                "numbers are no probabilities of a next token. Use a causal language model."
+            )
+        if _apart(first, first[:1]) <= 1e-6 * scale:
+            raise ModelError(
+                f"{self.name} predicts the same after every text: its weights are all zero, or its output layer was "
+                "not saved. Download it again, or save it anew."
+            )
+        if not self.split:
+            return False  # such a model is asked a text at a time
+        short = ids[:, :5]
+        mates = torch.cat([torch.nn.functional.pad(short, (0, 5)), ids])
+        alone, beside = self._all_logp(short)[0], self._all_logp(mates)[0, :5]
+        return _apart(alone, beside) > (2e-2 if half else 2e-5) * scale
+
+    def _all_logp(self, ids: torch.Tensor) -> torch.Tensor:
+        """Log-probabilities of all tokens after each position, float32 [rows, tokens, vocabulary]."""
+        logits = self.head(self._body(ids)) if self.split else self._logits(ids)
+        return logits.float().log_softmax(dim=-1)
+
+
+def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
+    """The largest difference, infinite where something is not a number."""
+    found = float((one - other).abs().max())
+    return found if math.isfinite(found) else math.inf
+
 
 def _padded(rows: Sequence[npt.NDArray[np.int32]]) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
     """The rows as int64 [rows, longest], zeros behind the shorter ones, and their lengths."""
@@ -460,7 +566,12 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
     settings = settings or ModelSettings()
     loaded = load(model, settings)
     return HuggingFace(
-        loaded.model, loaded.tokenizer, name=loaded.name, weights=loaded.weights, settings=settings
+        loaded.model,
+        loaded.tokenizer,
+        name=loaded.name,
+        weights=loaded.weights,
+        settings=settings,
+        opened=loaded.opened,
     )
 
 
