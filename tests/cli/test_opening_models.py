@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from processes import Call
 
-from pretrace.backends import weights
+from pretrace.backends import loading, weights
 from pretrace.errors import ModelError
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 

@@ -88,8 +88,9 @@ class HuggingFace:
         self.head = model.get_output_embeddings()
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
-        ten = torch.arange(1, 11, device=self.device).reshape(2, 5)
-        self._ten = ten % model.config.get_text_config().vocab_size
+        size = model.config.get_text_config().vocab_size
+        ten = torch.arange(size // 2, size // 2 + 10, device=self.device)  # special tokens stand at the ends
+        self._ten = (ten % size).reshape(2, 5)
         with self._one_error():
             self.vocabulary, self.split = self._probe()
             self.alone = self._probe_order()

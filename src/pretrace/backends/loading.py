@@ -11,6 +11,7 @@ import importlib.util
 import io
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
@@ -327,6 +328,13 @@ def load(model: str, settings: ModelSettings) -> Loaded:
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
     tensors = _load_weights(located, files, settings, dtype, device)
+    if tensors.unread:
+        more = f" and {len(tensors.unread) - 1:,} more" if len(tensors.unread) > 1 else ""
+        warnings.warn(
+            f"the files of {located.label} hold weights that its config.json has no place for, and that are not used: "
+            f"{tensors.unread[0]}{more}.",
+            stacklevel=2,
+        )
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
     return Loaded(
         tensors.model,

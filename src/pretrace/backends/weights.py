@@ -13,7 +13,7 @@ from pretrace.errors import ModelError, OutputError
 from pretrace.results.atomic import atomic_text
 
 _WRAPPERS = re.compile(
-    r"(?:^|(?<=\.))(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.|^(?:_orig_mod\.)*module\."
+    r"^(?:_orig_mod\.)*module\.|(?:^|(?<=\.))(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\."
 )
 """What torch.compile, FSDP, activation checkpointing and (distributed) data parallel put into names of weights."""
 _HEADER = 8  # bytes of a safetensors file that give the length of its header
