@@ -169,7 +169,7 @@ def test_the_adapter_is_taken_out_when_a_pass_fails(base, adapter):
     tuned, before = attach(base, adapter.folder), traces(base)
     wrong = base.encode(SENTENCES[:1])[0]
     wrong.tokens[0] = 10_000  # beyond the vocabulary
-    with pytest.raises(IndexError):
+    with pytest.raises(ModelError, match="failed while it read a text"):
         tuned.backend.run([wrong], Quantity.LOGP, frozenset())
     assert same(traces(base), before)
 

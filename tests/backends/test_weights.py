@@ -192,7 +192,7 @@ def built(folder: Path, config: str, **sizes: Any) -> Path:
     ("config", "sizes"),
     [
         ("BertConfig", {}),
-        ("XLNetConfig", {"max_position_embeddings": None, "d_inner": 48}),
+        ("XLNetConfig", {"max_position_embeddings": None, "d_inner": 48, "d_head": 8}),
         ("XLMConfig", {"emb_dim": 32, "n_layers": 2, "n_heads": 4}),
         ("LlamaConfig", {"is_causal": False}),
         ("Gemma3TextConfig", {"use_bidirectional_attention": True, "head_dim": 8, "num_key_value_heads": 2}),
