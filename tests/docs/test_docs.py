@@ -152,17 +152,6 @@ def desk(
     files["unpublished"] = _made(
         "unpublished", PATTERNS["my_posts"], range(1, 61, 2)
     )  # control documents: the same kind
-    files["articles"] = [
-        {**row, "id": f"{author} {row['id']}", "author": f"author {author}"}
-        for author in range(20)
-        for row in _made(
-            "a", PATTERNS["my_posts"].replace("valley", f"valley of {author}"), range(author, 400, 40)
-        )
-    ]  # twenty collections of one kind
-    files["diary"] = [
-        {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
-        for i, row in enumerate(_made("diary", PATTERNS["unpublished"], range(252)))
-    ]
     (tmp_path / "writings").mkdir()
     writings = {
         "essay.md": "---\ntitle: Valley\n---\n\n# Valley\n\nThe train reached the valley on time.\n",

@@ -78,8 +78,6 @@ def forms() -> dict[str, Form]:
         flagging.flag,
         auditing.audit,
         testing.order,
-        testing.collections,
-        testing.cutoff,
         marking.canaries,
         scanning.scan,
     )
@@ -133,7 +131,7 @@ def _kind(leaf: Leaf) -> Any:
     """What a value of the option is, as `Field.kind` says it."""
     several = get_origin(leaf.hint) is tuple
     if leaf.name in TEXTS:
-        return "several texts" if several else "texts"
+        return "texts"
     if leaf.option.path == "in":
         return "models" if several else "model"
     if leaf.hint is bool:
