@@ -386,7 +386,7 @@ def main() -> None:
 
 
 def add(asked: argparse.Namespace, command: str, texts: int, work: Path) -> None:
-    """Measure one row, write it beside the others, and draw them; nothing where this commit has it."""
+    """Measure one row, write it beside the others; nothing where this commit has it."""
     path = RESULTS / "scale.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     state = found.get(asked.name, {})
@@ -399,9 +399,6 @@ def add(asked: argparse.Namespace, command: str, texts: int, work: Path) -> None
     state["rows"].append(row)
     found[asked.name] = state
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    from benchmarks.scale.plots import draw
-
-    draw(found, path.with_suffix(".png"))
 
 
 if __name__ == "__main__":
