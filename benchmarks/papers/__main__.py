@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.experiments import RESULTS, Ledger, Row, explained
-from benchmarks.papers import detection, inference, quality
+from benchmarks.papers import detection
 from benchmarks.papers.comparing import compared, printed
 from benchmarks.papers.data import SPLITS, Given
 from benchmarks.papers.detection import Piece, pieces
@@ -22,7 +21,6 @@ from benchmarks.papers.figures import Table, tables
 from pretrace import PretraceError
 
 FOLDER = RESULTS / "papers"
-Measure = Callable[[Piece], tuple[list[Row], Row]]
 
 
 def listed() -> None:
@@ -54,21 +52,16 @@ def settings_of(table: Table, given: Given) -> Row:
 
 def run(table: Table, given: Given, path: Path, *, fresh: bool = False) -> None:
     """Measure what is not on file yet, write and print. SystemExit for a table that has nothing to run."""
-    ways: dict[str, tuple[Sequence[str], Measure]] = {
-        "detection": (detection.METRICS, detection.Bench(given).measure),
-        "inference": (inference.METRICS, inference.Bench(given).measure),
-        "quality": (quality.METRICS, quality.Bench(given).measure),
-    }
-    metrics, measure = ways.get(table.kind, ((), None))
-    wanted = [figure for figure in (*table.figures, *table.drawn) if figure.metric in metrics]
-    if table.by or not wanted or measure is None:
+    wanted = [one for one in (*table.figures, *table.drawn) if one.metric in detection.METRICS]
+    if table.by or table.kind != "detection" or not wanted:
         raise SystemExit(f"{table.name} is not run by this command: {table.by or table.runs}")
+    bench = detection.Bench(given)
     ledger, failed = Ledger(path, settings_of(table, given), fresh=fresh), []
     todo = {tuple(piece.key.values()): piece for piece in pieces(wanted, given)}
     for key in ledger.todo([piece.key for piece in todo.values()]):
         piece: Piece = todo[tuple(key.values())]
         try:
-            ledger.add(key, *measure(piece))
+            ledger.add(key, *bench.measure(piece))
         except PretraceError as error:
             print(f"  not run: {error}", flush=True)
             failed.append({**key, "score": "", "kind": "failed", "why": str(error)})

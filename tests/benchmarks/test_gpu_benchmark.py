@@ -54,15 +54,15 @@ def test_a_part_that_fails_is_recorded_and_the_others_go_on(
         ]
     )
     monkeypatch.setattr(gpu, "_command", lambda setting: [sys.executable, "-c", next(programs)])
-    monkeypatch.setattr(gpu, "LIMITS", {"neurons": 1.0})
+    monkeypatch.setattr(gpu, "LIMITS", {"llama_bfloat16": 1.0})
     monkeypatch.setattr(gpu, "_LEAST", 1.0)
-    argv = ["gpu", "--device", "cpu", "--out", str(tmp_path), "--parts", "tests", "memory", "neurons"]
+    argv = ["gpu", "--device", "cpu", "--out", str(tmp_path), "--parts", "tests", "memory", "llama_bfloat16"]
     monkeypatch.setattr(sys, "argv", argv)
     assert gpu.main() == 1
     parts: dict[str, Any] = json.loads((tmp_path / "gpu.json").read_text())["parts"]
     assert "broken" in parts["tests"]["error"]
     assert parts["memory"]["a"] == 1
-    assert "stopped after 1 s" in parts["neurons"]["error"]
+    assert "stopped after 1 s" in parts["llama_bfloat16"]["error"]
 
 
 def test_a_setting_goes_on_to_the_parts() -> None:

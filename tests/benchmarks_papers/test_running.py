@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,43 +144,3 @@ def test_no_difference_is_given_between_two_corpora() -> None:
     assert same["difference"] == pytest.approx(0.1)
     (stand_in,) = compared([figure("loss")], rows, Given(instead={SOURCE: "stdlib"}))
     assert stand_in["difference"] is None
-
-
-def inferred(*figures: Figure) -> Table:
-    return replace(table(*figures), kind="inference")
-
-
-def suspected(procedure: str, metric: str, **setting: object) -> Figure:
-    return Figure(SOURCE, procedure, setting, "Big-1B", metric, 0.01)
-
-
-@pytest.fixture
-def articles(tmp_path: Path, sentences: list[str]) -> Path:
-    """arXivTection with passages long enough to be cut into snippets: 48 articles of one each."""
-    path = tmp_path / "articles.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*(f"Example_{letter}" for letter in "ABCD"), "Answer", "ID", "Label"])
-        for i in range(48):
-            text = " ".join(f"{sentences[(i + k) % 6]} {i} {k}" for k in range(12))
-            writer.writerow([text, "no", "no", "no", "A", f"article {i}", i % 2])
-    return path
-
-
-def test_dataset_inference_is_run_against_real_held_out_texts(
-    articles: Path, model_folder: Path, tmp_path: Path
-) -> None:
-    one = inferred(
-        suspected("original", "p", kind="nonmember", heldout="real"),
-        suspected("words", "auc", kind="nonmember", heldout="real"),
-        suspected("original", "p", kind="member", heldout="real", samples=10),
-    )
-    given = Given(model=str(model_folder), dtype="float32", data={SOURCE: articles})
-    found = run(one, given, tmp_path / "out")
-    rows = {(row["score"], row["metric"], row["setting"]): row for row in found["compared"]}
-    usual = "kind='nonmember', heldout='real'"
-    assert 0 < rows["original", "p", usual]["ours"] <= 1
-    assert len(rows["words", "auc", usual]["ours"]) == 3
-    assert found["runs"][0]["texts"] == 12  # half of the documents of that kind; the others are held out
-    # What is not varied here is said, and never passed over.
-    assert "samples" in rows["original", "p", "kind='member', heldout='real', samples=10"]["why"]
