@@ -27,7 +27,6 @@ import torch
 
 from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
-from benchmarks.plots import draw_speed
 from benchmarks.speed import memory, naive
 from benchmarks.texts import some_texts
 from pretrace import Models, Options, detect, open_model
@@ -36,7 +35,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Corpus, Quantity, Run, Text
 
-PARTS = ["float32", "bfloat16", "busy", "memory", "count"]
+PARTS = ["float32", "bfloat16", "busy", "memory"]
 SCORES = ["loss", "zlib", "lowercase", "dc_pdd"] + [
     f"{name}(k={k})" for k in naive.KS for name in ("min_k", "min_k_plus_plus")
 ]
@@ -285,12 +284,7 @@ def main() -> None:
     if "memory" in arguments.parts:
         found |= {"memory": memory.measure(), "memory_commit": commit()}
         save(path, found)
-    if "count" in arguments.parts:
-        from benchmarks.speed import counting
-
-        found["count"] = counting.measure()
     save(path, found)
-    draw_speed(found, RESULTS / "speed.png")
 
 
 def save(path: Path, found: dict[str, Any]) -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from model_servers import ModelServer
 from processes import Call
 from tiny import MORE_WORDS
-
-from benchmarks.servers.imitation import ModelServer
 
 Random = np.random.Generator
 Parts = tuple[object, ...]
