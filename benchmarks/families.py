@@ -24,15 +24,11 @@ RESULTS = Path(__file__).parent / "results" / "families.json"
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 TOLERANCE = 1e-3  # nats a token; what is read rightly stays within 1e-4
 SMALL = 30_000_000  # parameters of a build
-SECONDS = 240
+SECONDS = 400
 TEXTS = (
-    "The keeper of the lamp counted ships by their bells, and wrote each number twice in a ledger that nobody read.",
-    "Rain fell on the copper roofs. Then it stopped; the gutters kept talking for an hour, as gutters do.",
+    "The keeper of the lamp counted ships by their bells, 17 of them.",
     "A short one.",
-    *(
-        f"Question 17: what is kept in the tower of the old town hall? Answer: {one}"
-        for one in ("a bell", "rope, salt")
-    ),
+    *(f"What is kept in the tower? {one}" for one in ("A bell.", "Rope, salt.")),
 )
 SIZES: tuple[tuple[str, Any], ...] = (
     (r"(num_)?(hidden_|decoder_)?layers|n_layers?|num_layers|decoder_layers|encoder_layers", 2),
@@ -129,7 +125,6 @@ def compare(folder: Path) -> dict[str, float]:
     import torch
 
     from pretrace import open_model
-    from pretrace.backends import cores
     from pretrace.backends.beginnings import alike
     from pretrace.types import Peak, Quantity
 
@@ -146,8 +141,6 @@ def compare(folder: Path) -> dict[str, float]:
         }
         shared = alike(encoded)
         ways["beginnings"] = [[(i, shared[i]) for i in batch] for batch in model.pack(shared)]
-        if threads == 2:
-            model.sharing = cores.TOGETHER if cores.keeps_state(model.model) else cores.APART
         for way, batches in ways.items():
             worst = 0.0
             rows = model.stream([[e for _, e in b] for b in batches], Quantity.MOMENTS, frozenset({Peak()}))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.backends import precision
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import (
     context_in,
@@ -211,18 +210,16 @@ def logits_at(
 
     `inputs` are what the model's forward takes, tensors on its device; `rows` and `columns` are int64.
     """
-    on_cpu32 = model.device.type == "cpu" and model.dtype == torch.float32
-    with precision.products(precision.best_route() if on_cpu32 else precision.DEFAULT):
-        output = model.base_model(**inputs)
-        hidden = output[0][rows, columns]
-        size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
-        for start in range(0, len(rows), size):
-            part = hidden[start : start + size]
-            logits = _after_body(model, inputs, type(output), part)
-            if logits is None:  # this family's forward goes past its own body: ask it for whole texts
-                yield from _whole(model, inputs, rows, columns)
-                return
-            yield logits.float()
+    output = model.base_model(**inputs)
+    hidden = output[0][rows, columns]
+    size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
+    for start in range(0, len(rows), size):
+        part = hidden[start : start + size]
+        logits = _after_body(model, inputs, type(output), part)
+        if logits is None:  # this family's forward goes past its own body: ask it for whole texts
+            yield from _whole(model, inputs, rows, columns)
+            return
+        yield logits.float()
 
 
 def _after_body(

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import json
 import math
-import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from pretrace.backends import cores, precision
 from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Reading, Sweep, read
 from pretrace.backends._neurons import Firings, find_feed_forward
@@ -49,8 +47,7 @@ from pretrace.types import (
 _TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
-_SHARES = 4  # batches that share a token budget that was given, whatever the number of cores
-_TIMED = 2.0e10  # parameters times tokens that each core computes to time a model: a quarter of a second
+_TIMED = 2.0e10  # parameters times tokens that are computed to time a model: a quarter of a second
 _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 
 _Watches = list[LastToken | Firings]
@@ -82,9 +79,6 @@ class HuggingFace:
         self.settings = settings
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
-        on_cpu32 = self.device.type == "cpu" and self.dtype == torch.float32
-        self.route = precision.best_route(model) if on_cpu32 else precision.DEFAULT
-        self.sharing = cores.best_sharing(model) if self.device.type == "cpu" else cores.TOGETHER
         self.head = model.get_output_embeddings()
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
@@ -105,7 +99,7 @@ class HuggingFace:
         self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
-        self._own = threading.local()  # the buffers of each thread
+        self._sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = {}
         dtype = str(self.dtype).removeprefix("torch.")
         self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
         self.facts = self._facts(settings, opened)
@@ -125,8 +119,7 @@ class HuggingFace:
             "parameters": sum(p.numel() for p in self.model.parameters()),
             "dtype": known.dtype,
             "device": str(self.device),
-            "products": self.route,
-            "batches": self.sharing + self._company(),
+            "batches": self._company(),
             "tokenizer": known.tokenizer,
             "start": settings.start,
             "prefix": [int(t) for t in self.tokens.prefix],
@@ -143,38 +136,31 @@ class HuggingFace:
         return self.tokens.spans(text)
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within the token budget, which batches that are under way at once share.
+        """Batches of similar length within the token budget.
 
         Texts that begin alike go together, where the model can read their beginning once.
         """
-        given, least = self.settings.token_budget, None
-        lengths = [e.length if e.predicted else 0 for e in encoded]
-        if self.sharing == cores.APART:  # the same batches for any number of cores
-            budget = cores.ROWS if given is None else max(1, given // _SHARES)
-            least = min(budget, cores.LEAST_ROWS)
-        else:
-            budget = given or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
+        budget = self.settings.token_budget or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
         if any(e.shared for e in encoded) and self.begins_once:
-            return pack_alike(encoded, budget, least=least)
-        return self.batches(lengths, budget, least=least)
+            return pack_alike(encoded, budget)
+        return self.batches([e.length if e.predicted else 0 for e in encoded], budget)
 
-    def batches(
-        self, lengths: Sequence[int], budget: int, *, least: int | None = None
-    ) -> list[tuple[int, ...]]:
+    def batches(self, lengths: Sequence[int], budget: int) -> list[tuple[int, ...]]:
         """Batches of texts of these lengths in which each gives what it gives alone; those of length 0 are in none."""
         if self.alone:
             return [(i,) for i, length in enumerate(lengths) if length]
         if self.turn is None:
-            return pack(lengths, budget, least=least)
-        below = pack([n if n <= self.turn else 0 for n in lengths], budget, least=least)
-        return below + pack([n if n > self.turn else 0 for n in lengths], budget, least=least)
+            return pack(lengths, budget)
+        short, long = ([n if (n > self.turn) == above else 0 for n in lengths] for above in (False, True))
+        return pack(short, budget) + pack(long, budget)
 
     def _company(self) -> str:
-        """What the record says of texts that are not read in one batch with others."""
+        """What the record says of the texts that are read together."""
         if self.alone:
-            return ", which is one text: beside others this model reads it differently"
-        turn = f", texts of more than {self.turn:,} tokens apart from shorter ones" if self.turn else ""
-        return turn and f"{turn}: the model computes positions differently from there on"
+            return "a text each: beside others this model reads it differently"
+        if self.turn is None:
+            return "texts of similar length"
+        return f"texts of more than {self.turn:,} tokens apart from shorter ones: positions are computed differently"
 
     def _one_error(self) -> contextlib.AbstractContextManager[None]:
         """Whatever the model's own code raises while the context lasts, as a ModelError."""
@@ -193,34 +179,15 @@ class HuggingFace:
     ) -> Generator[tuple[int, list[Trace]]]:
         """The traces of each batch as soon as they are there, with the batch's number: one forward pass a batch.
 
-        As many batches are under way as there are cores, or one where all cores work on it (`sharing`). While batches
-        are under way the model must not be changed; close the iterator to end them. States are read by hooks that
-        are in place as long. ModelError where the model has no such states.
+        While a batch is under way the model must not be changed. States are read by hooks that are in place as long.
+        ModelError where the model has no such states.
         """
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
-        if self.sharing == cores.TOGETHER:
-            for i, batch in enumerate(batches):
-                with precision.products(self.route), self._watching(states) as watches:
-                    traces = self._pass(batch, want, states, watches, begun)
-                yield i, traces
-            return
-        stop = threading.Event()
-        with precision.products(self.route), self._watching(states) as watches, self._stopping(stop):
-            done = cores.spread(
-                lambda i: self._pass(batches[i], want, states, watches, begun),
-                [len(batch) * max([e.length for e in batch], default=0) for batch in batches],
-                workers=torch.get_num_threads(),
-                room=self.settings.token_budget,
-                stop=stop,
-            )
-            with contextlib.closing(done):
-                yield from done
-
-    @property
-    def at_once(self) -> int:
-        """How many batches are under way at once."""
-        return torch.get_num_threads() if self.sharing == cores.APART else 1
+        for i, batch in enumerate(batches):
+            with self._watching(states) as watches:
+                traces = self._pass(batch, want, states, watches, begun)
+            yield i, traces
 
     def work(self, lengths: Sequence[int], /) -> float:
         """How much work a batch of rows of so many tokens is, in tokens of a short text. A token is 2 operations a
@@ -232,19 +199,17 @@ class HuggingFace:
         return sum(n + back * n * n for n in lengths)
 
     def seconds_a_token(self) -> float:
-        """Seconds that a token takes on this machine now, by made-up tokens, with as many batches at once as there
-        ever are; read twice, since the first time sets up what the second uses."""
+        """Seconds that a token takes on this machine now, by made-up tokens; read twice, since the first time sets up
+        what the second uses."""
         parameters = max(1, int(self.facts["parameters"]))
         length = min(max(int(_TIMED / parameters), _FEWEST_TIMED), _MOST_TIMED, self.max_tokens)
         made_up = Encoded(np.zeros(0, np.int32), (np.arange(length, dtype=np.int32) + 1) % self.vocabulary)
-        batches = [[made_up]] * self.at_once
         took = 0.0
         for _ in range(2):
             began = time.perf_counter()
-            for _ in self.stream(batches, Quantity.LOGP):
-                pass
+            self.run([made_up], Quantity.LOGP)
             took = time.perf_counter() - began
-        return took / (len(batches) * length)
+        return took / length
 
     def _pass(
         self,
@@ -410,21 +375,6 @@ class HuggingFace:
             for handle in handles:
                 handle.remove()
 
-    @contextlib.contextmanager
-    def _stopping(self, stop: threading.Event) -> Iterator[None]:
-        """While the context lasts, a pass ends at its next block once `stop` is set: a long one is not waited for."""
-
-        def look(*_: Any) -> None:
-            if stop.is_set():
-                raise cores.StoppedError
-
-        handles = [block.register_forward_pre_hook(look) for block in dict.fromkeys(self.blocks)]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
-
     def _watches(self, states: States) -> _Watches:
         """What to look at inside the model for the wanted states; ModelError where it cannot be found."""
         firing = {state for state in states if isinstance(state, Firing)}
@@ -448,12 +398,11 @@ class HuggingFace:
         return watches
 
     def _sweep(self, moments: bool, states: States = frozenset()) -> Sweep:
-        sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = self._own.__dict__.setdefault("sweeps", {})
         draws = sorted({s for s in states if isinstance(s, Drawn)}, key=lambda one: (one.k, one.temperature))
         key = moments, tuple(draws)
-        if key not in sweeps:
-            sweeps[key] = Sweep(self.vocabulary, self.device, moments=moments, draws=key[1])
-        return sweeps[key]
+        if key not in self._sweeps:
+            self._sweeps[key] = Sweep(self.vocabulary, self.device, moments=moments, draws=key[1])
+        return self._sweeps[key]
 
     @functools.cached_property
     def begins_once(self) -> bool:
@@ -553,7 +502,7 @@ def _before_last(row: npt.NDArray[np.int32]) -> int:
 
 @contextlib.contextmanager
 def _watched(watches: _Watches, lengths: Sequence[int]) -> Iterator[list[Read]]:
-    """One pass of this thread while the context lasts; after it the list holds the states of each row."""
+    """One pass while the context lasts; after it the list holds the states of each row."""
     found: list[Read] = []
     for watch in watches:
         watch.begin(lengths)
