@@ -55,8 +55,8 @@ def warm_jobs(monkeypatch) -> Iterator[None]:
     started = []
 
     def begin(words, *, stdout, env, cwd, **how):
-        assert words[1:3] == ["-m", "pretrace"]
-        process = forking().Process(target=job, args=(words[3:], env, str(cwd), stdout.name))
+        assert words[1:4] == ["-P", "-m", "pretrace"]
+        process = forking().Process(target=job, args=(words[4:], env, str(cwd), stdout.name))
         process.start()
         started.append(Running(process))
         return started[-1]

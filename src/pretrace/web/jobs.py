@@ -240,7 +240,7 @@ class Jobs:
         try:
             with (place / "log.txt").open("ab") as log:
                 child = subprocess.Popen(
-                    [sys.executable, "-m", "pretrace", *job.command],
+                    [sys.executable, "-P", "-m", "pretrace", *job.command],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
