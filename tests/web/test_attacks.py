@@ -372,3 +372,5 @@ def test_the_limits_are_those_that_the_docs_list():
     settings = ServeSettings()
     assert f"{settings.most_upload} MB (`--max-upload`)" in page
     assert f"{settings.most_kept / 1000:g} GB (`--max-workspace`)" in page
+    assert f"{settings.job_memory:,} MB (`--max-job-memory`)" in page
+    assert f"{settings.job_hours:g} hours (`--max-job-hours`)" in page

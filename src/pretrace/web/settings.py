@@ -70,6 +70,19 @@ class ServeSettings:
         least=1,
         most=100_000_000,
     )
+    job_memory: int = option(
+        16_000,
+        "The memory that a test may take, in MB, files that it only reads left out. One that takes more is ended.",
+        name="max-job-memory",
+        least=1,
+        most=100_000_000,
+    )
+    job_hours: float = option(
+        24.0,
+        "Hours that a test may run. One that runs longer is ended; what it has read is kept.",
+        name="max-job-hours",
+        least=0.0,
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
