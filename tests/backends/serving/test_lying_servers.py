@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import random
 import socket
 import threading
 import time
@@ -23,8 +22,6 @@ from tiny import MORE_WORDS
 from pretrace import open_model
 from pretrace.backends.serving import client
 from pretrace.backends.serving.backend import EVERY
-from pretrace.backends.serving.packaged import PLAIN, compared
-from pretrace.backends.serving.packaged import packaged as known_numbers
 from pretrace.backends.serving.routes import ROUTES, Prompt
 from pretrace.backends.serving.self_check import SENTENCES
 from pretrace.cache.location import text_key
@@ -187,8 +184,6 @@ def test_a_lie_told_from_the_middle_on_stops_the_run(
 def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelServer) -> None:
     model = opened()
     assert model.facts["bit_identical"] is True
-    assert model.facts["likeliest_compared"] == 20
-    assert model.facts["known_model"] == "none"
     assert (
         "would not have been seen: other weights, text or a start token put in front" in model.facts["unseen"]
     )
@@ -199,29 +194,12 @@ def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelS
     model = opened()
     assert model.facts["bit_identical"] is False
     assert "Its numbers moved by up to 0.00" in model.facts["unseen"]
-    server.lie = server_lies.LIES["3 decimals"]
-    assert opened().facts["rounded"] == "3 decimals"
-    server.lie = server_lies.changed(_eight)
-    assert opened().facts["rounded"] == "8 bits (bfloat16)"
-
-
-def _eight(number: float) -> float:
-    return float((np.array([number], np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)[0])
-
-
-def test_a_server_that_names_fewer_likeliest_tokens(opened: Open, server: ModelServer) -> None:
-    server.most = 5
-    assert opened().facts["likeliest_compared"] == 5
-    assert opened("completions").facts["likeliest_compared"] in (4, 5)
-    server.most = 2
-    assert opened().facts["likeliest_compared"] == 2
 
 
 @pytest.mark.parametrize("flat", [True, False, None])
 def test_forms_of_sglang(flat: bool | None, opened: Open, server: ModelServer, model_folder: Path) -> None:
     server.flat = flat  # None: it refuses what it does not know
     model = opened("sglang")
-    assert model.facts["likeliest_compared"] == 20
     for one, other in zip(
         asked(open_model(str(model_folder)), drawn(4)), asked(model, drawn(4)), strict=True
     ):
@@ -250,31 +228,6 @@ def test_flat_lists_of_sglang(packed: bool, rows: int) -> None:
     assert answer.ids == (5, 8, 7)
     assert [place.top for place in answer.places] == [(), (-1.5, -0.5), (-2.5, -0.25)]
     assert [place.own for place in answer.places] == [None, -1.5, -2.5]
-
-
-def test_the_packaged_model_is_recognised_and_what_changes_its_numbers_is_named() -> None:
-    known = known_numbers()
-    plain = known.forms[PLAIN]
-    source = random.Random(1)
-    assert compared("it", known.ids, plain) == known.name
-    assert compared("it", known.ids, plain + 0.004) == known.name
-    assert compared("it", known.ids[::-1], plain) == ""  # other tokens
-    assert compared("it", known.ids, [one + source.gauss(0, 0.3) for one in plain]) == ""  # another model
-    spoilt = plain.copy()
-    spoilt[7] = -9.0
-    changes = {
-        "1 of 112 differ": spoilt,
-        "moved by 0.05|a constant was added": plain + 0.05,
-        "multiplied by 0.434": plain / math.log(10),
-        "multiplied by 1.44": plain / math.log(2),
-        "behind the start token": known.forms["behind the start token <|endoftext|>"],
-        "within the chat template": known.forms["within the chat template"],
-        r"at the temperature 0\.7": known.temperatures[0.7],
-        r"at the temperature 0\.[67]": (known.temperatures[0.6] + known.temperatures[0.7]) / 2,
-    }
-    for says, numbers in changes.items():
-        with pytest.raises(ModelError, match=says):
-            compared("it", known.ids, numbers)
 
 
 @contextmanager
