@@ -84,6 +84,7 @@ def _opened(address: Address, client: Client | Engine, settings: ModelSettings) 
             "kind": address.kind,
             "served_model": name,
             "tokenizer_from": tokenizer,
+            "tokenizer_read_by": tokens.read_by,
             "moved": probed.wobble,
             "bit_identical": probed.identical,
             "likeliest_compared": probed.beside,
