@@ -474,16 +474,24 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
     from transformers import AutoTokenizer, __version__
 
     from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
-    from pretrace.backends.tokenizer_files import follow_file, tokenizer_errors
+    from pretrace.backends.tokenizer_files import follow_file, read_file, tokenizer_errors
 
+    what = f"the tokenizer of {located.label} could not be opened"
     versions = f"tokenizers {tokenizers.__version__} and transformers {__version__}"
     cure = (
         f"Take its files again from where it was published; if they are newer than {versions}, upgrade those."
     )
-    with tokenizer_errors(f"the tokenizer of {located.label} could not be opened", cure), _quiet():
+    with tokenizer_errors(what, cure), _quiet():
         if located.gguf:
             return open_gguf_tokenizer(located.folder / located.gguf, located.label)
-        return follow_file(from_pretrained(AutoTokenizer, located, settings, {}), located.folder)
+        rust = read_file(located.folder)
+    if rust is not None:
+        cure = (
+            "If tokenizer_config.json names a class that does not fit tokenizer.json, write "
+            '"tokenizer_class": "PreTrainedTokenizerFast" there.'
+        )
+    with tokenizer_errors(what, cure), _quiet():
+        return follow_file(rust, from_pretrained(AutoTokenizer, located, settings, {}), located.folder)
 
 
 def _load_weights(

@@ -52,15 +52,23 @@ def tokenizer_errors(what: str, cure: str) -> Iterator[None]:
         raise ModelError(f"{what}: {reason}. {cure}") from None
 
 
-def follow_file(auto: Any, folder: Path) -> Any:
-    """Return AutoTokenizer's tokenizer where it reads texts as the folder's tokenizer.json says, and otherwise one that
-    reads them by that file. Without that file there is nothing to compare."""
-    path, reader = folder / "tokenizer.json", f"AutoTokenizer ({type(auto).__name__})"
+def read_file(folder: Path) -> tokenizers.Tokenizer | None:
+    """Return the tokenizer of the folder's tokenizer.json, without truncation and padding; None without that file."""
+    path = folder / "tokenizer.json"
     if not path.is_file():
-        return _name_reader(auto, reader)
+        return None
     rust = tokenizers.Tokenizer.from_file(str(path))
     rust.no_truncation()
     rust.no_padding()
+    return rust
+
+
+def follow_file(rust: tokenizers.Tokenizer | None, auto: Any, folder: Path) -> Any:
+    """Return AutoTokenizer's tokenizer where it reads texts as that of the file does, and otherwise one that reads them
+    as the file says. Without a file there is nothing to compare."""
+    reader = f"AutoTokenizer ({type(auto).__name__})"
+    if rust is None:
+        return _name_reader(auto, reader)
     config = folder / "tokenizer_config.json"
     said = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
     _set_start(rust, said.get("add_bos_token"), auto.bos_token)
