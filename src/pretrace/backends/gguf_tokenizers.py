@@ -213,15 +213,18 @@ def _byte_level(facts: Mapping[str, Any], tokens: Sequence[str], label: str) -> 
         rust.normalizer = normalizers.NFC()
     steps = _PRE_TOKENIZERS[pre]
     rust.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-            if step is _BYTES
-            else pre_tokenizers.Split(Regex(step), "isolated")
-            for step in (steps if _BYTES in steps else (*steps, _BYTES))
-        ]
+        [_build_step(step) for step in (steps if _BYTES in steps else (*steps, _BYTES))]
     )
     rust.decoder = decoders.ByteLevel()
     return rust
+
+
+def _build_step(step: str) -> Any:
+    if step == _BYTES:
+        return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    if step == r"\p{N}":  # the same, by the name under which counting knows it
+        return pre_tokenizers.Digits(individual_digits=True)
+    return pre_tokenizers.Split(Regex(step), "isolated")
 
 
 def _sentence_pieces(facts: Mapping[str, Any], tokens: Sequence[str]) -> tokenizers.Tokenizer:
