@@ -101,7 +101,7 @@ class MaskedGuesser:
         }
         context = context_in(model, lambda: model(**ten)) or 512
         limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
-        self.tokens = Tokens(tokenizer, max_tokens=limit)
+        self.tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
         self.vocabulary = Vocabulary(self.tokens.rust)
         self.ranking = Ranking(self.vocabulary, model.device, _TOP)
         self.budget = budget or _budget(model.device)

@@ -93,7 +93,8 @@ class HuggingFace:
             self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
         self.turn = turning_length(model)
         limits = [n for n in (settings.max_tokens, context) if n]
-        self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=min(limits, default=None))
+        limit = min(limits, default=None)
+        self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=limit, model=model)
         self.tokenizer_hash = self.tokens.hash
         self.max_tokens = self.tokens.max_tokens or 1 << 30
         self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
@@ -121,6 +122,7 @@ class HuggingFace:
             "device": str(self.device),
             "batches": self._company(),
             "tokenizer": known.tokenizer,
+            "tokenizer_read_by": self.tokens.read_by,
             "start": settings.start,
             "prefix": [int(t) for t in self.tokens.prefix],
             "max_tokens": self.max_tokens,

@@ -285,6 +285,7 @@ def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
 
 _DTYPES = ("float32", "bfloat16", "float16")
 _SMALL_GGUF = 300 << 20  # bytes
+_UNPACKED = 2  # part of the name of an unpacked copy: raised whenever it would be written otherwise
 _KINDS = {
     "AutoModelForCausalLM": "causal language model",
     "AutoModelForMaskedLM": "masked language model",
@@ -465,10 +466,32 @@ def open_tokens(model: str, settings: ModelSettings) -> Tokens:
 
 
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
-    """The transformers tokenizer that lies beside the weights (or inside the GGUF file)."""
-    from transformers import AutoTokenizer
+    """Return the tokenizer that lies beside the weights, or in the GGUF file, as a transformers tokenizer.
 
-    return from_pretrained(AutoTokenizer, located, settings, {})
+    ModelError where it cannot be opened.
+    """
+    import tokenizers
+    from transformers import AutoTokenizer, __version__
+
+    from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
+    from pretrace.backends.tokenizer_files import follow_file, read_file, tokenizer_errors
+
+    what = f"the tokenizer of {located.label} could not be opened"
+    versions = f"tokenizers {tokenizers.__version__} and transformers {__version__}"
+    cure = (
+        f"Take its files again from where it was published; if they are newer than {versions}, upgrade those."
+    )
+    with tokenizer_errors(what, cure), _quiet():
+        if located.gguf:
+            return open_gguf_tokenizer(located.folder / located.gguf, located.label)
+        rust = read_file(located.folder)
+    if rust is not None:
+        cure = (
+            "If tokenizer_config.json names a class that does not fit tokenizer.json, write "
+            '"tokenizer_class": "PreTrainedTokenizerFast" there.'
+        )
+    with tokenizer_errors(what, cure), _quiet():
+        return follow_file(rust, from_pretrained(AutoTokenizer, located, settings, {}), located.folder)
 
 
 def _load_weights(
@@ -536,12 +559,15 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
 
     Reading a GGUF file takes half a minute on a small processor, most of it in its vocabulary, and would
     be paid by every command. Large files are read as they are: their float32 copy would fill the disk. Each
-    generation of transformers has its copy: an older one cannot open the tokenizer that a newer one wrote.
+    generation of transformers has its copy: an older one cannot open the tokenizer that a newer one wrote. The
+    copies of another `_UNPACKED` are left alone.
     """
     import torch
     from transformers import __version__
 
-    folder = cache_folder() / "gguf" / f"{digest[:32]}-{__version__.split('.')[0]}"
+    from pretrace.backends.tokenizer_files import KEPT_READER, reader_of
+
+    folder = cache_folder() / "gguf" / f"{digest[:32]}-{__version__.split('.')[0]}-{_UNPACKED}"
     unpacked = replace(located, folder=folder, gguf=None)
     if (folder / "config.json").is_file():
         return unpacked
@@ -559,6 +585,7 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
         with new_folder(folder) as partial, _quiet():
             model.save_pretrained(partial)
             tokenizer.save_pretrained(partial)
+            (partial / KEPT_READER).write_text(reader_of(tokenizer), encoding="utf-8")
     except (OutputError, OSError):
         if (folder / "config.json").is_file():
             return unpacked  # another process was faster

@@ -228,7 +228,7 @@ def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple
         tokenizer = load_tokenizer(located, wanted)
     context = getattr(body.config.get_text_config(), "max_position_embeddings", None) or 512
     limit = min(settings.max_tokens, int(context), int(tokenizer.model_max_length))
-    return body.eval(), Tokens(tokenizer, max_tokens=limit)
+    return body.eval(), Tokens(tokenizer, max_tokens=limit, model=body)
 
 
 def _adapted(body: Any, *, rank: int) -> Any:

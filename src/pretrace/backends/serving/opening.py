@@ -81,6 +81,7 @@ def _opened(address: Address, client: Client | Engine, settings: ModelSettings) 
             "kind": address.kind,
             "served_model": name,
             "tokenizer_from": tokenizer,
+            "tokenizer_read_by": tokens.read_by,
             "moved": probed.wobble,
             "bit_identical": probed.identical,
             **(client.facts if isinstance(client, Engine) else {}),
