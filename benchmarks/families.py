@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -185,18 +185,25 @@ def families() -> list[str]:
 
 def measured(wanted: list[str], known: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for each wanted family that has none, each from a process of its own."""
+    fork = multiprocessing.get_context("fork")  # what is imported is imported once
     for family in wanted:
         if family in known:
             continue
-        began = time.monotonic()
-        command = [sys.executable, "-m", "benchmarks.families", "--one", family]
+        began, (reads, writes) = time.monotonic(), fork.Pipe(duplex=False)
+        process = fork.Process(target=lambda family=family: writes.send(measure(family)))
+        process.start()
+        writes.close()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-            row = json.loads(done.stdout.splitlines()[-1])
-        except subprocess.TimeoutExpired:
-            row = {"family": family, "outcome": "not built", "why": f"took longer than {SECONDS} s"}
-        except (IndexError, ValueError):
-            row = {"family": family, "outcome": "ERROR", "why": done.stderr.strip()[-300:]}
+            row = (
+                reads.recv()
+                if reads.poll(SECONDS)
+                else {"outcome": "not built", "why": f"more than {SECONDS} s"}
+            )
+        except EOFError:
+            row = {"outcome": "ERROR", "why": "its process ended"}
+        process.kill()
+        process.join()
+        row = {"family": family, **row}
         said = row.get("largest", row.get("why", ""))
         print(f"{family:28}{row['outcome']:10} {said} ({time.monotonic() - began:.0f} s)", flush=True)
         yield row
@@ -235,18 +242,19 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*")
-    parser.add_argument("--one")
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    if given.one:
-        print(json.dumps(measure(given.one)))
-        return
     known = json.loads(RESULTS.read_text(encoding="utf-8"))["families"] if RESULTS.is_file() else []
     rows = {row["family"]: row for row in known if row["family"] not in given.families}
     if not given.page:
+        import tiny  # noqa: F401 - what follows imports it in each process
+        import torch
         import transformers
 
+        from pretrace.backends import huggingface  # noqa: F401 - likewise
+
+        torch.set_num_threads(1)
         for row in measured(given.families or families(), rows):
             rows[row["family"]] = row
             made = {

@@ -21,7 +21,7 @@ ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
 SCALED = ["granite", "gemma2"]  # these do more to their logits than the output layer
 OTHERS = ["gpt2", "bloom", "mamba", "mixtral", "qwen3", "recurrent_gemma"]
-"""One each of learned positions, ALiBi, state space, experts, norms of queries and keys, and a recurrence with a window."""
+"""Learned positions, ALiBi, state space, experts, norms of queries and keys, a recurrence with a window."""
 
 
 def backend(family: str, *, start: bool = False, **settings: Any) -> HuggingFace:

@@ -75,7 +75,10 @@ def find_feed_forward(
     if any(_several(block) for block in blocks):
         if any("expert" in name for block in blocks for name, _ in block.named_parameters()):
             return (), "it is a mixture of experts, where a token passes through some of the neurons only"
-        return (), "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward"
+        return (
+            (),
+            "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward",
+        )
     found = []
     for number, block in enumerate(_observed(blocks, ask), start=1):
         layer = _feed_forward(block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,24 +42,16 @@ def check_loaded(model: Any, told: Mapping[str, Any], label: str, *, without: st
         first, more = min(missing), len(missing) - 1
         beside = f" and {more:,} other weights" if more else ""
         raise ModelError(
-            f"{label} lacks the weight {first}{beside}: transformers would fill the gap with random numbers. Save the "
-            "model anew with save_pretrained, or download all of its files."
+            f"{label} lacks the weight {first}{beside}: transformers would fill the gap with random numbers. "
+            "Save the model anew with save_pretrained, or download all of its files."
         )
-    wrong = sorted(told.get("mismatched_keys") or ())
+    wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
     if wrong:
-        name, found, wanted = (
-            (wrong[0], "another shape", "another") if isinstance(wrong[0], str) else wrong[0][:3]
-        )
-        shapes = " where its config.json says ".join(str(_shape(one)) for one in (found, wanted))
         raise ModelError(
-            f"{label} has the weight {name} in the shape {shapes}: configuration and weights belong to different "
-            "models. Download both from one place."
+            f"{label} has the weight {wrong[0]} in another shape than its config.json says, "
+            f"{list(own[wrong[0]].shape)}: they belong to different models. Download both from one place."
         )
     return tuple(sorted(told["unexpected_keys"]))
-
-
-def _shape(found: Any) -> Any:
-    return list(found) if isinstance(found, Iterable) and not isinstance(found, str) else found
 
 
 def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
