@@ -85,6 +85,7 @@ def build(family: str, folder: Path) -> str:
         raise ValueError(f"no small build: {size:,} parameters")
     model = transformers.AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
+        model.eval()(input_ids=torch.arange(2, 12)[None], use_cache=False)
         for name, weight in model.named_parameters():
             if weight.ndim >= 2:
                 weight.mul_(8.0 if re.search("embed|lm_head|wte", name) else 2.0)
@@ -183,6 +184,10 @@ def families() -> list[str]:
     return sorted(modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
 
 
+def _send(writes: Any, family: str) -> None:
+    writes.send(measure(family))
+
+
 def measured(wanted: list[str], known: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for each wanted family that has none, each from a process of its own."""
     fork = multiprocessing.get_context("fork")  # what is imported is imported once
@@ -190,7 +195,7 @@ def measured(wanted: list[str], known: Mapping[str, Any]) -> Iterator[dict[str, 
         if family in known:
             continue
         began, (reads, writes) = time.monotonic(), fork.Pipe(duplex=False)
-        process = fork.Process(target=lambda family=family: writes.send(measure(family)))
+        process = fork.Process(target=_send, args=(writes, family))
         process.start()
         writes.close()
         try:
