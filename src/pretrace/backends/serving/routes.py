@@ -96,7 +96,8 @@ class Route:
 
     `asks_ids` says that token ids are sent, and not text; `several`, that a request takes several prompts. `request`
     makes the body for prompts, a model's name and a number of likeliest tokens; `answers` reads what came back. It
-    raises LookupError, TypeError or ValueError for an answer of another form. `cure` tells how a server of this kind is started so that it gives
+    raises LookupError, TypeError or ValueError for an answer of another form. `cure` tells how a server of this kind is
+    started so that it gives
     log-probabilities of prompts.
     """
 
